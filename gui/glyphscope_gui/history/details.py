@@ -80,7 +80,7 @@ class RunDetails(QWidget):
         self.score.set_value(str(row.score))
 
     def finish(self) -> None:
-        """Keep what is being written."""
+        """Save the edit in progress."""
         for edit in (self.name_edit, self.tags_edit, self.note_edit):
             if edit.isModified():
                 edit.editingFinished.emit()

@@ -1,4 +1,4 @@
-"""The history: runs, newest first, found by a word, opened by a click; what is deleted can be taken back."""
+"""The history: runs, newest first, with search; a click opens a run, and deletion can be undone."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ from glyphscope_gui.shared.verdict import VERDICTS
 
 SEARCH_DELAY_MS = 150
 UNDO_MS = 8000
-"""How long a deleted run can be taken back; it is deleted for good only then."""
+"""Time during which the deletion of a run can be undone; it is permanent only afterwards."""
 
 _MOST_SHOWN = 60
-"""Characters of a search that found nothing."""
+"""Most characters of an unsuccessful search that are shown."""
 _EMPTY = tr("No runs yet.\n\nPress Run: each run is saved here and can be opened again.")
 
 
 class HistoryDock(QWidget):
-    """The list of runs, their details, and the undo bar. It reads and writes off the GUI thread.
+    """The list of runs, their details, and the undo bar. It reads and writes in the background.
 
     `runOpened`, `saveRequested` and `suiteRequested` carry a run's id, `exportRequested` and `copyRequested` an
     ExportForm too, `described` the id of a run whose name, tags, note or score the user edited; `notified` carries a
@@ -110,7 +110,7 @@ class HistoryDock(QWidget):
     # -- what can be done --------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Load the rows again, as after a run."""
+        """Load the rows again, such as after a run."""
         self._timer.stop()
         history, words = self._history, self.search_edit.text()
         self._background.start("rows", lambda: history.rows(words), self._show_rows, self._notify)
@@ -125,7 +125,7 @@ class HistoryDock(QWidget):
             signal.emit(row.id, *form)
 
     def delete_current(self) -> None:
-        """Take the run out of the list; for some seconds it can be taken back."""
+        """Remove the run from the list; for some seconds, that can be undone."""
         row = self._current()
         if row is None:
             return
@@ -166,7 +166,7 @@ class HistoryDock(QWidget):
         )
 
     def shut_down(self) -> None:
-        """Save and delete what waits for it; the owner calls it when it closes."""
+        """Complete pending saves and deletions; the owner calls it when it closes."""
         self.details.finish()
         if self._undo_timer.isActive():
             self._delete_for_good()
@@ -240,7 +240,7 @@ class HistoryDock(QWidget):
         self._deleted = [run for run in self._deleted if run not in runs]
 
     def _not_deleted(self, runs: tuple[str, ...], error: BaseException) -> None:
-        """Show the runs that were not deleted again."""
+        """Show again the runs that could not be deleted."""
         self._forget(runs)
         self.refresh()
         self._notify(error)
@@ -269,11 +269,11 @@ class HistoryDock(QWidget):
 _MARGIN = 10
 _GAP = 10
 _SAMPLED = 0.6
-"""Share of the line's width that is the sampling's beside a long outcome, which the tooltip has too."""
+"""The sampling's share of the line's width beside a long outcome; the tooltip also contains it."""
 
 
 class HistoryDelegate(QStyledItemDelegate):
-    """Three lines a run: prompt and time, outcome and sampling, facts."""
+    """Paints three lines for each run: prompt and time, outcome and sampling, facts."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         small = QFontMetrics(_small(option.font))
@@ -306,7 +306,7 @@ class HistoryDelegate(QStyledItemDelegate):
 
 
 def _paint_right(painter: QPainter, line: QRect, words: str, font: QFont, role: str, most: int) -> QRect:
-    """Paint words at the right of a line, in `most` pixels at most. Return what is left of the line."""
+    """Paint words on the right of a line, in at most `most` pixels. Return the rest of the line."""
     room = min(QFontMetrics(font).horizontalAdvance(words) + 1, most)
     paint_words(
         painter, line.adjusted(line.width() - room, 0, 0, 0), words, font, role, Qt.AlignmentFlag.AlignRight

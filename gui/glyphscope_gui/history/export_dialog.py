@@ -1,4 +1,4 @@
-"""A run in another program's form: shown before it is copied or saved, with a line on its contents."""
+"""A run in another program's form, shown before it is copied or saved, with a line on its contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.theme import mono_font
 
 MOST_SHOWN = 20_000
-"""Characters that are shown; a line of a hundred thousand takes seconds to be laid out."""
+"""Most characters that are shown; the layout of a line of a hundred thousand takes seconds."""
 
 
 class ExportMenu(QMenu):
@@ -62,7 +62,7 @@ class ExportDialog(PlainDialog):
         buttons = self.button_box(Standard.Close, *actions)
         self.save_button.setDefault(True)
         vbox(self.note, (self.view, 1), self.more, buttons, parent=self, margins=(20, 18, 20, 16), spacing=12)
-        if exported.form == "html":  # its source says nothing to a reader
+        if exported.form == "html":  # its source is of no use to a reader
             for widget in (self.view, self.more, self.copy_button):
                 widget.hide()
         else:
@@ -70,7 +70,7 @@ class ExportDialog(PlainDialog):
         self.copy_button.clicked.connect(self._copy)
 
     def save(self, path: str) -> None:
-        """Request that the whole text is written there, and close."""
+        """Request that the whole text is written to that file, and close."""
         self.saveRequested.emit(path, self._exported.text)
         self.accept()
 

@@ -44,7 +44,7 @@ class HistoryModel(ListModel[HistoryRow]):
 
 
 def outcome_status(outcome: str) -> str:
-    """The verdict that an outcome is shown as: holds, impossible or open."""
+    """The verdict with which an outcome is shown: holds, impossible or open."""
     if outcome in ("valid", "answered"):
         return "holds"
     bad = ("invalid", "aborted", "failed", "limit", "refused")
@@ -52,7 +52,7 @@ def outcome_status(outcome: str) -> str:
 
 
 def outcome_words(outcome: str) -> str:
-    """An outcome as a person says it."""
+    """An outcome in words."""
     kind, _, code = outcome.partition(" ")
     words = {
         "valid": tr("valid call"),
@@ -82,7 +82,7 @@ def notation_words(notation: str) -> str:
 
 
 def facts(row: HistoryRow) -> str:
-    """Tool, tokens and the way of writing in a line."""
+    """The tool, the tokens and the notation in a line."""
     tokens = tr("%n token(s)", "", row.tokens)
     notation = f"{notation_words(row.notation)}, {WORDS.get(row.constraint, row.constraint)}"
     branch = tr("branch") if row.parent else ""
@@ -91,12 +91,12 @@ def facts(row: HistoryRow) -> str:
 
 
 def sampled(row: HistoryRow, *, short: bool = False) -> str:
-    """How its tokens were sampled, as `sampling_words`; empty where that is not known."""
+    """The sampling of its tokens, as `sampling_words`; empty if unknown."""
     return "" if row.sampling is None else sampling_words(row.sampling, short=short)
 
 
 def when(time: str, now: datetime | None = None) -> str:
-    """A wall clock of the record in local time: `12:04` of today, `Mon 12:04` of this week, else the date."""
+    """A record's time in local time: `12:04` today, `Mon 12:04` this week, otherwise the date."""
     try:
         moment = datetime.fromisoformat(time)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The history panel: a run is opened, comes into the list when it is kept, and can become a scenario of a suite."""
+"""The presenter of the history: opens runs, lists stored ones, and makes them scenarios of suites."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glyphscope_gui.shared.text_edits import LineEdit
 
 
 class SuiteDialog(PlainDialog):
-    """Asks which suite a run is added to: one of the user's own, or a new one.
+    """Asks for the suite to which a run is added: one of the user's, or a new one.
 
     `chosen` carries the suite's path, which need not exist yet.
     """
@@ -70,7 +70,7 @@ class SuiteDialog(PlainDialog):
 
 
 class HistoryPresenter(QObject):
-    """Connects the dock with the recorder and the runs. Saving and exporting are the window's."""
+    """Connects the dock with the recorder and the runs. The window saves and exports runs."""
 
     def __init__(self, context: AppContext, dock: HistoryDock) -> None:
         super().__init__(context.window)

@@ -1,4 +1,4 @@
-"""Where models come from: those on this computer, one by its name, a file or an endpoint; in one calm view."""
+"""The dialog of models: models on this computer, a model by its name, a file or an endpoint."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.theme.sizes import letters
 
 FIRST_SIZE = QSize(720, 440)
-"""In pixels, at the usual size of letters."""
+"""In pixels, at the usual text size."""
 ROOMY = 560
-"""Less than this width, at the usual size of letters, is too little for all columns."""
+"""Width in pixels, at the usual text size, below which there is no room for all columns."""
 MOST_ROWS = 6
-"""Models in the list before it scrolls."""
+"""Number of models in the list before it scrolls."""
 
 
 class ModelDialog(FollowsSize, PlainDialog):
@@ -60,7 +60,7 @@ class ModelDialog(FollowsSize, PlainDialog):
         self.table.activated.connect(self._use_found)
         self.open_line.unloadRequested.connect(
             self.table.setFocus
-        )  # not a load option that is edited by accident
+        )  # instead of a load option, which could be edited by accident
         self.table.selectionModel().selectionChanged.connect(self._show_usable)
         self.loading = LoadPanel(self)
         self.use_button = push_button(tr("Use model"), self, name="modelUseButton", clicked=self._use_found)
@@ -74,7 +74,7 @@ class ModelDialog(FollowsSize, PlainDialog):
         self.endpoint_button = push_button(tr("Endpoint…"), self, tip=tip)
         self.buttons = self.button_box(Standard.Close)
         for button in self.findChildren(QPushButton):
-            button.setAutoDefault(False)  # Enter in the name asks for it, and does nothing else
+            button.setAutoDefault(False)  # Enter in the name only searches for it
         self._lay_out()
         self._show_usable()
         screen = self.screen().availableSize()
@@ -115,11 +115,11 @@ class ModelDialog(FollowsSize, PlainDialog):
         return model.path if model is not None and not model.problem else ""
 
     def _fit(self) -> None:
-        """With large letters on a small screen the names have the room."""
+        """Hide the sources if large text on a small screen leaves too little room for the names."""
         self.table.setColumnHidden(SOURCE, self.width() < ROOMY * letters(self))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Words of several lines make the content higher only now."""
+        """Scroll to the result once wrapped text has made the content higher."""
         if event.type() == QEvent.Type.Resize and not self.hub.words.isHidden():
             self.scroll_area.ensureWidgetVisible(self.hub.lowest(), 0, 12)
         return super().eventFilter(watched, event)
@@ -157,7 +157,7 @@ class ModelDialog(FollowsSize, PlainDialog):
         self.table.fit_column(SOURCE, tr("bundled with Glyphscope"))
 
     def _keep_in_sight(self) -> None:
-        """A button's result is below it: the view grows for it as far as the screen goes, then it scrolls."""
+        """Keep a button's result below it visible: the view grows to the height of the screen, then scrolls."""
         for layout in (self.hub.layout(), self._inner.layout()):
             if layout is not None:
                 layout.activate()

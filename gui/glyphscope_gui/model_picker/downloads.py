@@ -1,6 +1,6 @@
 """Models of the Hugging Face Hub: one search or one download at a time, in the background, which can be cancelled.
 
-A download belongs to the window: it continues while the dialog is closed, and is shown again when that is opened.
+A download belongs to the window: it continues while the dialog is closed, and is shown again when the dialog is opened.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LEAST_SPAN = 0.1
 
 
 class Phase(Enum):
-    """Whether nothing, a search or list of files, or a download is under way."""
+    """The current task: none, a search or list of files, or a download."""
 
     IDLE = auto()
     SEARCHING = auto()
@@ -40,7 +40,7 @@ class Phase(Enum):
 
 
 class RepositoryFiles(NamedTuple):
-    """The files of a repository. `pick` is None where none suits by default; then `problem` says why."""
+    """The files of a repository. `pick` is None if none is suitable by default; `problem` then says why."""
 
     listing: Listing
     pick: Pick | None
@@ -56,7 +56,7 @@ class Downloading(NamedTuple):
 
 
 def is_words(text: str) -> bool:
-    """Whether the text is for a search; names of repositories and addresses have a slash."""
+    """Whether the text is a search; names of repositories and addresses contain a slash."""
     return "/" not in text
 
 
@@ -64,7 +64,7 @@ class ModelDownloads(QObject):
     """One task at a time: a search on the Hub, the files of a repository, or a download.
 
     `searched` carries the hits, `filesListed` a RepositoryFiles, `progressed` a Downloading, `downloaded` a
-    DownloadResult, `failed` the error; `stopped` follows a `cancel`. `phaseChanged` comes before any of these.
+    DownloadResult, `failed` the error; `stopped` follows a `cancel`. `phaseChanged` is emitted before any of these.
     """
 
     phaseChanged = Signal()
@@ -85,14 +85,14 @@ class ModelDownloads(QObject):
         self._background = Background(self, self.cancel)
         self._task: Search | Lookup | Download | None = None
         self._samples: deque[tuple[float, int]] = deque()
-        """Times and the bytes downloaded then, over the last seconds."""
+        """Times, with the bytes downloaded by then, over the last seconds."""
         self._timer = QTimer(self, interval=PROGRESS_MS)
         self._timer.timeout.connect(self._report_progress)
 
     def look(self, text: str) -> None:
         """Search the Hub for words, or list the files of a repository's name.
 
-        `searched`, `filesListed` or `failed` answers. A request that is under way is cancelled.
+        `searched`, `filesListed` or `failed` carries the answer. A request in progress is cancelled.
         """
         if self.phase is Phase.DOWNLOADING:
             return
@@ -130,7 +130,7 @@ class ModelDownloads(QObject):
             self.failed.emit(hit.problem)
 
     def download(self, listing: Listing, choice: Choice) -> None:
-        """Download it, or continue where an earlier download of it stopped."""
+        """Download a model, or resume an earlier download of it."""
         if self.phase is not Phase.IDLE:
             return
         download = Download(listing, choice, self.folder)
@@ -151,7 +151,7 @@ class ModelDownloads(QObject):
         work: Callable[[], Any],
         done: Callable[[Any], None],
     ) -> None:
-        """Start a task; the reports of an earlier one are dropped."""
+        """Start a task; reports of an earlier task are dropped."""
         self._task = task
         self._set_phase(phase)
 

@@ -1,4 +1,4 @@
-"""An endpoint by its address, and its key, which goes into the keyring and is never shown."""
+"""An endpoint by its address, and its key, which is stored in the keyring and never shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_KEY = tr("optional; stored in the system keyring")
 
 
 class EndpointDialog(PlainDialog):
-    """`chosen` carries the address as a model's name. A key is stored before that."""
+    """`chosen` carries the address as a model's name, after the key, if any, was stored."""
 
     chosen = Signal(str)
 
@@ -44,7 +44,7 @@ class EndpointDialog(PlainDialog):
         self._check()
 
     def done(self, result: int) -> None:
-        """Hide the dialog while a key is being stored: a keyring may wait for the user, the window may not."""
+        """Hide the dialog while a key is being stored: a keyring may wait for the user, but the window must not."""
         if self._background.is_busy:
             self._left = True
             self.hide()

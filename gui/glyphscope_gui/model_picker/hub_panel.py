@@ -25,18 +25,18 @@ from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import mono_font
 
 STEPS = 1000
-"""Steps of the bar: sizes in bytes do not fit its numbers."""
+"""Steps of the bar, whose integers are too small for sizes in bytes."""
 MOST_ROWS = 6
-"""Rows of a table before it scrolls."""
+"""Number of rows of a table before it scrolls."""
 MOST_UNFINISHED = 3
-"""Incomplete downloads that are offered."""
+"""Most unfinished downloads that are offered."""
 
 
 class HubPanel(QWidget):
     """The search on the Hub, the files of a repository, and the download of one: `downloads` does the work.
 
-    `useRequested` carries the path of a downloaded model; `discardRequested` an Unfinished; `grew`: the panel may be
-    higher than before.
+    `useRequested` carries the path of a downloaded model; `discardRequested` an Unfinished; `grew`: the panel may have
+    become higher.
     """
 
     useRequested = Signal(str)
@@ -94,7 +94,7 @@ class HubPanel(QWidget):
             self._show_progress(downloads.downloading)
 
     def show_unfinished(self, found: list[Unfinished]) -> None:
-        """Downloads of earlier days that can be resumed."""
+        """Show earlier downloads that can be resumed."""
         for row in self._rows:
             row.deleteLater()
         self._rows = [self._row_of(each) for each in found[:MOST_UNFINISHED]]
@@ -238,7 +238,7 @@ class HubPanel(QWidget):
         self.grew.emit()
 
     def _show_hits(self, hits: tuple[Hit, ...], repo: str = "") -> None:
-        """The first hit is selected, or that of the name."""
+        """Show the hits; the first one, or the one named `repo`, is selected."""
         self.hits.show_rows(hits)
         self.hits_table.fix_height(MOST_ROWS)
         if hits:

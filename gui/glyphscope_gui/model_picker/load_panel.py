@@ -1,4 +1,4 @@
-"""How a model is loaded: the facts of its file, its load options, and the memory that it needs with them."""
+"""The loading of a model: the facts of its file, its load options, and the memory that it then needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models that can be had, as Qt tables: those on this computer, and those of a repository."""
+"""The available models as Qt tables: models on this computer, repositories, and the models of a repository."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import TableModel
 
 NAME, QUANTISATION, SIZE, SOURCE = range(4)
-"""The columns of the models on this computer; the first three are those of the other tables too."""
+"""The columns of the models on this computer; the other tables share the first three."""
 FITS, DOWNLOADS = 3, 4
 """The other columns of the repositories."""
 
 
 class FoundModelsModel(TableModel[FoundModel]):
-    """Those that can be opened first; the others say why not."""
+    """Models that can be opened first; the others say why not."""
 
     speaks_titles = True
     titles = (tr("Model"), tr("Quantisation"), tr("Size"), tr("Source"))
@@ -50,7 +50,7 @@ class FoundModelsModel(TableModel[FoundModel]):
 
 
 class HitsModel(TableModel[Hit]):
-    """Repositories found by words, most downloaded first, each with the file that suits the free memory."""
+    """Repositories found by a search, most downloaded first, each with the file that suits the free memory."""
 
     speaks_titles = True
     titles = (tr("Repository"), tr("Quantisation"), tr("Size"), tr("Memory"), tr("Downloads"))

@@ -1,4 +1,4 @@
-"""Which model: a button with its name and quantisation, and a menu of all that can be found."""
+"""The choice of the model: a button with its name and quantisation, and a menu of all known models."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import mono_font, theme
 
 MAX_RECENT = 5
-"""Recent models in the menu."""
+"""Most recent models in the menu."""
 _PADDING = 11
 """Pixels at both ends of the button."""
 ARROW_ROOM = 20
-"""Pixels of the arrow at its right."""
+"""Width of the arrow on its right, in pixels."""
 
 
 class _Entry(NamedTuple):
@@ -39,8 +39,8 @@ class _Entry(NamedTuple):
 
 
 class ModelPicker(QToolButton):
-    """`modelChosen` carries what `open_model` takes: a path or a name; the other signals are requests of the menu. The
-    presenter sets which model is open, and which ones were found.
+    """`modelChosen` carries a path or a name for `open_model`; the other signals are requests of the menu. The
+    presenter sets the open model and the found ones.
     """
 
     modelChosen = Signal(str)
@@ -71,7 +71,7 @@ class ModelPicker(QToolButton):
     # -- what can be done --------------------------------------------------------------------------------------
 
     def set_model(self, model: str, name: str = "", quantisation: str = "") -> None:
-        """Show the model in use; name and quantisation as in the file, where they are known."""
+        """Show the model in use; name and quantisation as in the file, if known."""
         self._path = model
         guess = model_name(model) if model else ModelName(tr("Choose a model"))
         self._shown = ModelName(*map(visible, (name or guess.name, quantisation or guess.quantisation)))
@@ -124,7 +124,7 @@ class ModelPicker(QToolButton):
             action.triggered.connect(lambda _checked=False, chosen=entry.model: self.modelChosen.emit(chosen))
 
     def _add_title(self, words: str) -> None:
-        """A line that cannot be chosen: style sheets leave the words of sections out."""
+        """Add a line that cannot be chosen, as style sheets hide the titles of sections."""
         self._menu.addSeparator()
         self._menu.addAction(words).setEnabled(False)
 
@@ -185,7 +185,7 @@ class ModelPicker(QToolButton):
         room = inner.width() - ARROW_ROOM
         more_width = QFontMetrics(small).horizontalAdvance(more) + 8
         if self.fontMetrics().horizontalAdvance(words) + more_width > room and not self._loading:
-            more, more_width = "", 0  # where it is narrow, the name comes first; the tooltip has both
+            more, more_width = "", 0  # if it is narrow, the name takes precedence; the tooltip has both
         shown = self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideMiddle, room - more_width)
         painter.setFont(self.font())
         painter.setPen(colors.color("text-muted" if self._loading else "text"))

@@ -66,7 +66,7 @@ class ModelPresenter(QObject):
             action.triggered.connect(self._welcomed)
 
     def welcome(self) -> None:
-        """At the very first start: explain where models come from, once."""
+        """Explain the sources of models, once, at the very first start."""
         settings = self._context.settings
         first = not (settings.value.welcomed or settings.value.model or settings.value.recent_models)
         settings.update(welcomed=True)
@@ -93,7 +93,7 @@ class ModelPresenter(QObject):
         dialog.open_line.unloadRequested.connect(self._context.actions.unload_model.trigger)
         self._show_loaded()
         dialog.finished.connect(self._closed)
-        dialog.show()  # not modal: what the window shows can be used meanwhile
+        dialog.show()  # not modal: the window can be used meanwhile
         self._look()
         return dialog
 
@@ -102,7 +102,7 @@ class ModelPresenter(QObject):
         return self.downloads.phase is not Phase.IDLE
 
     def _show_status(self, status: ModelStatus) -> None:
-        """Loading progress; and once the model is open, its name and quantisation as the file itself says."""
+        """Show the loading progress and, once the model is open, its name and quantisation from the file."""
         if status.phase == "opening":
             self._picker.set_loading(status.progress, tr("Opening…") if status.progress is None else "")
         else:
@@ -113,7 +113,7 @@ class ModelPresenter(QObject):
             self._picker.set_model(status.name, name, status.info.quantisation)
 
     def _show_loaded(self) -> None:
-        """The state of the model's process, and whether it can be ended now."""
+        """Show the state of the model's process, and whether it can be ended now."""
         runs = self._context.runs
         can_unload = runs.model.phase == "ready" and runs.phase is RunPhase.IDLE
         self._context.actions.unload_model.setEnabled(can_unload)
@@ -134,22 +134,22 @@ class ModelPresenter(QObject):
             self._dialog.loading.hide()
 
     def _remember(self, options: LoadOptions) -> None:
-        """A model that is open is loaded again, soon after the last edit."""
+        """Store the options; an open model is reloaded soon after the last edit."""
         settings = self._context.settings
         settings.replace(settings.value.with_load_options(self._shown, options))
 
     @property
     def _folders(self) -> tuple[Path, ...]:
-        """The folders with models beside the usual places."""
+        """The user's folders with models, besides the usual places."""
         return self._folder, *(Path(folder) for folder in self._context.settings.value.model_folders)
 
     def _search(self) -> None:
-        """Look for the models of the menu; after an error it has none, and a file can still be chosen."""
+        """Search for the models of the menu; after an error it has none, but a file can still be chosen."""
         folders, show = self._folders, self._picker.show_found
         self._background.start("search", lambda: find_models(folders), show, lambda _error: show(()))
 
     def _look(self) -> None:
-        """Look for the models of the dialog, and for unfinished downloads."""
+        """Search for the models of the dialog, and for unfinished downloads."""
         folders, own = self._folders, self._folder
         self._background.start(
             "look",
@@ -168,7 +168,7 @@ class ModelPresenter(QObject):
             self.welcomed.emit()
 
     def _welcomed(self) -> None:
-        """Close the dialog when a run begins, if it opened by itself and nothing was begun in it."""
+        """Close the dialog when a run begins, if it opened automatically and was not used."""
         if self._welcoming and not self.is_busy and self.downloads.repository is None:
             self._welcoming = False
             self._close_dialog()

@@ -22,7 +22,7 @@ def hub_is_here() -> bool:
 
 
 def name_words(model: FoundModel) -> str:
-    """The name of a model that was found: of its file, as everywhere, but Ollama's files have no names."""
+    """The name of a found model: from its file, as everywhere, except for Ollama's files, which have no names."""
     return model_name(model.path).name if model.source != "Ollama" else model.name
 
 
@@ -66,7 +66,7 @@ def memory_words(memory: Memory) -> str:
 
 
 def load_words(load: LoadOptions) -> str:
-    """The options that a model is loaded with."""
+    """The load options of a model."""
     layers = (
         tr("all layers on the GPU") if load.gpu_layers < 0 else tr("%n GPU layer(s)", "", load.gpu_layers)
     )

@@ -1,4 +1,4 @@
-"""Changes in the prompt since the last run, and where the cache ended: in words, and in the text."""
+"""Changes in the prompt since the last run, and the end of the cached part: in words, and in the text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font, theme
 
 _AROUND = 60
-"""Characters of unchanged text that are shown beside a change."""
+"""Number of characters of unchanged text that are shown beside a change."""
 _MOST = 20_000
-"""Characters of a single change that are shown."""
+"""Most characters of a single change that are shown."""
 
 
 class PromptChanges(QWidget):
-    """Removed words are crossed out, added ones underlined: never a colour alone. The link leads to both prompts
-    on the same seeds.
+    """Removed words are crossed out, added ones underlined, as colour alone is not enough. The link leads to both
+    prompts on the same seeds.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -50,7 +50,7 @@ class PromptChanges(QWidget):
         self.show_prompt(None)
 
     def show_prompt(self, shown: ShownPrompt | None) -> None:
-        """Show the changes of a prompt as far as they are known; None: nothing yet."""
+        """Show the known changes of a prompt; None if nothing is known yet."""
         changes = shown.changes if shown is not None else None
         self.words.setText(self._changes_words(shown, changes))
         show_words(self.cache, self._cache_words(shown))
@@ -128,7 +128,7 @@ class PromptChanges(QWidget):
         plain: QTextCharFormat,
         faint: QTextCharFormat,
     ) -> None:
-        """Write the ends of an unchanged part, next to the changes, and the place where the cache ended."""
+        """Write the ends of an unchanged part, next to the changes, and mark the end of the cached part."""
         text = piece.text
         head = "" if number == 0 else text[:_AROUND]
         tail = "" if number == last else text[max(len(head), len(text) - _AROUND) :]

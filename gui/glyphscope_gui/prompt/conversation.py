@@ -1,4 +1,4 @@
-"""The prompt as people know it: a plain system prompt and the messages of a conversation, each with its tokens."""
+"""The prompt in its usual form: a plain system prompt and the messages of a conversation, each with its tokens."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ConversationEditor(QWidget):
         self.choose(self.model.rowCount() - 1)
 
     def choose(self, place: int) -> None:
-        """Choose a message, which is then edited below the list."""
+        """Choose a message, to be edited below the list."""
         self.list.setCurrentIndex(self.model.index(place, 0))
 
     def show_counted(self, prompt: PromptRendered | None, problem: str = "") -> None:
@@ -64,11 +64,11 @@ class ConversationEditor(QWidget):
         self.show_problem(problem)
 
     def show_problem(self, words: str) -> None:
-        """Why the messages cannot be sent, in place of any problem before."""
+        """Show why the messages cannot be sent, in place of a previous problem."""
         show_words(self.words, words)
 
     def paste(self) -> None:
-        """Replace the conversation by the list of messages on the clipboard."""
+        """Replace the conversation with the list of messages on the clipboard."""
         try:
             read = parse_messages(QGuiApplication.clipboard().text(), tr("clipboard"))
         except GlyphscopeError as error:
@@ -78,13 +78,13 @@ class ConversationEditor(QWidget):
         self.choose(self.model.rowCount() - 1)
 
     def copy(self) -> None:
-        """Put the conversation on the clipboard, as OpenAI's list of messages."""
+        """Copy the conversation to the clipboard, as OpenAI's list of messages."""
         state = self._document.state
         system = (Message("system", state.system_prompt),) if state.system_prompt.strip() else ()
         copy_text(to_json((*system, *state.history, Message("user", state.user))))
 
     def clear(self) -> None:
-        """Start a new conversation: only the next message is left."""
+        """Start a new conversation, keeping only the next message."""
         self._document.set_conversation(())
         self.choose(0)
 
@@ -148,7 +148,7 @@ class ConversationEditor(QWidget):
             self._document.set_message(self._choice, message)
 
     def _add(self) -> None:
-        """Before the next message, in the role that mostly comes there."""
+        """Add a message before the next one, in the role that is usual there."""
         history = self._document.state.history
         last = history[-1] if history else None
         if last is not None and last.role == "assistant" and last.tool_calls:
@@ -161,7 +161,7 @@ class ConversationEditor(QWidget):
 
     def _remove(self) -> None:
         history, place = self._document.state.history, self._choice
-        if place >= len(history):  # the next message is there always
+        if place >= len(history):  # the next message always exists
             return
         self._document.set_conversation((*history[:place], *history[place + 1 :]))
 

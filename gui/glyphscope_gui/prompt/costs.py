@@ -91,7 +91,7 @@ class PromptCosts(QTreeView):
         model.modelReset.connect(self._restore)
 
     def choose(self, index: QModelIndex) -> None:
-        """Choose a row and scroll to it, with its parents expanded."""
+        """Choose a row, expand its parents and scroll to it."""
         if index.isValid() and index != self.currentIndex().siblingAtColumn(0):
             self.selectionModel().setCurrentIndex(
                 index,
@@ -100,7 +100,7 @@ class PromptCosts(QTreeView):
             self.scrollTo(index)
 
     def chosen(self) -> object:
-        """The Cost of the row that is chosen, or None."""
+        """The Cost of the chosen row, or None."""
         return self._costs.cost(self.currentIndex())
 
     def leaveEvent(self, event: object) -> None:
@@ -122,7 +122,7 @@ class PromptCosts(QTreeView):
         self._last_key = self._costs.key(self.currentIndex()) or self._last_key
 
     def _restore(self) -> None:
-        """Expand the rows that were expanded, and select the one that was selected, if they still exist."""
+        """Restore the expanded rows and the selected one, if they still exist."""
         for key in list(self._open):
             index = self._costs.index_of(key)
             if index.isValid():

@@ -1,4 +1,4 @@
-"""The costs of a prompt's parts as a Qt tree, the highest first on every level; and the row of each character."""
+"""The costs of a prompt's parts as a Qt tree, the highest first at every level; and the row of each character."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TreeModel, TreeRows
 
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
-"""The row's share of the highest cost of its level, 0 to 1."""
+"""The row's cost as a share of the highest at its level, 0 to 1."""
 Key: TypeAlias = tuple[str, str, bool]
 """A row's identity, which stays the same while a prompt is edited."""
 
 
 class CostRows(TreeRows):
-    """The tree of costs with all data of its view, made in the background: 2,000 tools have 14,000 rows."""
+    """The tree of costs with all data for its view, made in the background, as 2,000 tools have 14,000 rows."""
 
     def __init__(self, costs: Sequence[Cost] = ()) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class PromptCostsModel(TreeModel):
         self._tree: CostRows = CostRows()
 
     def show_rows(self, rows: CostRows, *, counted: bool = True) -> None:
-        """Other costs; where tokens are not counted, the rows have no figures."""
+        """Show other costs; if tokens are not counted, the rows have no figures."""
         self.beginResetModel()
         self._counted, self._tree = counted, rows
         self.endResetModel()
@@ -70,11 +70,11 @@ class PromptCostsModel(TreeModel):
         return None if row is None else _key(row)
 
     def index_of(self, key: Key) -> QModelIndex:
-        """Return the index of the row with that key; an invalid one where the row is gone."""
+        """Return the index of the row with that key; an invalid one if there is none."""
         return self.index_of_row(self._tree.by_key.get(key, 0))
 
     def index_at(self, character: int) -> QModelIndex:
-        """The row, as deep as there are rows, that a character of the prompt is counted in."""
+        """The deepest row that includes a character of the prompt."""
         rows = self._tree
         at = bisect_right(rows.starts, character) - 1
         if at < 0 or character >= rows.ends[at]:
@@ -117,7 +117,7 @@ def _key(row: Cost) -> Key:
 
 
 def spans_of(cost: Cost) -> Iterator[tuple[int, int]]:
-    """The characters of a row, neighbours together."""
+    """The character ranges of a row, with adjacent ones joined."""
     start = end = -1
     for part in cost.parts:
         if part.start == end:

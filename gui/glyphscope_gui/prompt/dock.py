@@ -1,4 +1,4 @@
-"""The prompt: its messages, its template, the whole text with the tokens of each part, and what changed."""
+"""The prompt: its messages, its template, the whole text with the tokens of each part, and the changes."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _LINES = 4
 
 
 class PartEditor(QWidget):
-    """The selected part of the prompt: edited in place, or explained where it cannot be edited here.
+    """The selected part of the prompt: edited in place, or explained if it cannot be edited here.
 
-    `edited` carries the text as the user typed it. The link leads to where the part comes from.
+    `edited` carries the text as the user typed it. The link leads to the source of the part.
     """
 
     edited = Signal(str)
@@ -62,7 +62,7 @@ class PartEditor(QWidget):
         self.show_place(None)
 
     def show_place(self, place: PartPlace | None) -> None:
-        """Show another part, or the same after an edit: a text being typed stays unchanged."""
+        """Show another part, or the same one after an edit: a text being typed stays unchanged."""
         self.setVisible(place is not None)
         if place is None:
             self._place = None
@@ -97,7 +97,7 @@ class PartEditor(QWidget):
 
 
 class PromptDock(QWidget):
-    """The left page about prompts. The user's own words are edited in the centre, or as a part of the whole here.
+    """The left page about prompts. The user's message is edited in the centre, or here as a part of the whole.
 
     `partChosen` carries the Cost of a row of the costs, or None.
     """
@@ -111,7 +111,7 @@ class PromptDock(QWidget):
         self._document = document
         self._costs_of: RenderedMessages | None = None
         self.expects_price = False
-        """Whether the current prompt is being counted: until then the shown one stays."""
+        """Whether the current prompt is being counted; until it is, the shown one stays."""
         self._record: RunRequest | None = None
         self.conversation = ConversationEditor(document, self)
         self.recorded = RecordedPrompt(self)
@@ -164,9 +164,9 @@ class PromptDock(QWidget):
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def show_prompt(self, shown: ShownPrompt, *, is_own: bool = True) -> None:
-        """Show the prompt with its costs, its changes and the cache, as far as they are known.
+        """Show the prompt with its costs, changes and cached part, as far as they are known.
 
-        One that is not the project's own (`is_own`) stays only until the project's messages are shown.
+        A prompt that is not the project's (`is_own`) stays only until the project's messages are shown.
         """
         prompt = shown.prompt
         self._costs_of = self._document.messages if is_own else None
@@ -180,7 +180,7 @@ class PromptDock(QWidget):
         self._mark(self.costs.chosen())
 
     def show_record(self, request: RunRequest | None) -> None:
-        """The messages and the template of a record, to read; None for those of the project again."""
+        """Show the messages and the template of a record, read-only; None shows the project's again."""
         self._record = request
         for widget in (self.preset_combo, self.run_button, self.part):
             widget.setEnabled(request is None)
@@ -191,17 +191,17 @@ class PromptDock(QWidget):
         self._show_state(self._document.state)
 
     def show_messages(self) -> None:
-        """Show the messages of a prompt that could not be counted; the same ones as a run sent them stay."""
+        """Show the messages of a prompt that could not be counted, unless they equal the ones that a run sent."""
         if self._document.messages is not None:
             self.expects_price = False
             self._show_messages(self._document.messages)
 
     def show_place(self, place: PartPlace | None) -> None:
-        """The part that is chosen, to be edited."""
+        """Show the chosen part for editing."""
         self.part.show_place(place)
 
     def show_template_line(self, line: int) -> None:
-        """The template, at that line from 1."""
+        """Show the template at that line, counted from 1."""
         self.tabs.setCurrentIndex(TEMPLATE)
         block = self.system_edit.document().findBlockByNumber(line - 1)
         if block.isValid():
@@ -255,7 +255,7 @@ class PromptDock(QWidget):
         self.system_edit.show_text(template)
 
     def _show_messages(self, messages: RenderedMessages) -> None:
-        """The messages as they are now, where no model counts them; the last run's stay while they are the same."""
+        """Show the present messages if no model counts them; the last run's stay while they are the same."""
         if messages == self._costs_of or self.expects_price or self._record is not None:
             return
         self._costs_of = None
@@ -308,10 +308,10 @@ class PromptDock(QWidget):
 
 
 def _scrolled(page: QWidget) -> QScrollArea:
-    """With large letters a page has not all the height that it needs."""
+    """Make a page scrollable, as with large text it lacks height."""
     area = ScrollArea(page)
     for ground in (area.viewport(), page):
-        ground.setAutoFillBackground(False)  # the dock's own is seen
+        ground.setAutoFillBackground(False)  # the dock's background shows through
     return area
 
 

@@ -1,4 +1,4 @@
-"""The message that is chosen: its role, its text, the calls of an assistant message, the call of a tool result."""
+"""The chosen message: its role, its text, the calls of an assistant message, the call of a tool result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINES = 6
 
 
 class MessageEditor(QWidget):
-    """`edited` carries the Message as the user changed it."""
+    """`edited` carries the Message with the user's changes."""
 
     edited = Signal(object)
 
@@ -52,7 +52,7 @@ class MessageEditor(QWidget):
         self.calls_edit.textChanged.connect(self._calls_typed)
 
     def show_message(self, message: Message, problem: str, *, is_next: bool) -> None:
-        """`is_next`: the user message that is sent next, which keeps its role."""
+        """Show a message; `is_next`: it is the user message that is sent next, which keeps its role."""
         before, self._message = self._message, message
         self._showing = True
         self.role_combo.setCurrentIndex(self.role_combo.findData(message.role))
@@ -74,7 +74,7 @@ class MessageEditor(QWidget):
         show_words(self.words, problem)
 
     def _show_calls(self, message: Message) -> None:
-        """Show a message's calls; a text being typed stays unchanged as long as it has the same calls."""
+        """Show a message's calls; a text being typed stays unchanged while it means the same calls."""
         try:
             same = read_calls(self.calls_edit.toPlainText()) == message.tool_calls
         except PromptError:

@@ -1,5 +1,5 @@
-"""The messages of a conversation as a list, the one that is sent next at the end: role and tokens, and below them the
-text on one line.
+"""The messages of a conversation as a list, the next one at the end: role and tokens, and below them the text on one
+line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from glyphscope_gui.theme import theme
 
 ROLE_ROLE, TOKENS_ROLE, PROBLEM_ROLE = range(Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 3)
 MOST_SHOWN = 200
-"""Characters of a message that a row takes."""
+"""Most characters of a message in a row."""
 ROLE_WORDS = {
     "system": tr("System"),
     "user": tr("User"),
@@ -58,14 +58,14 @@ class MessageRow(NamedTuple):
 
 
 class MessagesModel(ListModel[MessageRow]):
-    """The text of a row is its message on one line; ROLE_ROLE its role in words, TOKENS_ROLE its tokens in words."""
+    """A row's text is its message on one line; ROLE_ROLE has its role in words, TOKENS_ROLE its tokens in words."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tokens: Mapping[str, int] = {}
 
     def show_messages(self, history: Sequence[Message], user: str) -> None:
-        """The rows that are there stay, so that the chosen one stays chosen."""
+        """Show the messages; if their number is unchanged, the rows are kept, so that the chosen one stays chosen."""
         messages = [*history, Message("user", user)]
         parts = [*(f"message {place + 1}" for place in range(len(history))), "user"]
         rows = [
@@ -80,7 +80,7 @@ class MessagesModel(ListModel[MessageRow]):
             self.show_rows(rows)
 
     def show_tokens(self, tokens: Mapping[str, int]) -> None:
-        """As `message_tokens` counts them; empty where they are not counted."""
+        """Show the counts of `message_tokens`; empty if tokens are not counted."""
         self._tokens = tokens
         self._changed()
 
@@ -96,7 +96,7 @@ class MessagesModel(ListModel[MessageRow]):
     def extra(self, row: MessageRow, column: int, role: int) -> Any:
         if role == ROLE_ROLE:
             return row.role_words
-        if role == TOKENS_ROLE:  # an empty message is not sent, and has none
+        if role == TOKENS_ROLE:  # an empty message is not sent, and has no tokens
             return tr("%n token(s)", "", self._tokens.get(row.part, 0)) if self._tokens else ""
         return bool(row.problem) if role == PROBLEM_ROLE else None
 
@@ -113,7 +113,7 @@ _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class MessageDelegate(QStyledItemDelegate):
-    """Rows of one height, so that a conversation of thousands of messages is shown at once."""
+    """Paints rows of one height, so that a conversation of thousands of messages is shown at once."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(0, 2 * option.fontMetrics.height() + 2 * _PAD)
@@ -148,7 +148,7 @@ _LEAST_ROWS = 2
 
 
 class MessageList(PlainList):
-    """`removeRequested` on Delete."""
+    """`removeRequested` is emitted on Delete."""
 
     removeRequested = Signal()
 

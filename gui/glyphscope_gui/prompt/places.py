@@ -1,4 +1,4 @@
-"""The source of a part of the prompt, and its editing there: in the tools, the template, the user's words."""
+"""The source of a part of the prompt, and its editing there: in the tools, the template, the user's message."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ Source: TypeAlias = Literal["description", "argument", "example", "line", "syste
 
 @dataclass(frozen=True)
 class PartPlace:
-    """`text` is the text to edit, where there is a `source`; `words` describe it, or why there is nothing to
-    edit.
+    """`text` is the text to edit, if there is a `source`; `words` describe it, or say why there is nothing to edit.
 
-    `tool` and `argument` are its target in the tools' page.
+    `tool` and `argument` are its target on the tools' page.
     """
 
     title: str
@@ -41,7 +40,7 @@ class PartPlace:
 
 
 def place_of(cost: Cost, registry: RegistryDocument, prompt: PromptDocument, *, is_own: bool) -> PartPlace:
-    """Of a row of the costs. `is_own`: the prompt is that of the present template, not of an older one."""
+    """The place of a row of the costs. `is_own`: the prompt was made from the present template, not an older one."""
     place = tool_place(cost.of) if cost.kind in ("tools", "examples") else None
     if place is not None:
         return _of_tool(cost, place, registry)
@@ -55,7 +54,7 @@ def place_of(cost: Cost, registry: RegistryDocument, prompt: PromptDocument, *, 
 
 
 def edit(place: PartPlace, text: str, registry: RegistryDocument, prompt: PromptDocument) -> str:
-    """Put the text in the place. Return why that is not possible; "" on success."""
+    """Write the text to the place. Return why that is not possible; "" on success."""
     match place.source:
         case "user":
             prompt.set_user(text)

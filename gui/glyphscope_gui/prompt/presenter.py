@@ -1,4 +1,4 @@
-"""The prompt panel: the prompts of past runs, that of the next one, and edits to their sources."""
+"""The prompt panel: the prompts of past runs, the prompt of the next run, and edits to their sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glyphscope_gui.runs.worker.jobs import ModelStatus, Priced
 from glyphscope_gui.shared.page_ids import PageId
 
 ASK_MS = 50
-"""Delay before the next prompt is counted: several changes arrive at once as a project is opened."""
+"""Delay before the next prompt is counted: several changes arrive at once when a project is opened."""
 
 
 class PromptPresenter(QObject):
@@ -64,16 +64,16 @@ class PromptPresenter(QObject):
         self._expect()
 
     def _ask_price(self) -> None:
-        """Count the next run's prompt; of strategies that make it during a run, the last one sent stays while its
+        """Count the next run's prompt. For strategies that make it during a run, the last sent prompt stays while its
         messages do.
 
-        Their messages are counted too: they have the same tokens in the prompt of the strategy direct.
+        Their messages are also counted, as they have the same tokens in the direct strategy's prompt.
         """
         options = self._project.options
         self._expect()
         if (
             self._project.prompt.problem or self._context.record.started is not None
-        ):  # a record's prompt is in sight
+        ):  # a record's prompt is shown
             return
         request = msgspec.structs.replace(options, **self._project.prompt.request_fields())
         if not self._is_direct:
@@ -82,9 +82,9 @@ class PromptPresenter(QObject):
         self._runs.queries.ask("next prompt", partial(priced_prompt_of, prepared=prepared), self._priced)
 
     def _priced(self, priced: Priced | None) -> None:
-        counted = priced or Priced(None)  # no model can say
+        counted = priced or Priced(None)  # no model can count it
         self._dock.conversation.show_counted(counted.prompt, counted.problem)
-        if self._context.record.started is not None:  # it was opened meanwhile
+        if self._context.record.started is not None:  # a record was opened meanwhile
             return
         if counted.prompt is not None and self._is_direct:
             self.watch.show_next(counted.prompt, self._project.options.thinking)
@@ -106,7 +106,7 @@ class PromptPresenter(QObject):
         return self._project.options.strategy in ("direct", "two-stage")
 
     def _expect(self) -> None:
-        """Whether a change of the prompt is counted at once."""
+        """Set whether a change of the prompt is counted at once."""
         model = self._runs.model
         ready = model.phase == "ready" and model.info is not None and model.info.kind != "recorded"
         self._dock.expects_price = ready and self._is_direct and not self._runs.is_busy
@@ -115,7 +115,7 @@ class PromptPresenter(QObject):
 
     def _choose(self, cost: object) -> None:
         if cost is None and self._dock.part.edit.hasFocus():
-            return  # what is being typed made the part empty, so that it has no row
+            return  # the user's edit made the part empty, so that it has no row
         self._place = None
         if isinstance(cost, Cost) and self._shown is not None:
             own = self._shown.origin != "record"
@@ -133,7 +133,7 @@ class PromptPresenter(QObject):
             self._dock.part.say(problem or self._place.words)
 
     def _compare(self) -> None:
-        """Compare there the last run's prompt as A with the edited one as B."""
+        """Open the A/B with the last run's prompt as A and the edited one as B."""
         self._context.navigator.show(PageId.COMPARE, PromptsPlace())
 
     def _go_to_source(self) -> None:

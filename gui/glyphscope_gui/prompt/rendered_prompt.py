@@ -1,4 +1,4 @@
-"""The prompt word for word, with the part that is chosen marked in it, and the one under the mouse."""
+"""The prompt word for word, in which the chosen part and the part under the mouse are marked."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from glyphscope_gui.theme import theme
 
 Spans = Sequence[tuple[int, int]]
 _MOST = 100
-"""Stretches that are marked: of a part that is in more places, the first ones."""
+"""Most stretches that are marked; if a part has more, the first ones."""
 
 
 class RenderedPrompt(CodeEdit):
-    """Characters are code points of the prompt. `placeChosen` carries the one at the cursor after a click or a key,
-    `placeHovered` the one under the mouse, or None.
+    """Characters are code points of the prompt. `placeChosen` carries the character at the cursor after a click or a
+    key, `placeHovered` the one under the mouse, or None.
     """
 
     placeChosen = Signal(object)
@@ -84,7 +84,7 @@ class RenderedPrompt(CodeEdit):
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent):
-            return QWidget.event(self, event)  # the tip is that of the part under the mouse
+            return QWidget.event(self, event)  # the tip describes the part under the mouse
         return super().event(event)
 
     def _cursor_moved(self) -> None:
@@ -92,7 +92,7 @@ class RenderedPrompt(CodeEdit):
             self.placeChosen.emit(self._character(self.textCursor()))
 
     def _bracket_selections(self) -> list[QTextEdit.ExtraSelection]:
-        """No brackets: the marks in this view are parts."""
+        """Return no brackets, as the marks in this view are parts."""
         return []
 
     def _mark(self) -> None:
@@ -106,7 +106,7 @@ class RenderedPrompt(CodeEdit):
             self.setExtraSelections([*self.extraSelections(), *marks])
 
     def _span(self, span: tuple[int, int], ground: QColor, line: QColor) -> QTextEdit.ExtraSelection:
-        """A ground and a line under it, as a colour alone may not be seen."""
+        """Mark by a background and an underline, as colour alone may not be seen."""
         under = QTextCharFormat.UnderlineStyle.SingleUnderline, line
         return marked(self.document(), *span, ground=ground, line=under)
 

@@ -1,7 +1,7 @@
-"""The shown prompt: that of the last run, or of the next one; its changes, and the part that the cache kept.
+"""The shown prompt, of the last or the next run, with its changes and its cached part.
 
-Costs, differences and advice are computed in the background. The prompt that a model evaluated last is followed over
-all its runs, those in the background included, as each of them takes the cache.
+Costs, differences and advice are computed in the background. The last prompt that a model evaluated is tracked over all
+its runs, including background runs, as each of them replaces the cache.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Origin: TypeAlias = Literal["run", "record", "now"]
 
 @dataclass(frozen=True)
 class ShownPrompt:
-    """`origin`: a run sent it, or a recorded one, or the next one would (`now`).
+    """`origin`: sent by a run, sent by a recorded run, or the next run's prompt (`now`).
 
-    `changes` are those since the run before, `loss` the lost part of the cache; `common` is the number of
-    tokens that a prompt of `now` shares with the one evaluated last. None where it is not known.
+    `changes` are the changes since the previous run, `loss` the lost part of the cache; `common` is the number of
+    tokens that a prompt of `now` shares with the last evaluated one. None if unknown.
     """
 
     prompt: PromptRendered
@@ -60,12 +60,12 @@ class PromptWatch(QObject):
         self._previous: dict[str, PromptRendered] = {}
         self._last: dict[str, PromptRendered] = {}
         self._read: PromptRendered | None = None
-        """The prompt that the model evaluated last; None where its cache is empty."""
+        """The last prompt that the model evaluated; None if its cache is empty."""
         self._job: _Job | None = None
         self._thinking: Thinking = "auto"
 
     def apply(self, applied: Applied) -> None:
-        """The events of a run of the playground."""
+        """Take the events of a run of the playground."""
         for event in applied.of(RunStarted, PromptRendered, PromptEvaluated):
             if isinstance(event, RunStarted) and applied.kind == "run":
                 self._previous, self._last = self._last or self._previous, {}
@@ -76,19 +76,19 @@ class PromptWatch(QObject):
                 self._evaluated(event)
 
     def note(self, events: tuple[AnyEvent, ...]) -> None:
-        """The events of another evaluation by the same model: it takes the cache."""
+        """Take the events of another evaluation by the same model, which replaces the cache."""
         for event in events:
             if isinstance(event, PromptRendered):
                 self._read = event
 
     def forget(self) -> None:
-        """Another model is opened: its cache is empty."""
+        """Forget the evaluated prompt, as another model with an empty cache is opened."""
         self._read = None
 
     def show_next(self, prompt: PromptRendered, thinking: Thinking = "auto") -> None:
-        """Show the prompt of the next run; the last one sent stays in sight as long as it is the same.
+        """Show the prompt of the next run; the last sent prompt stays shown while it is the same.
 
-        The text alone does not decide: with an endpoint's template it is the same for all states of `thinking`.
+        The text alone is not enough: with an endpoint's template, it is the same for all states of `thinking`.
         """
         job = self._job
         if (

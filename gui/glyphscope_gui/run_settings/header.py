@@ -1,4 +1,4 @@
-"""The line at the top: which model, how the call is written, what is enforced, and Run."""
+"""The line at the top: the model, the notation, the constraint, and Run."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from glyphscope_gui.theme.sizes import PAD
 
 SEED_MAX = 2**31 - 1
 SEED_DIGITS = 4
-"""Digits of a seed for which there is room; longer ones get more."""
+"""Number of digits of a seed for which there is room; longer seeds get more."""
 TWO_LINES_BRAND, TWO_LINES_SHORT = 1240, 1140
-"""With two lines: pixels of width from which on the name is shown, and below which words are shortened."""
+"""With two lines: widths in pixels from which the name is shown, and below which words are shortened."""
 
 
 class Header(FollowsSize, QFrame):
@@ -58,7 +58,7 @@ class Header(FollowsSize, QFrame):
         self.notation.set_value("native" if options.native else options.notation)
         self._native = bool(options.native)
         self.shape.setEnabled(self.notation.isEnabled() and not self._native)
-        # an endpoint's constraint is not a choice: any of the others becomes it there
+        # an endpoint's constraint is not a choice: any other becomes it there
         self.constraint.set_value("mask" if options.constraint == "endpoint" else options.constraint)
         self.shape.setCurrentIndex(self.shape.findData(options.shape))
         self.strategy.setCurrentIndex(self.strategy.findData(options.strategy))
@@ -68,24 +68,24 @@ class Header(FollowsSize, QFrame):
         self.sampling.show_options(options)
         self.sampling_button.setToolTip(_sampling_tip(options))
         with QSignalBlocker(self.seed), QSignalBlocker(self.temperature):
-            self.seed.setValue(min(max(options.sampling.seed, 0), SEED_MAX))  # a file may say any number
+            self.seed.setValue(min(max(options.sampling.seed, 0), SEED_MAX))  # a file may contain any number
             self.temperature.setValue(options.sampling.temperature)
         self._fit_seed()
 
     def show_record(self, request: RunRequest | None) -> None:
-        """The settings of a record, to read; None when those of the project can be changed again."""
+        """Show the settings of a record, read-only; None shows the project's again."""
         self._is_record = request is not None
         if request is not None:
             self.show_options(request)
         self.set_editable(self._is_editable)
 
     def show_model(self, model: ModelInfo | None) -> None:
-        """The open model, which decides what can be set; None while none is open."""
+        """Set the open model, which decides the available settings; None while none is open."""
         self.settings.show_model(model)
         self.sampling.show_model(model)
 
     def show_parts(self, parts: frozenset[HeaderPart]) -> None:
-        """Only these: what the page in front uses."""
+        """Show only these parts, which the page in front uses."""
         self._parts = parts
         for part, widgets in self._widgets.items():
             for widget in widgets:
@@ -93,12 +93,12 @@ class Header(FollowsSize, QFrame):
         self._fit()
 
     def show_tools(self, registry: ToolRegistry) -> None:
-        """The tools of the project, one of which can be asked for."""
+        """Set the tools of the project, one of which can be required."""
         self.settings.answer.show_tools(tool.name for tool in registry.allowed)
 
     def set_editable(self, editable: bool) -> None:
-        """During a run its settings are disabled: they show the run. Those of a record always are, but another model
-        can be chosen for the project.
+        """Enable or disable the settings: they are disabled during a run, which they show. A record's always are, but
+        another model can be chosen for the project.
         """
         self._is_editable = editable
         self.picker.setEnabled(editable)
@@ -192,7 +192,7 @@ class Header(FollowsSize, QFrame):
         self.optionsChosen.emit({"sampling": self._sampling})
 
     def _button(self, name: str, action: QAction) -> QPushButton:
-        """A button that does what the action does, and can when it can."""
+        """A button that triggers the action, and is enabled with it."""
         button = push_button(action.iconText(), self, name=name, tip=action.toolTip())
         button.setAccessibleName(action.iconText())
         button.setEnabled(action.isEnabled())
@@ -229,7 +229,7 @@ class Header(FollowsSize, QFrame):
         self._set_lines(two=False)
 
     def _set_lines(self, *, two: bool) -> None:
-        """One line, or two where large letters leave no room for all in one."""
+        """Use one line, or two if large text leaves no room for all parts in one."""
         if two == self._has_two_lines:
             return
         self._has_two_lines = two
@@ -249,7 +249,7 @@ class Header(FollowsSize, QFrame):
         self._column.setSpacing(8 if two else 0)
 
     def _height(self, hint: QSize) -> int:
-        """As high with few parts as with a line of them, so that nothing below moves from page to page."""
+        """As high with few parts as with a full line, so that nothing below moves between pages."""
         inner, outer = self._column.contentsMargins(), self.contentsMargins()
         around = inner.top() + inner.bottom() + outer.top() + outer.bottom()
         widgets = (*self._upper, *self._lower, *self._buttons)
@@ -257,7 +257,7 @@ class Header(FollowsSize, QFrame):
         return max(hint.height(), max(heights) + around)
 
     def _needs(self) -> int:
-        """Pixels of width that all of it takes in one line."""
+        """The width in pixels that all parts need in one line."""
         widgets = [w for w in (*self._upper, *self._lower, *self._buttons) if not w.isHidden()]
         widths = [min(max(w.minimumSizeHint().width(), w.minimumWidth()), w.maximumWidth()) for w in widgets]
         margins = self._column.contentsMargins()
@@ -266,11 +266,11 @@ class Header(FollowsSize, QFrame):
     def _fit(self) -> None:
         """Hide the least important parts in turn: the name, then the icons and the words of Step and Stop.
 
-        Two lines are the last resort, and have what fits the width.
+        Two lines are the last resort, with the parts that fit the width.
         """
         width = self.width()
         ways = ((True, False), (False, False), (False, True))  # brand, short
-        whole = HeaderPart.CALL in self._parts  # otherwise there is room for all
+        whole = HeaderPart.CALL in self._parts  # otherwise there is room for all parts
         for brand, short in ways if whole else ways[:1]:
             self._set_form(brand=brand, short=short)
             if self._needs() <= width:
@@ -287,9 +287,9 @@ class Header(FollowsSize, QFrame):
             self._fit()
 
     def _set_form(self, *, brand: bool, short: bool) -> None:
-        """Show or hide the program's name; `short`: without icons, prefixes and words that can be left out.
+        """Show or hide the program's name; `short`: without icons, prefixes and words that can be omitted.
 
-        Fields are as wide as their longest usual text: with a style sheet, Qt's own guess is far too wide.
+        Fields are as wide as their longest usual text: with a style sheet, Qt's size hint is far too wide.
         """
         self.brand.setVisible(brand)
         self.logo.setVisible(not short)
@@ -315,7 +315,7 @@ class Header(FollowsSize, QFrame):
 
 
 class _Temperature(QDoubleSpinBox):
-    """One decimal place, two where the second is not 0."""
+    """Shows one decimal place, or two if the second is not 0."""
 
     def textFromValue(self, value: float) -> str:
         return self.locale().toString(value, "f", 1 if round(value * 100) % 10 == 0 else 2)

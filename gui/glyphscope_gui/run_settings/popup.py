@@ -18,7 +18,7 @@ FRAME = 4
 
 
 class SettingsPopup(QFrame):
-    """A popup that scrolls where the screen has no room for it. `column` takes the parts of its `body`.
+    """A popup that scrolls if the screen has no room for it. `column` is the layout of its `body`.
 
     `optionsChosen` carries a dict of the fields of RunRequest that the user changed.
     """
@@ -42,7 +42,7 @@ class SettingsPopup(QFrame):
         raise NotImplementedError
 
     def show_below(self, anchor: QWidget) -> None:
-        """Below the button, within its window's screen."""
+        """Show it below the button, within the window's screen."""
         self.body.adjustSize()
         room = anchor.screen().availableGeometry()
         bottom = anchor.mapToGlobal(QPoint(0, anchor.height() + 4))
@@ -60,7 +60,7 @@ class SettingsPopup(QFrame):
         self.optionsChosen.emit(changes)
 
     def _grow(self, _least: int, missing: int) -> None:
-        """Lines that no size hint has counted (wrapped, styled or typed later) get room where the screen has it."""
+        """Make room, if the screen has any, for lines that no size hint included (wrapped, styled or typed later)."""
         if self.isVisible() and missing:
             room = self.screen().availableGeometry().bottom() - self.y() - 8
             self.resize(self.width(), max(min(self.height() + missing, room), self.height()))

@@ -1,4 +1,4 @@
-"""How tokens are sampled and where an answer ends, with the effect of each sampling filter in the run that is shown."""
+"""The settings for sampling tokens and ending an answer, with the effect of each sampling filter in the shown run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GREEDY = tr(
 
 
 _MEASURED = ("top_k", "top_p", "min_p", "max_tokens")
-"""The settings whose effect in the run shown is beside them (`_effects`)."""
+"""The settings that show their effect in the shown run (`_effects`)."""
 
 
 class FormRow(NamedTuple):
@@ -121,7 +121,7 @@ class SamplingSettings(SettingsPopup):
         self._show_preset()
 
     def show_model(self, model: ModelInfo | None) -> None:
-        """The open model, for what is recommended for it."""
+        """Set the open model, for its recommended settings."""
         self._model = "" if model is None else model.name
         self._show_preset()
 
@@ -170,7 +170,7 @@ class SamplingSettings(SettingsPopup):
         return preset.of(self._model, self._options.sampling.seed)
 
     def _show_preset(self) -> None:
-        """The preset that the settings are, and who recommends it for the open model."""
+        """Show the preset that equals the settings, and the source that recommends it for the open model."""
         sampling = self._options.sampling
         same = next(
             (each for each in profiles() if sampling_words(self._of(each)) == sampling_words(sampling)), None
@@ -209,7 +209,7 @@ class SamplingSettings(SettingsPopup):
 
 
 def read_stops(text: str) -> tuple[str, ...]:
-    """The stop strings of a text, one a line. Raises ValueError with the reason in words."""
+    """The stop texts of a text, one per line. Raises ValueError with the reason in words."""
     stops = stop_strings(text.splitlines())
     if wrong := stop_problem(stops):
         raise ValueError(wrong)
@@ -233,9 +233,9 @@ def _effects(effect: SamplingEffect | None) -> tuple[str, str, str, str]:
 
 @dataclass(frozen=True)
 class SamplingEffect:
-    """Medians over the `sampled` tokens of a run: how many were allowed, and how many each filter left of them.
+    """Medians over the `sampled` tokens of a run: how many tokens were allowed, and how many of them each filter left.
 
-    `single` counts those for which only one token was left, `longest` the tokens of the longest answer.
+    `single` counts the steps at which only one token was left, `longest` the tokens of the longest answer.
     """
 
     sampled: int
@@ -248,7 +248,7 @@ class SamplingEffect:
 
 
 def effect_of(state: RunState) -> SamplingEffect:
-    """Over all stages of the run. Without a sampled token (a greedy run, an endpoint's), all but `longest` is 0."""
+    """The effect over all stages of a run. Without a sampled token (greedy, endpoint), all but `longest` are 0."""
     left = list(_left(state))
     allowed, top_k, top_p, min_p = (median_low(column) for column in zip(*left)) if left else (0, 0, 0, 0)
     return SamplingEffect(

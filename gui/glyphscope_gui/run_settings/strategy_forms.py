@@ -1,6 +1,4 @@
-"""The forms of a strategy's settings: of the tool loop and the router, with presets that fill them in, and of the
-answer.
-"""
+"""The forms of a strategy's settings: the tool loop and the router, with presets that fill them in, and the answer."""
 
 from __future__ import annotations
 
@@ -112,7 +110,7 @@ class LoopForm(StructForm):
         vbox(line, self.grid, parent=self, spacing=8)
 
     def show_settings(self, settings: LoopSettings) -> None:
-        effective = calls_per_turn(settings) or 0  # 1 where parallel calls are off
+        effective = calls_per_turn(settings) or 0  # 1 if parallel calls are disabled
         super().show_settings(msgspec.structs.replace(settings, max_tool_calls_per_turn=effective))
         self._settings = settings
         self._fields["max_tool_calls_per_turn"].setEnabled(settings.parallel_tool_calls)
@@ -198,7 +196,7 @@ class LoopForm(StructForm):
         return button
 
     def _checked_menu(self, choices: Iterable[tuple[str, str]], slot: Callable[[], None]) -> QMenu:
-        """Names with their hints, each of which can be checked; the slot follows a change."""
+        """Make a menu of checkable names with hints; `slot` is called after a change."""
         menu = QMenu(self, toolTipsVisible=True)
         for name, about in choices:
             action = QAction(name, menu, checkable=True, toolTip=about)
@@ -208,19 +206,19 @@ class LoopForm(StructForm):
         return menu
 
     def _compose(self) -> None:
-        """All settings from the checked presets, in their order."""
+        """Apply the checked presets in order."""
         names = [a.data() for a in self.presets_button.menu().actions() if a.isChecked()]
         self._notify(compose(names))
 
     def _transform(self) -> None:
-        """Those that were on keep their order; a new one comes last."""
+        """Apply the checked transforms: earlier ones keep their order, a new one is last."""
         on = [a.data() for a in self.transforms_button.menu().actions() if a.isChecked()]
         kept = [name for name in self._settings.transforms if name in on]
         self._set("transforms", (*kept, *(name for name in on if name not in kept)))
 
 
 class RouterForm(StructForm):
-    """The router's information beside the tools' names, and both prompts: a field for each of RouterSettings, and the
+    """The router's information besides the tools' names, and both prompts: a field for each of RouterSettings, and the
     bundled settings that fill them in.
     """
 

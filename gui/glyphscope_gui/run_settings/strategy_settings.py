@@ -119,7 +119,7 @@ class StrategySettings(SettingsPopup):
         column.addStretch(1)
 
     def _approve(self, rules: tuple[ApprovalRule, ...]) -> None:
-        """Keep the identity that a rule is bound to, which is not in the text, when another rule is edited."""
+        """Keep the identity to which a rule is bound, which is not in the text, when another rule is edited."""
         bound = {(r.tool, r.source, r.action): r for r in self._options.approvals}
         self._change(approvals=tuple(bound.get((r.tool, r.source, r.action), r) for r in rules))
 

@@ -1,4 +1,4 @@
-"""Settings of strategies as lines of text that a person edits: lists by name, and rules of approval."""
+"""Settings of strategies as editable lines of text: lists by name, and approval rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def lines_of(named: Mapping[str, Iterable[str]]) -> str:
 
 
 def named_lists(text: str) -> dict[str, tuple[str, ...]]:
-    """The other way. Raises ValueError for a line without a name."""
+    """The inverse of `lines_of`. Raises ValueError for a line without a name."""
     found: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -34,7 +34,7 @@ def names_text(values: Iterable[str] | None) -> str:
 
 
 def read_names(text: str) -> tuple[str, ...]:
-    """Names between commas, each once."""
+    """Names separated by commas, without duplicates."""
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
@@ -56,7 +56,7 @@ def approval_rules(text: str) -> tuple[ApprovalRule, ...]:
 
 
 def no_thinking_words(model: ModelInfo | None) -> str:
-    """Why the thinking of the open model cannot be switched; empty where it can, or where only an endpoint knows."""
+    """Why the open model's thinking cannot be switched; empty if it can, or if only an endpoint knows."""
     if model is None:
         return tr("No model is open yet.")
     if model.kind == "recorded":

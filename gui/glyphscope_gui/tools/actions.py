@@ -25,8 +25,8 @@ _FILTER = tr("Tools: registry, OpenAI, MCP (*.json);;All files (*)")
 
 
 class ToolActions(QObject):
-    """The actions over a document. `selectRequested` carries the Item that an action made or moved; `added`: the item
-    that was selected last is new.
+    """The actions over a document. `selectRequested` carries the Item that an action made or moved; `added`: the last
+    selected item is new.
     """
 
     selectRequested = Signal(object)
@@ -153,7 +153,7 @@ class ToolActions(QObject):
         )
 
     def _take(self, registry: ToolRegistry, source: str) -> None:
-        """Into an empty registry at once; otherwise the user says whether to add or to replace."""
+        """Add the tools at once if the registry is empty; otherwise ask whether to add or to replace."""
         if not len(self._document.registry):
             self._document.replace_registry(registry, tr("import {source}", source=source))
             return

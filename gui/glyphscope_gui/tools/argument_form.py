@@ -1,4 +1,4 @@
-"""The constraints that the argument form offers: for which types, in which words, and what each means."""
+"""The constraints that the argument form offers: their types, words and meanings."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ def keyword_field(keyword: Keyword) -> Field:
 
 
 class ArgumentForm(QWidget):
-    """Edits one argument of the document's tool; shows the text as typed, also while it is invalid.
+    """Edits one argument of the document's tool; shows the text as typed, even while it is invalid.
 
-    `renaming` carries an Item with the argument's new name, before the document has it.
-    `problemChanged` carries why a field's value is invalid, "" when all are valid.
+    `renaming` carries an Item with the argument's new name, before the document is changed. `problemChanged` carries
+    why a field's value is invalid, "" if all are valid.
     """
 
     renaming = Signal(object)
@@ -205,7 +205,7 @@ class ArgumentForm(QWidget):
     def _set_keyword(self, name: str, value: Any) -> None:
         if name == "items" and isinstance(value, str):
             value = {"type": value}
-        elif value is False:  # of a flag that is not set
+        elif value is False:  # from a flag that is not set
             value = None
         self._put(schema.with_keyword(self._parameters(), self._argument(), name, value), name)
 

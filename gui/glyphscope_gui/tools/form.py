@@ -1,4 +1,4 @@
-"""The form beside the tree: the selected tool, or the selected argument of it."""
+"""The form beside the tree: the selected tool, or its selected argument."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glyphscope_gui.tools.keyword_fields import FormGrid, LineField, TextField
 from glyphscope_gui.tools.registry_tree_model import Item
 
 MOST_WARNINGS = 8
-"""Contradictions of one tool that are listed."""
+"""Most contradictions of one tool that are listed."""
 NOT_APPLIED = tr("Not applied: fix the errors. The last valid version is in use.")
 
 
@@ -39,7 +39,7 @@ class _ToolPage(QWidget):
 
 
 class ToolForm(QScrollArea):
-    """Shows one Item, and continues to show it after it was renamed here."""
+    """Shows one Item, also after it was renamed here."""
 
     def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,9 +51,9 @@ class ToolForm(QScrollArea):
         self._item: Item | None = None
         self._kinds: EnforcementMap = {}
         self._refusal = ""
-        """Why the value in a field is invalid; "" where it is not."""
+        """Why the value in a field is invalid; "" if it is valid."""
         self._tool: Tool | None = None
-        """The tool whose contradictions are known, or computed."""
+        """The tool whose contradictions are known or being computed."""
         self._contradictions: tuple[Contradiction, ...] = ()
         self.background = Background(self)
         self.title = ElidedLabel(role="title")
@@ -82,7 +82,7 @@ class ToolForm(QScrollArea):
         self.ensureWidgetVisible(page.name_field)
 
     def show_item(self, item: Item | None) -> None:
-        """Show the tool or argument to edit; None when nothing is selected."""
+        """Show the tool or argument to edit; None if nothing is selected."""
         if item != self._item:
             self._refusal = ""
         self._item = item

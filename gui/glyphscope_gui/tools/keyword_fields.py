@@ -1,8 +1,8 @@
-"""The fields of the argument form: each shows one value of a schema and reports the user's edits of it; and
-their rows of label, field and badge.
+"""The fields of the argument form: each shows one value of a schema and reports the user's edits; and their rows of
+label, field and badge.
 
 A field emits `edited` with the new value (None removes the keyword), a LineField also `valueRejected` with the reason;
-it never rewrites the text being typed while that means the same value.
+it never rewrites the typed text while that has the same value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from glyphscope_gui.theme.mixin import WidgetMixin
 
 
 class _UndoPassedUp(WidgetMixin):
-    """Beside one of Qt's fields: undo is the registry's, as there is one history for tree, form and text."""
+    """A mixin for Qt's fields: passes undo to the registry, as tree, form and text share one history."""
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ShortcutOverride and is_undo_key(event):
@@ -56,7 +56,7 @@ class LineField(_UndoPassedUp, LineEdit):
         self.textEdited.connect(self._edited)
 
     def show_value(self, value: Any) -> None:
-        """Show `value`, unless the text there means it already."""
+        """Show `value`, unless the present text already has that value."""
         try:
             if self.text() and self.read(self.text()) == value:
                 return
@@ -65,18 +65,18 @@ class LineField(_UndoPassedUp, LineEdit):
                 return
         self.setText(self.write(value))
         if not self.hasFocus():
-            self.setCursorPosition(0)  # of a long text, show the start
+            self.setCursorPosition(0)  # show the start of a long text
         self.set_refused(False)
 
     def read(self, text: str) -> Any:
-        """The value of a text. Raises ValueError with the reason in words."""
+        """Return the value of a text. Raises ValueError with the reason in words."""
         return text
 
     def write(self, value: Any) -> str:
         return "" if value is None else str(value)
 
     def set_refused(self, refused: bool) -> None:
-        """Mark the field for style sheets and for readers of the screen."""
+        """Mark the field as invalid, for style sheets and screen readers."""
         set_role(self, refused or None, key="refused")
 
     def _edited(self, text: str) -> None:
@@ -91,7 +91,7 @@ class LineField(_UndoPassedUp, LineEdit):
 
 
 class NumberField(LineField):
-    """A number of JSON; with `whole` a count from 0."""
+    """A JSON number; with `whole`, a count from 0."""
 
     def __init__(self, whole: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -111,7 +111,7 @@ class NumberField(LineField):
 
 
 class ValuesField(LineField):
-    """A list of values: words with commas between, or JSON values; `a, b` and `"a", "b"` are the same."""
+    """A list of values: words separated by commas, or JSON values; `a, b` and `"a", "b"` are the same."""
 
     def read(self, text: str) -> list[Any]:
         try:
@@ -131,7 +131,7 @@ class ValuesField(LineField):
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text without quotes is read as itself."""
+    """Whether a text without quotes is read unchanged."""
     return text.strip() == text != "" and "," not in text and json_or_text(text) == text
 
 
@@ -194,7 +194,7 @@ class FormRow(Generic[FieldT]):
     badge: EnforcementBadge
 
     def fit_label(self) -> None:
-        """As high as the first line of the field, in the style of now."""
+        """Make the label as high as the field's first line in the present style."""
         self.label.setMinimumHeight(self.field.sizeHint().height())
 
     def set_visible(self, visible: bool) -> None:
@@ -205,7 +205,7 @@ class FormRow(Generic[FieldT]):
 
 
 class FormGrid(QWidget):
-    """A form of FormRows. The label is the field's accessible name, and its buddy."""
+    """A form of FormRows. A label is the field's accessible name, and the field is its buddy."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -214,7 +214,7 @@ class FormGrid(QWidget):
         self._grid.setColumnMinimumWidth(0, 78)
 
     def add_row(self, text: str, field: FieldT, hint: str = "", *, wide: bool = False) -> FormRow[FieldT]:
-        """A row; a `wide` field has the badge's room too, for texts that no grammar keeps."""
+        """Add a row; a `wide` field also takes the badge's room, for texts that no grammar enforces."""
         label = PlainLabel(text, self, role="muted", toolTip=plain_tip(hint))
         label.setBuddy(field)
         label.setContentsMargins(0, 0, 8, 0)
@@ -230,9 +230,9 @@ class FormGrid(QWidget):
         return form_row
 
     def changeEvent(self, event: QEvent) -> None:
-        """The style decides how high a field of one line is; others are as high as their text."""
+        """Fit the labels: the style decides the height of a one-line field; others are as high as their text."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.StyleChange:
-            for form_row in getattr(self, "_rows", ()):  # Qt may send it before there are any
+            for form_row in getattr(self, "_rows", ()):  # Qt may send the event before there are rows
                 if not isinstance(form_row.field, GrowingEdit):
                     form_row.fit_label()

@@ -1,7 +1,7 @@
-"""The tools and their arguments as a Qt tree: a tool a row with its tick, its arguments below.
+"""The tools and their arguments as a Qt tree: a row with a tick for each tool, its arguments below.
 
-Children are made from the schema when they are asked for, and an edit reports to the view only its changes, so
-thousands of tools cost nothing.
+Children are made from the schema on request, and an edit reports only its changes to the view, so that thousands of
+tools cost nothing.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from glyphscope_gui.shared.plain_text import plain_data
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
 
 DETAIL_ROLE = Qt.ItemDataRole.UserRole + 1
-"""The words at the right of a row: `3 args`, `int 1–100`."""
+"""The words on the right of a row: `3 args`, `int 1–100`."""
 PROBLEM_ROLE = Qt.ItemDataRole.UserRole + 2
-"""True for a tool whose schema, as typed, is not valid."""
+"""True for a tool whose typed schema is invalid."""
 
 
 class Item(NamedTuple):
@@ -36,8 +36,8 @@ class Item(NamedTuple):
 class RegistryTreeModel(QAbstractItemModel):
     """Tools at the top, arguments below.
 
-    Every tool has a number that stays the same when it is moved or renamed; the internal id of an argument is
-    that number, of a tool 0. So the persistent indexes of a view stay valid.
+    Every tool has a number that stays the same when it is moved or renamed. The internal id of an argument is its
+    tool's number, the id of a tool 0, so the persistent indexes of a view stay valid.
     """
 
     def __init__(self, document: RegistryDocument, parent: QObject | None = None) -> None:
@@ -48,9 +48,9 @@ class RegistryTreeModel(QAbstractItemModel):
         self._ids: list[int] = []
         """The number of the tool in each row."""
         self._rows: dict[int, int] = {}
-        """The row of the tool of each number."""
+        """The row of the tool with each number."""
         self._arguments: dict[int, list[str]] = {}
-        """The names of the arguments of the tool in a row, as far as they were needed."""
+        """By row, the names of the tool's arguments, if they were needed so far."""
         tools = document.shown_tools()
         self._take(tools, [next(self._numbers) for _ in tools])
         document.changed.connect(self._tools_changed)
@@ -65,7 +65,7 @@ class RegistryTreeModel(QAbstractItemModel):
         return self.createIndex(row, 0, self._ids[parent.row()] if parent.isValid() else 0)
 
     def hasChildren(self, parent: Index = NO_INDEX) -> bool:
-        """Asked for every tool whenever a view lays itself out, so without making the list of names."""
+        """Called for every tool at each layout of a view, so it does not make the list of names."""
         if not parent.isValid():
             return bool(self._tools)
         return not parent.internalId() and bool(schema.arguments(self._tools[parent.row()].parameters))
@@ -123,7 +123,7 @@ class RegistryTreeModel(QAbstractItemModel):
         return self._rows[index.internalId()] if index.internalId() else index.row()
 
     def index_of(self, item: Item) -> QModelIndex:
-        """The row of a tool or argument; invalid when there is none."""
+        """The index of a tool or argument; invalid if there is none."""
         for row, tool in enumerate(self._tools):
             if tool.name == item.tool:
                 top = self.index(row, 0)
@@ -222,7 +222,7 @@ class RegistryTreeModel(QAbstractItemModel):
         self._arguments = {}
 
     def _tool_changed(self, row: int, tool: Tool) -> None:
-        """One tool in its place: rows of arguments come and go only where the count changes."""
+        """Replace one tool in place; rows of arguments are only inserted or removed if their number changes."""
         top = self.index(row, 0)
         before, after = self._names(row), list(schema.arguments(tool.parameters))
         start, end = _common(before, after, operator.eq)
@@ -247,7 +247,7 @@ class RegistryTreeModel(QAbstractItemModel):
 
 
 def _common(old: Sequence[Any], new: Sequence[Any], same: Callable[[Any, Any], bool]) -> tuple[int, int]:
-    """How many items at the start and at the end are the same in both."""
+    """The number of equal items at the start and at the end."""
     shorter = min(len(old), len(new))
     start = 0
     while start < shorter and same(old[start], new[start]):
@@ -259,7 +259,7 @@ def _common(old: Sequence[Any], new: Sequence[Any], same: Callable[[Any, Any], b
 
 
 def _moved(old: Sequence[Tool], new: Sequence[Tool]) -> tuple[int, int] | None:
-    """From and to, when one item of `old` went to the other end of the stretch and nothing else changed."""
+    """The places from and to which one item moved, if it moved from end to end and nothing else changed."""
     if len(old) < 2:
         return None
     if all(a is b for a, b in zip((*old[1:], old[0]), new)):

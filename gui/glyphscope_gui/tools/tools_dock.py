@@ -38,20 +38,20 @@ from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
 from glyphscope_gui.tools.tree import ToolTree
 
 FILTER_FROM = 13
-"""Tools from which on there is a search field."""
+"""Number of tools from which a search field is shown."""
 LEAST_CHARACTERS = 33
 """The least width of the panel, in characters."""
 
 
 class _ReadOnlyModel(RegistryTreeModel):
-    """Its ticks show which tools were allowed, and cannot be changed."""
+    """Its ticks show the allowed tools, and cannot be changed."""
 
     def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
         return False
 
 
 class RecordedTools(QWidget):
-    """The tools of a record, to read: the tree above, the description and the schema of the chosen tool below."""
+    """The tools of a record, read-only: the tree above, the description and the schema of the chosen tool below."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -76,7 +76,7 @@ class RecordedTools(QWidget):
         self.tree.select_first()
 
     def show_argument(self, tool: str, argument: str | None = None) -> None:
-        """Choose a tool or an argument, as from a link elsewhere."""
+        """Choose a tool or an argument, such as for a link elsewhere."""
         self.tree.select(Item(tool, argument))
 
     def _select(self, item: Item | None) -> None:
@@ -94,13 +94,13 @@ class RecordedTools(QWidget):
 
 MAX_SHOWN = 50
 MAX_HEIGHT = 120
-"""Of the list of problems, so that the text keeps its room."""
+"""Largest height of the list of problems in pixels, so that the text keeps its room."""
 ROW_MARGINS = 36
-"""Pixels to the left and right of the words in the list, with the scroll bar."""
+"""Pixels on the left and right of the words in the list, including the scroll bar."""
 
 
 class SchemaPanel(FollowsSize, QWidget):
-    """Edits the raw JSON Schema of one tool, with its problems below, each of which leads to its place; every key press
+    """Edits the raw JSON Schema of one tool, with its problems below, which link to their places; every key press
     updates the document.
     """
 
@@ -125,7 +125,7 @@ class SchemaPanel(FollowsSize, QWidget):
         self.show_tool("")
 
     def show_tool(self, name: str) -> None:
-        """The tool whose schema is shown; "" for none."""
+        """Show the schema of a tool; "" for none."""
         self._tool = name
         self.editor.setReadOnly(not name)
         self._refresh()
@@ -167,7 +167,7 @@ class SchemaPanel(FollowsSize, QWidget):
 
 
 class ToolsDock(TakesFiles, QWidget):
-    """The left page about tools. Everything it changes, it changes in the RegistryDocument."""
+    """The left page about tools. It changes only the RegistryDocument."""
 
     endings = (".json",)
 
@@ -202,7 +202,7 @@ class ToolsDock(TakesFiles, QWidget):
         self._refresh()
 
     def minimumSizeHint(self) -> QSize:
-        """Wide enough for label, field and badge side by side, in any font: the badges come and go."""
+        """Wide enough for label, field and badge side by side, in any font, as badges appear and disappear."""
         return QSize(
             LEAST_CHARACTERS * self.fontMetrics().averageCharWidth(), super().minimumSizeHint().height()
         )
@@ -212,7 +212,7 @@ class ToolsDock(TakesFiles, QWidget):
         self.form.set_enforcement(mapping)
 
     def show_argument(self, tool: str, argument: str | None = None) -> None:
-        """Choose a tool or an argument, as from a link elsewhere."""
+        """Choose a tool or an argument, such as for a link elsewhere."""
         if self.recorded is not None and self.stack.currentWidget() is self.recorded:
             self.recorded.show_argument(tool, argument)
             return
@@ -226,7 +226,7 @@ class ToolsDock(TakesFiles, QWidget):
         return self.recorded
 
     def show_record(self, registry: ToolRegistry | None) -> None:
-        """The tools of a record, to read; None for those of the project again."""
+        """Show the tools of a record, read-only; None shows the project's again."""
         if registry is not None:
             recorded = self.make_recorded()
             recorded.show_registry(registry)
@@ -253,7 +253,7 @@ class ToolsDock(TakesFiles, QWidget):
         return edit
 
     def _show_page(self, page: QWidget, tree: ToolTree) -> None:
-        """Show one of the two pages; the focus moves from tree to tree, not on through the window."""
+        """Show one of the two pages; the focus moves from tree to tree, not to another part of the window."""
         focused = self.window().focusWidget()
         moves = focused is not None and self.stack.isAncestorOf(focused) and not page.isAncestorOf(focused)
         if moves:
@@ -305,7 +305,7 @@ class ToolsDock(TakesFiles, QWidget):
         )
 
     def _add_shortcuts(self) -> None:
-        """Add keys that work in this page only; those with a meaning in fields work in the tree only."""
+        """Add shortcuts that work only in this page; keys that fields use work only in the tree."""
         act = self.actions_
         for action in (act.duplicate, act.move_up, act.move_down):
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
@@ -324,12 +324,12 @@ class ToolsDock(TakesFiles, QWidget):
         self.schema.show_tool(item.tool if item else "")
 
     def _name_it(self) -> None:
-        """Focus the name of a new tool or argument, which is a placeholder: the next thing to type is the real one."""
+        """Focus the placeholder name of a new tool or argument, so that the user can type the real one."""
         self.tabs.setCurrentWidget(self.form)
         self.form.focus_name()
 
     def _refresh(self, _change: object = None) -> None:
-        """After an edit: the chosen row may have another name now, which the tree knows first."""
+        """Update after an edit: the chosen row may have a new name, which the tree knows first."""
         self._select(self.tree.selected())
         many = len(self._document.registry) >= FILTER_FROM
         self.filter_edit.setVisible(many or bool(self.filter_edit.text()))

@@ -31,15 +31,15 @@ from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.tools.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE, Item, RegistryTreeModel
 
 TICK = 14
-"""Pixels of the box of a tick."""
+"""Size of a tick's box in pixels."""
 MARGIN = 8
 """Pixels at both ends of a row."""
 INDENT = MARGIN + TICK + 8
-"""Where names start, of tools and of arguments alike, as in a list with a column for ticks."""
+"""The start of the names of both tools and arguments, as in a list with a column for ticks."""
 
 
 class ToolDelegate(QStyledItemDelegate):
-    """Draws a row; a click on the tick or the space bar turns the tool on and off."""
+    """Draws a row; a click on the tick or the space bar adds the tool to the allow list or removes it."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(0, round(option.fontMetrics.height() * 1.25) + 7)
@@ -109,14 +109,14 @@ class ToolDelegate(QStyledItemDelegate):
         return event.type() != QEvent.Type.MouseMove
 
     def turn(self, model: QAbstractItemModel, index: Index) -> None:
-        """Put the tool on the allow list, or take it off."""
+        """Add the tool to the allow list, or remove it."""
         checked = Qt.CheckState(index.data(Qt.ItemDataRole.CheckStateRole)) == Qt.CheckState.Checked
         turned = Qt.CheckState.Unchecked if checked else Qt.CheckState.Checked
         model.setData(index, turned, Qt.ItemDataRole.CheckStateRole)
 
 
 def _has_current(option: QStyleOptionViewItem, index: Index) -> bool:
-    """Whether the row is the tool of the argument that is chosen."""
+    """Whether the row is the tool of the chosen argument."""
     view = option.widget
     return isinstance(view, QAbstractItemView) and view.currentIndex().parent() == index
 
@@ -127,16 +127,16 @@ def tick_rect(row: QRect) -> QRect:
 
 
 def tick_target(row: QRect) -> QRect:
-    """Where a click turns the tick: the whole column, which is easier to hit than the box."""
+    """The area in which a click changes the tick: the whole column, which is easier to hit than the box."""
     return QRect(row.left(), row.top(), INDENT - 2, row.height())
 
 
 MIN_ROWS, MAX_ROWS = 10, 14
-"""Rows for which the tree asks for room, at least and at most."""
+"""Least and greatest number of rows for which the tree requests room."""
 
 
 class ToolTree(QTreeView):
-    """`itemSelected` carries the Item that is chosen, or None.
+    """`itemSelected` carries the chosen Item, or None.
 
     A chosen tool shows its arguments; a second click hides them.
     """
@@ -169,7 +169,7 @@ class ToolTree(QTreeView):
         model.modelReset.connect(self.select_first)
 
     def sizeHint(self) -> QSize:
-        """As high as its rows within bounds; with more it scrolls."""
+        """As high as its rows, within bounds; with more rows it scrolls."""
         rows, index = 0, self._tools.index(0, 0)
         while index.isValid() and rows < MAX_ROWS:
             rows += 1
@@ -181,7 +181,7 @@ class ToolTree(QTreeView):
         return self._tools.item(index) if index.isValid() else None
 
     def select(self, item: Item) -> None:
-        """Choose a row and show it; nothing happens when there is no such row."""
+        """Choose a row and show it; does nothing if there is no such row."""
         index = self._tools.index_of(item)
         if index.isValid():
             self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.ClearAndSelect)
@@ -194,7 +194,7 @@ class ToolTree(QTreeView):
             self.itemSelected.emit(None)
 
     def filter(self, words: str) -> None:
-        """Show only the tools whose name or description has all the words."""
+        """Show only the tools whose name and description contain all the words."""
         searched, root = words.casefold().split(), QModelIndex()
         for row in range(self._tools.rowCount()):
             hidden = not self._tools.matches(row, searched)
@@ -221,7 +221,7 @@ class ToolTree(QTreeView):
         if event.key() == Qt.Key.Key_Delete:
             self.removeRequested.emit()
         elif event.key() == Qt.Key.Key_Space and index.data(Qt.ItemDataRole.CheckStateRole) is not None:
-            # Left to the view, a space soon after another key would be taken as a search by name.
+            # The view would treat a space soon after another key as a search by name.
             self._delegate.turn(self._tools, index)
         else:
             super().keyPressEvent(event)
