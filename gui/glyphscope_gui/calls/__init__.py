@@ -1,1 +1,1 @@
-"""Tool calls that a person approves or edits."""
+"""Tool calls that the user approves or edits."""

@@ -1,7 +1,7 @@
-"""A call that waits for a person: what would run, who would run it, and every argument with its verdict.
+"""A call that waits for approval: the tool, its executor, and every argument with its verdict.
 
-Nothing here is chosen beforehand and no key allows by accident: Enter in a field is a new line, and the card itself
-has the focus at first. Esc takes an edit back; without one it stops the run, as everywhere in the window.
+Nothing is preselected, and no key allows a call by accident: Enter in a field is a new line, and the card itself
+initially has the focus. Esc undoes an edit; without one, it stops the run, as everywhere in the window.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.shared.whole_text import Whole, show_whole
 
 MOST_ARGUMENTS = 60
-"""Arguments that are shown; the rest run unchanged, which is said."""
+"""Most arguments that are shown; the rest are sent unchanged, which the card says."""
 LONGEST_IDENTITY = 600
-"""Characters of a command line or an address; its hint has all."""
+"""Most characters of a command line or an address; its hint has all."""
 _LONGEST_SHOWN = 300
-"""Characters of a value that is shown a second time, with signs for what cannot be seen."""
+"""Most characters of a value that is shown a second time, with signs for invisible characters."""
 MOST_HEIGHT = 210
-"""Pixels of the arguments before they scroll."""
+"""Height of the arguments, in pixels, before they scroll."""
 
 
 class VerdictPill(QWidget):
@@ -88,7 +88,7 @@ class _Row:
 
 
 class ApprovalCard(Card):
-    """Hidden until `ask`. `decided` carries the person's Decision."""
+    """Hidden until `ask`. `decided` carries the user's Decision."""
 
     decided = Signal(object)
 
@@ -104,9 +104,9 @@ class ApprovalCard(Card):
         self._closed = True
         self._rows: list[_Row] = []
         self._unshown: dict[str, Any] = {}
-        """The arguments beyond `MOST_ARGUMENTS`, which run unchanged."""
+        """The arguments beyond `MOST_ARGUMENTS`, which are sent unchanged."""
         self._settled = False
-        """Whether the card keeps its height: its call has been checked."""
+        """Whether the card keeps its height, as its call has been checked."""
         self.title = PlainLabel(body, role="title")
         self.identity = named(QLabel(body), role="mono")
         self.claims = PlainLabel(body, role="hint")
@@ -120,7 +120,7 @@ class ApprovalCard(Card):
     # -- what can be done --------------------------------------------------------------------------------------
 
     def ask(self, needed: ApprovalNeeded, tool: Tool | None, *, closed: bool = True) -> None:
-        """Show a call. `tool` is None where its schema is not known: the call is then not checked, as the card says.
+        """Show a call. `tool` is None if its schema is unknown: the call is then not checked, as the card says.
         `closed`: arguments that the schema does not name are invalid.
         """
         self._needed, self._tool, self._closed = needed, tool, closed
@@ -153,7 +153,7 @@ class ApprovalCard(Card):
         self.show()
 
     def dismiss(self) -> None:
-        """Hide the card: the call no longer waits."""
+        """Hide the card, as the call no longer waits."""
         self._background.wait("check")
         self._needed = None
         self.hide()
@@ -172,12 +172,12 @@ class ApprovalCard(Card):
         return next(row.field for row in self._rows if row.name == name)
 
     def set_room(self, height: int) -> None:
-        """How high the arguments may be before they scroll."""
+        """Set the height of the arguments, in pixels, before they scroll."""
         self._most = height
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Once its call is checked the card keeps its height: what an edit adds scrolls, so no button moves away."""
+        """Keep the card's height once its call is checked: added content scrolls, so that no button moves."""
         if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize) and not self._settled:
             self._fit()
         return super().eventFilter(watched, event)
@@ -205,7 +205,7 @@ class ApprovalCard(Card):
         self._most = MOST_HEIGHT
         buttons = hbox((self.reason, 1), self.deny_button, self.wider_button, self.allow_button, spacing=8)
         column = vbox(self.title, self.identity, self.claims, self._scroll, buttons, parent=body, spacing=8)
-        column.addWidget(self.problem)  # below the buttons, which it would push away
+        column.addWidget(self.problem)  # below the buttons, so that it does not move them
 
     def _make_rows(self, needed: ApprovalNeeded, tool: Tool | None) -> None:
         box = named(QWidget(), "approvalArguments")
@@ -305,7 +305,7 @@ class ApprovalCard(Card):
     # -- verdicts ----------------------------------------------------------------------------------------------
 
     def _edit(self) -> None:
-        """Mark edited arguments in place; from here on the buttons do not move."""
+        """Mark edited arguments in place; from now on, the buttons do not move."""
         self._settled = True
         for row in self._rows:
             row.edited.setVisible(row.field.is_edited)
@@ -381,5 +381,5 @@ class ApprovalCard(Card):
 
 
 def _breakable(text: str) -> str:
-    """A command line that a label can wrap: it breaks lines at blanks only, and the whole line must be visible."""
+    """A command line that a label can wrap: labels break lines only at blanks, but the whole line must be visible."""
     return re.sub(r"(?=[/\\@])|(?<=[._=:-])|(?<=\w{24})", "\u200b", text)

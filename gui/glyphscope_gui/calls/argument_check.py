@@ -1,4 +1,4 @@
-"""The arguments of a call that waits for a person, checked again as they are edited: by argument, and as a whole."""
+"""Checks the arguments of a call that waits for the user, again after each edit: by argument, and as a whole."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from glyphscope_gui.shared.language import tr
 
 @dataclass(frozen=True)
 class ArgumentCheck:
-    """`by_name` has what is wrong with an argument, for those with which something is; `whole` what is with no single
-    one.
-    """
+    """`by_name` has the first violation of each invalid argument, `whole` those that belong to no single argument."""
 
     by_name: Mapping[str, str] = field(default_factory=dict)
     whole: str = ""
@@ -28,7 +26,7 @@ class ArgumentCheck:
 
 
 def check_arguments(tool: Tool, arguments: dict[str, Any], *, closed: bool = True) -> ArgumentCheck:
-    """The verdict on arguments that a person may have written. In any thread; never raises for what they are."""
+    """The verdict on arguments that the user may have written. In any thread; never raises, for any arguments."""
     try:
         text = json.dumps(arguments, ensure_ascii=False)
         validator = ValueValidator(tool.parameters, closed=closed)

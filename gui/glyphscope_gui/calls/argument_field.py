@@ -1,4 +1,4 @@
-"""The fields of a call that awaits approval: one for each argument, unchanged until it is edited."""
+"""The fields of a call that awaits approval: one for each argument, whose value is unchanged until it is edited."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from glyphscope_gui.theme import mono_font
 MISSING = object()
 """The value of an argument that is not given."""
 LONGEST = 20_000
-"""Characters of a value that is edited here: a longer one runs as it is, and only its beginning is shown."""
+"""Most characters of a value that can be edited: a longer one is sent unchanged, and only its beginning is shown."""
 MAX_LINES = 5
 NOT_GIVEN = tr("not set")
 
 
 def make_field(schema: Any, value: Any, parent: QWidget | None = None) -> TextArgument | ChoiceArgument:
-    """The field that suits the schema and the value: a choice, a text as it is, or JSON.
+    """The field that suits the schema and the value: a choice, a plain text, or JSON.
 
-    A field's `changed` is emitted after each edit; `is_edited` is whether its value is another one than `value`.
+    A field's `changed` is emitted after each edit; `is_edited` says whether its value differs from `value`.
     """
     schema = schema if isinstance(schema, dict) else {}
     choices = schema.get("enum")
@@ -44,7 +44,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 class TextArgument(GrowingEdit):
-    """A text as it is, or any other value as JSON; Esc undoes all edits."""
+    """A plain text, or any other value as JSON; Esc undoes all edits."""
 
     changed = Signal()
 
@@ -86,7 +86,7 @@ class TextArgument(GrowingEdit):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ShortcutOverride and _is_escape(event) and self.is_edited:
-            event.accept()  # else it would stop the run
+            event.accept()  # otherwise Esc would stop the run
             return True
         return super().event(event)
 
@@ -98,7 +98,7 @@ class TextArgument(GrowingEdit):
 
 
 class ChoiceArgument(LeavesWheel, QComboBox):
-    """One of a few values."""
+    """A choice among a few values."""
 
     changed = Signal()
 

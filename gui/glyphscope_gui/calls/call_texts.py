@@ -1,4 +1,4 @@
-"""A call in words: what a tool claims about itself, and its arguments as JSON of bounded length. Without Qt."""
+"""A call in words: the tool's annotations, and its arguments as JSON of limited length; no Qt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from glyphscope_gui.shared.language import tr
 
 LONGEST = 20_000
-"""Characters of a text that are shown."""
+"""Most characters of a text that are shown."""
 
 
 _HINTS = {
@@ -21,11 +21,11 @@ _HINTS = {
     ("openWorldHint", True): tr("open world"),
     ("openWorldHint", False): tr("closed world"),
 }
-"""MCP's annotations of a tool, by name and value; `idempotentHint` false is the default, and says nothing."""
+"""MCP's annotations of a tool, by name and value; `idempotentHint` false is the default, and carries no information."""
 
 
 def hint_words(claims: Mapping[str, Any]) -> str:
-    """The annotations that MCP defines, in its order; "" where a tool has none."""
+    """The annotations that MCP defines, in its order; "" if a tool has none."""
     return ", ".join(words for (name, value), words in _HINTS.items() if claims.get(name) is value)
 
 
@@ -49,7 +49,7 @@ def claim_words(claims: dict[str, Any]) -> list[str]:
 
 
 def json_text(value: Any) -> str:
-    """Indented JSON, or the beginning of it: a long value is not written out to its end."""
+    """Indented JSON, or its beginning: a long value is not written to its end."""
     try:
         return cut(beginning(value, LONGEST))
     except (RecursionError, ValueError):
@@ -62,7 +62,7 @@ def cut(text: str) -> str:
 
 
 def argument_text(value: Any) -> str:
-    """An argument in full: a string as it is, any other value as JSON on one line."""
+    """An argument in full: a string unchanged, any other value as JSON on one line."""
     try:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     except (RecursionError, ValueError):
@@ -73,7 +73,7 @@ _ENCODER = json.JSONEncoder(indent=2, ensure_ascii=False, default=str)
 
 
 def beginning(value: Any, most: int) -> str:
-    """The first characters of its JSON, one more than `most` if there are more: the rest is not written out.
+    """The first characters of a value's JSON, `most` + 1 if there are more: the rest is not written.
 
     Raises ValueError and RecursionError.
     """
@@ -89,5 +89,5 @@ def beginning(value: Any, most: int) -> str:
 
 
 def whole_json(value: Any) -> str:
-    """All of it. Raises ValueError and RecursionError."""
+    """The whole JSON of a value. Raises ValueError and RecursionError."""
     return _ENCODER.encode(value)

@@ -1,4 +1,4 @@
-"""Pictures of tools, which may be of any content: decoded within bounds, or described by why they are not."""
+"""Pictures from tools, which may have any content: decoded within limits, or the reason why not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glyphscope_gui.shared.language import tr
 
 _FORMATS = (b"png", b"jpeg", b"gif", b"webp", b"bmp")
 MOST_PIXELS = 50_000_000
-"""Pixels of a picture that is decoded: a small file can expand to a large one."""
+"""Most pixels of a decoded picture: a small file can expand to a large picture."""
 
 
 def read_picture(data: bytes, room: QSize) -> tuple[QImage | None, str]:
@@ -19,7 +19,7 @@ def read_picture(data: bytes, room: QSize) -> tuple[QImage | None, str]:
     buffer.open(QBuffer.OpenModeFlag.ReadOnly)
     reader = QImageReader(buffer)
     reader.setAutoTransform(True)
-    if bytes(reader.format().data()) not in _FORMATS:  # an SVG could name files of this machine
+    if bytes(reader.format().data()) not in _FORMATS:  # an SVG could refer to files of this computer
         return None, tr("Not an image in a supported format (PNG, JPEG, GIF, WebP, BMP).")
     size = reader.size()
     if not size.isValid():

@@ -1,1 +1,1 @@
-"""The enforcement by each constraint engine, as a table."""
+"""The enforcement of constraints by each engine, as a table."""

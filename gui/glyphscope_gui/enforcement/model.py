@@ -12,7 +12,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import PILL_ROLE, TableModel
 
 Engines: TypeAlias = tuple[tuple[str, str, str], ...]
-"""Key, heading and a sentence for each engine that is tried."""
+"""The key, heading and sentence for each tested engine."""
 ENGINES: Engines = (
     ("mask", tr("Mask"), tr("Glyphscope’s grammar in llguidance, as used by the constraint “Mask”")),
     (
@@ -30,7 +30,7 @@ ENGINES: Engines = (
     ),
 )
 CUSTOM = "own"
-"""The key of a custom grammar, which only Glyphscope's matcher reads."""
+"""The key of the column for a custom grammar, which only Glyphscope's matcher reads."""
 CUSTOM_ENGINE: Engines = (
     (CUSTOM, tr("This grammar"), tr("The grammar in the editor, as read by Glyphscope’s matcher")),
 )
@@ -48,7 +48,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class EnforcementRow:
-    """A constraint of a tool, and what is known of it by engine."""
+    """A constraint of a tool, and its known enforcement by engine."""
 
     tool: str
     pointer: str
@@ -81,7 +81,7 @@ class EnforcementModel(TableModel[EnforcementRow]):
         self._set_engines(ENGINES)
 
     def show(self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES) -> None:
-        """The same constraints with more of their cells, or others."""
+        """Show the same constraints with more cells, or other constraints."""
         new = tuple(rows)
         if engines == self.engines and [(r.tool, r.pointer, r.keyword) for r in new] == [
             (r.tool, r.pointer, r.keyword) for r in self._rows
@@ -93,13 +93,13 @@ class EnforcementModel(TableModel[EnforcementRow]):
         self.show_rows(new)
 
     def _set_engines(self, engines: Engines) -> None:
-        """They are the columns after the first."""
+        """Set the engines, which are the columns after the first."""
         self.engines = engines
         self.titles = (tr("Constraint"), *(title for _, title, _ in engines))
         self.tips = ("", *(tip for _, _, tip in engines))
 
     def first_of(self, tool: str, argument: str | None) -> int:
-        """The first constraint of an argument; -1 for none."""
+        """The row of the first constraint of an argument; -1 for none."""
         for number, row in enumerate(self._rows):
             if row.tool == tool and (argument is None or row.pointer.startswith(f"/properties/{argument}")):
                 return number

@@ -1,4 +1,4 @@
-"""The proofs behind the enforcement table: each constraint of the tools tried in every engine."""
+"""The proofs behind the enforcement table: each constraint of the tools is tested in every engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glyphscope.registry import ToolRegistry
 
 OURS: tuple[EngineName, ...] = ("mask", "gbnf")
 THEIRS: tuple[EngineName, ...] = ("converter",)
-"""llama.cpp's converter knows JSON only, so it is tried on calls in JSON."""
+"""llama.cpp's converter supports only JSON, so it is tested on calls in JSON."""
 
 
 def prove(

@@ -18,11 +18,11 @@ from glyphscope_gui.shared.enforcement_badge import Enforcement
 from glyphscope_gui.shared.language import tr
 
 LONGEST_VALUE = 14
-"""Of what leaks and of a constraint's value, in characters."""
+"""Most characters of a leaking value, and of a constraint's value."""
 
 
 def enforcement_rows(registry: ToolRegistry, proofs: Iterable[Proof]) -> tuple[EnforcementRow, ...]:
-    """A row a constraint, in the order in which they were proved first."""
+    """A row for each constraint, in the order of their first proofs."""
     cells: dict[tuple[str, str, str], dict[str, Cell]] = {}
     for proof in proofs:
         cells.setdefault((proof.tool, proof.pointer, proof.keyword), {})[proof.engine] = _cell(proof)
@@ -68,7 +68,7 @@ def _cell(proof: Proof) -> Cell:
 
 
 def leaking_value(text: str, pointer: str, notation: Notation) -> str:
-    """The argument's value in a call that got through, where it is short."""
+    """The argument's value in a call that was not rejected, if it is short."""
     try:
         call: Any = parse_value(text, notation)
     except NotationError:
@@ -82,7 +82,7 @@ def leaking_value(text: str, pointer: str, notation: Notation) -> str:
 
 
 def constraint_row_words(registry: ToolRegistry, tool: str, pointer: str, keyword: str) -> str:
-    """`max_results · maximum 100`; what is the tool's own begins with its keyword."""
+    """`max_results · maximum 100`; a constraint of the tool itself begins with its keyword."""
     steps = steps_of(pointer)
     names = [step for step in steps[:-1] if step not in ("properties", "$defs")]
     found = registry.get(tool)

@@ -1,4 +1,4 @@
-"""The enforcement table: constraint by constraint, what each engine really keeps."""
+"""The enforcement table: for each constraint, whether each engine really enforces it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from glyphscope_gui.shared.verdict import pill_font
 
 MOST_MEASURED = 100
 LEAST_CONSTRAINT = 0.3
-"""Of the width, for the constraint's words."""
+"""The share of the width for the constraint's words."""
 
 
 class EnforcementTable(PlainTable):
-    """`constraintChosen` carries the tool and the JSON Pointer of a row that was chosen."""
+    """`constraintChosen` carries the tool and the JSON Pointer of the chosen row."""
 
     constraintChosen = Signal(str, str)
 
@@ -41,11 +41,11 @@ class EnforcementTable(PlainTable):
         self._model.dataChanged.connect(self._fit)
 
     def show_rows(self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES) -> None:
-        """The engines are the columns."""
+        """Show these rows, with the engines as columns."""
         self._model.show(rows, engines)
 
     def show_argument(self, tool: str, argument: str | None) -> None:
-        """Bring an argument's constraints into sight."""
+        """Scroll to an argument's constraints."""
         row = self._model.first_of(tool, argument)
         if row >= 0:
             self.selectRow(row)
@@ -80,7 +80,7 @@ class EnforcementTable(PlainTable):
 
 
 def _shared(room: int, needs: Sequence[int], likes: Sequence[int]) -> list[int]:
-    """The widths of columns in `room` pixels: the pills first, the longer headings by what is left."""
+    """The widths of columns in `room` pixels: the pills take precedence, longer headings share the rest."""
     spare = room - sum(needs)
     if spare < 0:
         return [round(need * room / sum(needs)) for need in needs]

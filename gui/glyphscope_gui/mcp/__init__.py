@@ -1,1 +1,1 @@
-"""The MCP servers that runs and pages use: which are known, which run, and the tools they list."""
+"""The MCP servers that runs and pages use: the known ones, the running ones, and their tools."""

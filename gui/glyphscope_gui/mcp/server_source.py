@@ -23,11 +23,11 @@ from glyphscope.tools.mcp.questions import Question
 from glyphscope.tools.mcp.server import McpServer
 
 Phase: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended", "stopping"]
-"""Of a server: `failed` before it was ready, `ended` by itself after that."""
+"""Phases of a server: `failed` before it was ready, or `ended` by itself afterwards."""
 
 
 class Limits(TypedDict, total=False):
-    """How long a call may take, in seconds, what stops it, and who gets its progress."""
+    """The time limit of a call in seconds, the event that stops it, and the callback for its progress."""
 
     seconds: Required[float]
     cancel: Required[threading.Event]
@@ -35,16 +35,16 @@ class Limits(TypedDict, total=False):
 
 
 _LOOK = 0.05
-"""Seconds between two looks of a call whose server is starting."""
+"""Interval in seconds at which a call checks its starting server."""
 _IDLE = ("stopped", "failed", "ended")
 
 
 class ServerSource:
-    """A `ToolSource` over one configuration. Each start makes a new McpServer; the last one stays, with its log.
+    """A `ToolSource` over one configuration. Each start makes a new McpServer; the last one is kept, with its log.
 
-    `may_run` is the user's consent to this configuration; without it no process is started.
-    `changed`, `logged` and `asked` are called in the server's threads, with the server's name. Without `asked` the
-    server is not offered to ask.
+    `may_run` is the user's consent to this configuration; without it no process is started. `changed`, `logged` and
+    `asked` are called in the server's threads, with the server's name. Without `asked`, requests to the user are not
+    offered to the server.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ServerSource:
         self._stopping = False
         self._closed = False
         self.log_level: LogLevel | None = None
-        """The level that the user chose; a server that is started again gets it too."""
+        """The level that the user chose; a restarted server also gets it."""
 
     @property
     def name(self) -> str:
@@ -98,7 +98,7 @@ class ServerSource:
         return self.server.questions if self.server is not None else ()
 
     def start(self, sign_in: Callable[[str], None] | None = None) -> bool:
-        """Start it, unless it runs already, and return at once; False if it may not be started.
+        """Start the server, unless it is running, and return at once; False if it may not be started.
 
         `sign_in` is called in the server's thread with the address at which the user signs in.
         """
@@ -106,7 +106,7 @@ class ServerSource:
             if not self.may_run or self._closed or self.config.disabled:
                 return False
             running = self.server is not None and self.server.state not in _IDLE
-            if running and not self._stopping:  # a server that is stopping is replaced by a new one
+            if running and not self._stopping:  # a stopping server is replaced by a new one
                 return True
             server = McpServer(
                 self.config,
@@ -120,7 +120,7 @@ class ServerSource:
         return True
 
     def stop(self) -> None:
-        """End the process and wait for its exit, up to some seconds: not for the window's thread."""
+        """End the process and wait some seconds for its exit; not for the window's thread."""
         with self._lock:
             server, self._stopping = self.server, True
         if server is not None:
@@ -134,28 +134,28 @@ class ServerSource:
         self.start()
 
     def call(self, tool: str, arguments: dict[str, Any], **limits: Unpack[Limits]) -> Outcome:
-        """Call a tool; a server that does not run is started first, if it may be."""
+        """Call a tool; a server that is not running is started first, if allowed."""
         found = self._started(limits)
         return found if isinstance(found, Outcome) else found.call(tool, arguments, **limits)
 
     def fetch(self, method: str, params: dict[str, Any], **limits: Unpack[Limits]) -> Outcome:
-        """Read a resource or get a prompt, as `McpServer.fetch`; the server is started first, if it may be."""
+        """Read a resource or get a prompt, as `McpServer.fetch`; the server is started first, if allowed."""
         found = self._started(limits)
         return found if isinstance(found, Outcome) else found.fetch(method, params, **limits)
 
     def request(self, method: str, params: dict[str, Any], **limits: Unpack[Limits]) -> Outcome:
-        """Send any request, as `McpServer.request`; a server that does not run is not started."""
+        """Send any request, as `McpServer.request`; a server that is not running is not started."""
         server = self.server
         return self._refused("is not running") if server is None else server.request(method, params, **limits)
 
     def set_roots(self, roots: tuple[str, ...]) -> None:
-        """Set other roots, also for a server that runs."""
+        """Set the roots, also for a running server."""
         self.config = msgspec.structs.replace(self.config, roots=roots)
         if self.server is not None:
             self.server.set_roots(roots)
 
     def set_log_level(self, level: LogLevel, *, seconds: float, cancel: threading.Event) -> Outcome:
-        """Ask the server that runs for log messages of that level and more severe ones."""
+        """Request log messages of that level and more severe ones from the running server."""
         server = self.server
         if server is None:
             return self._refused("is not running")
@@ -165,14 +165,14 @@ class ServerSource:
         return found
 
     def subscribe(self, uri: str, *, on: bool, seconds: float, cancel: threading.Event) -> Outcome:
-        """Subscribe to a resource of the server that runs, or end that, as `McpServer.subscribe`."""
+        """Subscribe to a resource of the running server, or unsubscribe, as `McpServer.subscribe`."""
         server = self.server
         if server is None:
             return self._refused("is not running")
         return server.subscribe(uri, seconds=seconds, cancel=cancel, on=on)
 
     def close(self) -> None:
-        """End it for good: no start after this."""
+        """End the server permanently: it cannot be started again."""
         with self._lock:
             self._closed = True
         self.stop()
@@ -185,7 +185,7 @@ class ServerSource:
         return Outcome(fault="protocol", message=f"The server {self.name} {why}.")
 
     def _started(self, limits: Limits) -> McpServer | Outcome:
-        """The server once it is ready or has failed, or why there is none. The limits get the seconds left."""
+        """The server once it is ready or has failed, or why there is none. Sets the remaining seconds in the limits."""
         seconds = limits["seconds"]
         until = time.monotonic() + seconds
         if self.config.disabled:
@@ -206,7 +206,7 @@ class ServerSource:
 
 
 class Alias:
-    """One tool of a source that has another name in the registry."""
+    """A tool of a source that has another name in the registry."""
 
     def __init__(self, source: ToolSource, tool: str) -> None:
         self._source = source
@@ -235,11 +235,11 @@ class Alias:
         return self._source.call(self._tool, arguments, **limits)
 
     def close(self) -> None:
-        """Nothing: the source belongs to somebody else."""
+        """Do nothing, as another object owns the source."""
 
 
 class RunSources(Mapping[str, ToolSource]):
-    """Sources by the keys that a request uses: `SOURCE`, or `SOURCE/TOOL` for a tool with another name there."""
+    """Sources by the keys of a request: `SOURCE`, or `SOURCE/TOOL` for a tool with another name there."""
 
     def __init__(self, sources: Mapping[str, ToolSource]) -> None:
         self._sources = dict(sources)
@@ -279,7 +279,7 @@ class KnownServer:
 
     @property
     def question(self) -> ConsentQuestion | None:
-        """The consent to request before it may be started; None if it may be."""
+        """The consent that is required before it may be started; None if it may be."""
         if self.source is None or self.source.may_run:
             return None
         return consent_question(self.source.config)

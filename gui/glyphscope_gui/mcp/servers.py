@@ -1,6 +1,6 @@
 """The servers that the user has configured: their list, their states, and the sources of tools for runs.
 
-Servers report changes from other threads, at any rate. A report only sets a mark, and the marks are handled a few
+Servers report changes from other threads, at any frequency. A report only sets a mark, and the marks are handled a few
 times a second. Nothing in the window's thread waits for a server.
 """
 
@@ -29,9 +29,9 @@ from glyphscope_gui.shared.language import tr
 DEMO = "demo"
 """The bundled source; no server may have its name."""
 REPORT_MS = 80
-"""Between two rounds of passing the marks on."""
+"""Interval at which marks are handled."""
 SAVE_DELAY_MS = 400
-"""After the last change the configuration is written."""
+"""Delay after the last change before the configuration is written."""
 
 
 class ServersController(QObject):
@@ -60,7 +60,7 @@ class ServersController(QObject):
         self._background = Background(self)
         self._lock = threading.Lock()
         self._marks: set[tuple[str, str]] = set()
-        """Changes to report: what changed (effect, question, state, log), and the place or server."""
+        """Changes to report: the kind (effect, question, state, log), and the place or server."""
         self._closed = False
         self._later = QTimer(self, singleShot=True, interval=REPORT_MS)
         self._later.timeout.connect(self._report)
@@ -84,12 +84,12 @@ class ServersController(QObject):
         return self._sources.get(name)
 
     def server_source(self, name: str) -> ServerSource | None:
-        """None for the demo tools, and for a server whose configuration has an error."""
+        """The source of a server; None for the demo tools, and if its configuration has an error."""
         known = self._known.get(name)
         return known.source if known is not None else None
 
     def sources(self) -> RunSources:
-        """The sources for a run, as they are now. From any thread."""
+        """The present sources for a run. Any thread."""
         return self._sources
 
     # -- the list ----------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class ServersController(QObject):
         return name
 
     def replace(self, name: str, entry: dict[str, Any], *, allowed: bool) -> None:
-        """Configure another server under a known name; the old one is ended."""
+        """Configure another server under a known name; the old server is ended."""
         self._end(name)
         self._put(name, entry, allowed=allowed)
 
@@ -114,7 +114,7 @@ class ServersController(QObject):
         self._changed()
 
     def set_enabled(self, name: str, enabled: bool) -> None:
-        """Enable or disable a server; a disabled one is ended, and not started by a run."""
+        """Enable or disable a server; a disabled one is ended, and runs do not start it."""
         source = self.server_source(name)
         if source is None or source.config.disabled == (not enabled):
             return
@@ -124,7 +124,7 @@ class ServersController(QObject):
             self._in_background(name, source.stop)
 
     def set_roots(self, name: str, roots: tuple[str, ...]) -> None:
-        """Set the folders that a server gets when it lists its roots; one that runs is notified."""
+        """Set the folders that a server gets when it lists its roots; a running server is notified."""
         source = self.server_source(name)
         if source is not None and source.config.roots != roots:
             source.set_roots(roots)
@@ -150,7 +150,7 @@ class ServersController(QObject):
             self.stateChanged.emit(name)
 
     def sign_in(self, name: str) -> None:
-        """Start it, and let the user sign in: `signInRequested` carries the address."""
+        """Start a server, and let the user sign in: `signInRequested` carries the address."""
         source = self.server_source(name)
         if source and source.start(sign_in=lambda address: self.signInRequested.emit(name, address)):
             self.stateChanged.emit(name)
@@ -164,7 +164,7 @@ class ServersController(QObject):
             self._in_background(name, source.restart)
 
     def close(self) -> None:
-        """End all servers at once, wait for their exit, and save what is not saved yet."""
+        """End all servers at once, wait for their exit, and save pending changes."""
         if self._closed:
             return
         self._closed = True
@@ -212,7 +212,7 @@ class ServersController(QObject):
         self.stateChanged.emit(name)
 
     def _set_entry(self, name: str, key: str, value: object, *, instead_of: tuple[str, ...]) -> None:
-        """Write the setting into the entry, or leave it out where the value is the default."""
+        """Write the setting into the entry, or omit it if the value is the default."""
         known = self._known[name]
         known.entry = {key: value for key, value in known.entry.items() if key not in instead_of}
         if value:

@@ -1,6 +1,6 @@
-"""Small edits on the JSON Schema of a tool's arguments, and the words that sum one up. Knows no Qt.
+"""Small edits to the JSON Schema of a tool's arguments, and summaries of a schema in words; no Qt.
 
-Every edit returns a new schema and leaves the one it was given as it was.
+Every edit returns a new schema and leaves the given one unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BOUNDS = {
     "number": ("minimum", "maximum"),
     "array": ("minItems", "maxItems"),
 }
-# What a type cannot use is taken out when the type changes: a leftover `minimum` on a string constrains nothing.
+# A change of type removes the keywords that the new type cannot use: `minimum` does not constrain a string.
 _OWN_KEYWORDS = {
     "string": {"minLength", "maxLength", "pattern", "format"},
     "integer": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
@@ -50,13 +50,13 @@ def required(parameters: Schema) -> tuple[str, ...]:
 
 
 def type_of(schema: Any) -> str:
-    """The one type of an argument; "" when there is none, or when there are several."""
+    """The single type of an argument; "" if there is none, or several."""
     kind = schema.get("type") if isinstance(schema, dict) else None
     return kind if isinstance(kind, str) else ""
 
 
 def summary(schema: Any) -> str:
-    """Type and bounds in a few characters: `int 1–100`, `string ≥1`, `array of string`, `one of 3`."""
+    """The type and bounds in a few characters: `int 1–100`, `string ≥1`, `array of string`, `one of 3`."""
     if not isinstance(schema, dict):
         return tr("any") if schema is not False else tr("nothing")
     if "const" in schema:
@@ -92,7 +92,7 @@ def bounds_text(schema: Schema) -> str:
 
 
 def with_keyword(parameters: Schema, argument: str, keyword: str, value: Any) -> Schema:
-    """`keyword` of the argument's schema set to `value`, or taken out when `value` is None."""
+    """Set `keyword` of the argument's schema to `value`, or remove it if `value` is None."""
     schema = arguments(parameters).get(argument)
     schema = dict(schema) if isinstance(schema, dict) else {}
     if value is None:
@@ -103,7 +103,7 @@ def with_keyword(parameters: Schema, argument: str, keyword: str, value: Any) ->
 
 
 def with_type(parameters: Schema, argument: str, kind: str) -> Schema:
-    """The argument of another type; the keywords that belong to other types only are taken out."""
+    """Set the argument's type, and remove the keywords that belong only to other types."""
     schema = arguments(parameters).get(argument)
     schema = dict(schema) if isinstance(schema, dict) else {}
     foreign = set().union(*_OWN_KEYWORDS.values()) - _OWN_KEYWORDS.get(kind, set())
@@ -120,7 +120,7 @@ def with_required(parameters: Schema, argument: str, needed: bool) -> Schema:
 
 
 def renamed(parameters: Schema, old: str, new: str) -> Schema:
-    """The argument under a new name, in its old place."""
+    """Rename the argument, keeping its place."""
     properties = {new if name == old else name: schema for name, schema in arguments(parameters).items()}
     names = [new if name == old else name for name in required(parameters)]
     return _with_required(_with_properties(parameters, properties), names)
@@ -137,14 +137,14 @@ def removed(parameters: Schema, argument: str) -> Schema:
 
 
 def moved(parameters: Schema, argument: str, to: int) -> Schema:
-    """The argument at place `to`; the order is the one in which the grammar writes the arguments."""
+    """Move the argument to place `to`; the grammar writes the arguments in this order."""
     items = [(name, schema) for name, schema in arguments(parameters).items() if name != argument]
     items.insert(to, (argument, arguments(parameters)[argument]))
     return _with_properties(parameters, dict(items))
 
 
 def free_name(preferred: str, taken: Any) -> str:
-    """`preferred`, or with the first number after it that makes it new."""
+    """`preferred`, followed if necessary by the first number that makes it unique."""
     if preferred not in taken:
         return preferred
     number = 2

@@ -1,6 +1,6 @@
-"""The work on a grammar: which text, from where, and the examples; what a project keeps of it, as one frozen value.
+"""The work on a grammar: the text, its source, and the examples; a project stores it as one frozen value.
 
-The text that the tools give is not kept: it follows the registry, and is shown while `source` is "tools".
+The tools' grammar is not stored: it follows the registry, and is shown while `source` is "tools".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ EMPTY = GrammarWork()
 
 
 class GrammarDocument(QObject):
-    """`changed` is emitted for any change, `sourceChanged` when another text than the edited one is to be shown,
+    """`changed` is emitted for any change, `sourceChanged` when a text other than the edited one must be shown,
     `examplesChanged` when the list of examples is replaced, `baseChanged` when edits are compared with another text.
     """
 
@@ -42,7 +42,7 @@ class GrammarDocument(QObject):
 
     @property
     def saved_work(self) -> GrammarWork | None:
-        """The part of the project file: empty until a grammar was edited."""
+        """The part of the project file; None until a grammar was edited."""
         return None if self.work == EMPTY else self.work
 
     @property
@@ -55,7 +55,7 @@ class GrammarDocument(QObject):
         return self.generated if self.is_generated else self.work.text
 
     def restore(self, work: GrammarWork | None) -> None:
-        """Show a project's grammar, with which edits are compared from now on."""
+        """Show a project's grammar, with which edits are then compared."""
         self._typed = None
         self._work = work or EMPTY
         self.mark_base()
@@ -64,14 +64,14 @@ class GrammarDocument(QObject):
         self.examplesChanged.emit()
 
     def mark_base(self) -> None:
-        """The version that edits are compared with: the text as opened, saved, or taken from the tools."""
+        """Set the version with which edits are compared: the text as opened, saved, or copied from the tools."""
         base = None if self.is_generated else self.work.text
         if base != self.base:
             self.base = base
             self.baseChanged.emit()
 
     def set_generated(self, text: str) -> None:
-        """Set the tools' grammar; shown while they are the source."""
+        """Set the tools' grammar, which is shown while they are the source."""
         if text == self.generated:
             return
         self.generated = text
@@ -79,13 +79,13 @@ class GrammarDocument(QObject):
             self.sourceChanged.emit()
 
     def typed(self, read: Callable[[], str]) -> None:
-        """Somebody typed. The text is read when it is asked for: reading a long one costs."""
+        """Note that the user typed. The text is read only on request, as reading a long one is slow."""
         if not self.is_generated:
             self._typed = read
             self.changed.emit()
 
     def edit_as_text(self) -> None:
-        """A copy of the tools' grammar, to edit; the tools' own is what it is compared with."""
+        """Edit a copy of the tools' grammar, which is compared with the original."""
         self._show(self.generated, source="text", text=self.generated, path="")
 
     def follow_tools(self) -> None:
@@ -97,7 +97,7 @@ class GrammarDocument(QObject):
         self._show(self.work.text, source="text")
 
     def open_text(self, text: str, path: str) -> None:
-        """A file's text becomes the custom one."""
+        """Make a file's text the custom one."""
         self._show(text, source="text", text=text, path=path)
 
     def saved_as(self, path: str) -> None:

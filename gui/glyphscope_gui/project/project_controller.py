@@ -1,7 +1,7 @@
-"""The project: everything that decides the next run, as one value; its file, and whether it is saved.
+"""The project: everything that decides the next run, as one value; its file and its unsaved changes.
 
 The registry and the prompt have separate documents; the other fields of the request (`options`) are here. `request`,
-the snapshot for a run, is made from the three.
+the snapshot for a run, combines the three.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from glyphscope_gui.shared.language import tr
 
 FIRST_PROMPT = "Search for AI news, 10 results"
 JOURNAL_DELAY_MS = 1000
-"""After the last edit the journal is written: the edits that a crash can cost at most."""
+"""Delay after the last edit before the journal is written: a crash loses at most the edits of this time."""
 
 
 def first_project(settings: Settings) -> Project:
-    """Seven tools, a prompt that one of them answers, and the options of the user's settings."""
+    """Seven tools, a prompt for which one of them is right, and the options from the user's settings."""
     registry = default_registry().to_document()
     return Project(request=RunRequest(prompt=FIRST_PROMPT, registry=registry, **settings.first_options()))
 
 
 class ProjectController(QObject):
-    """Nothing here asks the user: `conflicted` and `failed` report what needs an answer.
+    """Does not ask the user: `conflicted` and `failed` report problems that need an answer.
 
     `optionsChanged` carries the RunRequest of the options, `stateChanged` nothing (title or dirty marker changed),
     `conflicted` the ChangedOnDisk of a save, `failed` any other GlyphscopeError, `permissionsDropped` how many rules of
-    an opened file would have let calls run unasked, `modelChosen` the name of a model that is opened now.
+    an opened file would have allowed calls unasked, `modelChosen` the name of a model that is opened now.
     """
 
     optionsChanged = Signal(object)
@@ -78,19 +78,19 @@ class ProjectController(QObject):
         self._settings = settings
         self._journal = journal
         self._keeps_unsaved = False
-        """Whether unsaved edits are kept for the next start: no one can be asked about them."""
+        """Whether unsaved edits are kept for the next start, as the user cannot be asked about them."""
         self._options = RunRequest(prompt="", registry={})
         self._notes = ""
         self.path: Path | None = None
         self._digest = ""
-        """Of the file as it was read or written last."""
+        """The digest of the file when it was last read or written."""
         self._saved = self._parts()
         self._journal_failing = False
         self.background = Background(self)
         self._timer = QTimer(self, singleShot=True, interval=JOURNAL_DELAY_MS)
         self._timer.timeout.connect(self._write_journal)
-        # Emitted once the edit is over: in the middle of an undo the stack does not know yet whether it is clean.
-        # Its own cleanChanged will not do, since it is emitted from its destructor too.
+        # Emitted after the edit: during an undo, the stack does not know yet whether it is clean.
+        # The stack's cleanChanged is not suitable, as its destructor also emits it.
         self._state_timer = QTimer(self, singleShot=True, interval=0)
         self._state_timer.timeout.connect(self.stateChanged)
         tools.changed.connect(self._registry_changed)
@@ -107,17 +107,17 @@ class ProjectController(QObject):
 
     @property
     def request(self) -> RunRequest:
-        """The snapshot that a run gets now."""
+        """The present snapshot for a run."""
         registry = self.tools.registry.to_document()
         return msgspec.structs.replace(self._options, registry=registry, **self.prompt.request_fields())
 
     @property
     def model(self) -> str:
-        """The model of the next run: the project's own, or else the one that was chosen last."""
+        """The model of the next run: the project's, or else the last chosen one."""
         return self._options.model or self._settings.value.model or EMBEDDED
 
     def choose_model(self, name: str) -> None:
-        """Use that model from now on, here and in new projects. The current one does not change the project."""
+        """Use that model from now on, here and in new projects. The current one leaves the project unchanged."""
         name = model_name_of(name)
         other = name != self.model
         self._settings.replace(
@@ -128,11 +128,11 @@ class ProjectController(QObject):
         self.modelChosen.emit(name)
 
     def next_request(self) -> PreparedRequest:
-        """The request with the model that it runs on, under the tools' own grammar."""
+        """The request with its model, under the tools' grammar."""
         return PreparedRequest(msgspec.structs.replace(self.request, model=self.model), self.tools.registry)
 
     def next_run(self) -> PreparedRequest:
-        """The request that Run sends, with the custom grammar where that is in use."""
+        """The request that Run sends, with the custom grammar if it is in use."""
         prepared, work = self.next_request(), self.grammar.work
         if not work.use or prepared.request.constraint == "off":
             return prepared
@@ -141,7 +141,7 @@ class ProjectController(QObject):
     def set_options(self, **changes: Any) -> None:
         """Change fields of the request other than prompt and registry, by name.
 
-        Another constraint brings its usual order of arguments, unless the order is said too or was chosen.
+        Another constraint sets its usual order of arguments, unless the order is also given or was chosen.
         """
         options = msgspec.structs.replace(self._options, **changes)
         if "order" not in changes:
@@ -157,7 +157,7 @@ class ProjectController(QObject):
     # -- the settings of a record --------------------------------------------------------------------------------
 
     def has_settings(self, request: RunRequest) -> bool:
-        """Whether the next run would be made with the settings of that recorded run. Raises RegistryError."""
+        """Whether the next run would have the settings of that recorded run. Raises RegistryError."""
         own = self.project()
         recorded = with_settings_of(own, request)
         used = None if self.next_run().request.grammar is None else self.grammar.work.text
@@ -167,7 +167,7 @@ class ProjectController(QObject):
         )
 
     def use_settings(self, request: RunRequest) -> None:
-        """Take over the settings of a recorded run, as one step of the tools' undo stack. Raises RegistryError."""
+        """Copy the settings of a recorded run, as one step of the tools' undo stack. Raises RegistryError."""
         project = with_settings_of(self.project(), request)
         parse_document(project.request.registry)
         self.tools.undo_stack.push(UseSettings(project, self.project, self._take_over))
@@ -182,7 +182,7 @@ class ProjectController(QObject):
 
     @property
     def is_dirty(self) -> bool:
-        """Whether there is something that the file does not have."""
+        """Whether there are changes that are not in the file."""
         return not self.tools.undo_stack.isClean() or self._saved != self._parts()
 
     @property
@@ -203,7 +203,7 @@ class ProjectController(QObject):
         self._show(project, None, "")
 
     def open(self, path: Path) -> None:
-        """Read a project in the background and show it; what is open stays when it cannot be read."""
+        """Read a project in the background and show it; the open project stays if that fails."""
         self.background.start(
             "open", lambda: load_project(path), lambda s: self._opened(path, s), self.failed.emit
         )
@@ -231,12 +231,12 @@ class ProjectController(QObject):
         return True
 
     def reload(self) -> None:
-        """Show the file as it is on disk, instead of what is here."""
+        """Discard the present state and show the file on disk."""
         if self.path is not None:
             self.open(self.path)
 
     def leftovers(self) -> list[Leftover]:
-        """Unsaved edits of a program that ended badly, newest first."""
+        """Unsaved edits of a program that crashed, newest first."""
         return self._journal.leftovers()
 
     def restore(self, leftover: Leftover) -> None:
@@ -257,21 +257,21 @@ class ProjectController(QObject):
         self._journal.discard(leftover)
 
     def keep_unsaved(self) -> None:
-        """The program is ended from outside and no one can be asked: unsaved edits are offered at the next start."""
+        """Keep unsaved edits for the next start, as the program is ended from outside and cannot ask the user."""
         self._keeps_unsaved = True
 
     def close(self) -> None:
-        """The window closes, and the user has decided about unsaved edits: the journal is removed."""
+        """Remove the journal: the window closes, and the user has decided about unsaved edits."""
         end_work(self, self.prompt)
         if self._keeps_unsaved and self.is_dirty:
-            with suppress(StorageError):  # what was journalled before is still there
+            with suppress(StorageError):  # the earlier journal still exists
                 self._journal.write(self.project(), self.path, self._digest)
             self._journal.release()
         else:
             self._journal.clear()
 
     def _opened(self, path: Path, stored: StoredProject) -> None:
-        """Show a project from a file, which anyone may have written: without the permissions in it."""
+        """Show a project from a file without its permissions, as anyone may have written it."""
         request = stored.project.request
         kept = without_permissions(request.approvals)
         project = msgspec.structs.replace(
@@ -296,7 +296,7 @@ class ProjectController(QObject):
         return True
 
     def _show_parts(self, project: Project, tools: RegistryState, *, at_once: bool) -> None:
-        """All that decides a run. `at_once`: there is nothing to undo, as after opening a file."""
+        """Show everything that decides a run. `at_once`: there is nothing to undo, as after opening a file."""
         request = project.request
         self._options = msgspec.structs.replace(
             request, prompt="", registry={}, preset="default", system=None, system_prompt="", history=()
@@ -316,7 +316,7 @@ class ProjectController(QObject):
         self._edited()
 
     def _parts(self) -> tuple[object, ...]:
-        """The parts compared with the saved ones, except for the registry, whose document does that itself."""
+        """The parts to compare with the saved ones, except the registry, whose document compares itself."""
         return self.prompt.state, self._options, self.grammar.work
 
     def _now_saved(self) -> None:
@@ -362,7 +362,7 @@ class ProjectController(QObject):
             self._journal.clear()
 
     def _journal_failed(self, error: BaseException) -> None:
-        """Report once: a full disk would otherwise be reported every second."""
+        """Report the error only once, as a full disk would otherwise be reported every second."""
         if not self._journal_failing:
             self.failed.emit(error)
         self._journal_failing = True

@@ -17,13 +17,13 @@ from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.background import Background
 
 RENDER_DELAY_MS = 200
-"""After the last keystroke. Seven tools take 5 ms, 2,000 tools 160 ms (measured), so it runs in the background."""
+"""Delay after the last key press. Seven tools take 5 ms, 2,000 tools 160 ms (measured): a background job."""
 
 
 @dataclass(frozen=True)
 class PromptState:
-    """In a project. `system` is the user's template, None where the preset's is used; `system_prompt` is plain
-    text. `history` are the messages before `user`, the next message.
+    """The prompt in a project. `system` is the user's template, None for the preset's; `system_prompt` is plain text.
+    `history` are the messages before `user`, the next message.
     """
 
     preset: str = "default"
@@ -35,7 +35,7 @@ class PromptState:
 
 @dataclass(frozen=True)
 class PromptContext:
-    """The templates' variables beside the prompt: the tools in use and the form of a call."""
+    """The templates' variables besides the prompt: the tools in use and the form of a call."""
 
     registry: ToolRegistry
     notation: Notation = "glyph"
@@ -43,9 +43,9 @@ class PromptContext:
 
 
 class PromptDocument(QObject):
-    """`changed` carries the new PromptState, `rendered` the messages, `failed` why there are none ("" when fine).
+    """`changed` carries the new PromptState, `rendered` the messages, `failed` why there are none ("" on success).
 
-    `messages` are those of the present state; None until they are rendered.
+    `messages` are the present state's; None until they are rendered.
     """
 
     changed = Signal(object)
@@ -77,7 +77,7 @@ class PromptDocument(QObject):
         return preset(self.state.preset) if own is None else own
 
     def template_of(self, request: RunRequest) -> str:
-        """The template that a request is sent with; "" for a preset that is not known here."""
+        """The template of a request; "" for an unknown preset."""
         return request.system if request.system is not None else presets().get(request.preset, "")
 
     @property
@@ -98,7 +98,7 @@ class PromptDocument(QObject):
 
     @property
     def can_undo(self) -> bool:
-        """Whether the last change removed or replaced messages: until the next one it can be undone."""
+        """Whether the last change removed or replaced messages, and so can be undone until the next change."""
         return self._before is not None
 
     # -- edits -------------------------------------------------------------------------------------------------
@@ -107,12 +107,12 @@ class PromptDocument(QObject):
         self.set_state(replace(self.state, user=text))
 
     def set_system(self, template: str) -> None:
-        """The user's own template; equal to the preset's, it is the preset's."""
+        """Set the user's template; one that equals the preset's counts as the preset's."""
         own = None if template == preset(self.state.preset) else template
         self.set_state(replace(self.state, system=own))
 
     def set_preset(self, name: str) -> None:
-        """Another preset; a template of the user's own goes, so ask before where it would be lost."""
+        """Set another preset. This discards the user's template, so ask first if it would be lost."""
         self.set_state(replace(self.state, preset=name, system=None))
 
     def reset_to_preset(self) -> None:
@@ -129,7 +129,7 @@ class PromptDocument(QObject):
     def set_conversation(
         self, history: Sequence[Message], user: str | None = None, system_prompt: str | None = None
     ) -> None:
-        """Replace the messages; None keeps what is there. `undo` brings all of it back."""
+        """Replace the messages; None keeps the present value. `undo` restores all."""
         kept = self.state
         self._change(
             replace(
@@ -142,7 +142,7 @@ class PromptDocument(QObject):
         )
 
     def undo(self) -> None:
-        """Bring back the messages that the last change removed or replaced."""
+        """Restore the messages that the last change removed or replaced."""
         if self._before is not None:
             self.set_state(self._before)
 
@@ -157,7 +157,7 @@ class PromptDocument(QObject):
         self._timer.start()
 
     def set_context(self, context: PromptContext) -> None:
-        """The tools or the way of writing changed: the prompt follows."""
+        """Update the prompt after a change of the tools or the notation."""
         if context == self.context:
             return
         self.context, self.messages = context, None
@@ -188,5 +188,5 @@ class PromptDocument(QObject):
         self.failed.emit(self.problem)
 
     def _known(self, state: PromptState) -> PromptState:
-        """A preset of another version of the program is shown as the first one, with the template it had."""
+        """Replace a preset of another version of the program with the first one, keeping its template."""
         return state if state.preset in presets() else replace(state, preset=next(iter(presets())))

@@ -1,4 +1,4 @@
-"""The settings of a recorded run as those of the project, and the edit that puts them there."""
+"""A recorded run's settings as the project's, and the edit that applies them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from glyphscope_gui.shared.language import tr
 def with_settings_of(project: Project, request: RunRequest) -> Project:
     """The project with all settings of a record's run.
 
-    The model stays, as a record may come from elsewhere: it may name a file that is not here, or an address that the
-    user did not choose. So do the user's approval rules. Settings of one run only are left out: the branch point, the
-    prefix, and relaxed constraints.
+    The model stays, as a record from elsewhere may name a missing file, or an address that the user did not choose. The
+    user's approval rules also stay. Settings of a single run are omitted: the branch point, the prefix, and relaxed
+    constraints.
     """
     own = project.request
     settings = msgspec.structs.replace(
@@ -31,7 +31,7 @@ def with_settings_of(project: Project, request: RunRequest) -> Project:
         branch_of=None,
         relaxed=(),
     )
-    if request.native:  # its notation and shape are those of the form, and no choice
+    if request.native:  # its notation and shape follow from the form, not from a choice
         settings = msgspec.structs.replace(settings, notation=own.notation, shape=own.shape)
     if request.constraint == "endpoint":
         settings = under_constraint(settings, "mask")
@@ -39,7 +39,7 @@ def with_settings_of(project: Project, request: RunRequest) -> Project:
 
 
 def _grammar(work: GrammarWork | None, text: str | None) -> GrammarWork | None:
-    """The work on a grammar, with the text that the run was under in use, or none."""
+    """The work on a grammar, with the run's custom text in use, or none."""
     if text is not None:
         kept = work or GrammarWork()
         path = kept.path if kept.text == text else ""
@@ -48,7 +48,7 @@ def _grammar(work: GrammarWork | None, text: str | None) -> GrammarWork | None:
 
 
 class UseSettings(QUndoCommand):
-    """From one project's settings to another's. Edits in between are kept for undo."""
+    """Changes one project's settings to another's. Edits in between are kept for undo."""
 
     def __init__(self, after: Project, now: Callable[[], Project], show: Callable[[Project], None]) -> None:
         super().__init__(tr("use the settings of the record"))

@@ -1,7 +1,7 @@
-"""The registry that is being edited: the last valid one, what is being typed, and the way back.
+"""The registry being edited: the last valid one, the texts being typed, and the undo history.
 
-Everything that is built from the registry (prompt, validator, mask) is built from `registry`, which is always valid.
-A text or a form that is not valid yet is kept beside it, word for word, until it is: nothing typed is ever lost.
+Everything that is built from the registry (prompt, validator, mask) is built from `registry`, which is always valid. A
+text or a form that is not valid yet is kept beside it, word for word, until it is valid, so that no input is lost.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from glyphscope_gui.shared.json_places import TextProblem, located, parse_object
 from glyphscope_gui.shared.language import tr
 
 MERGE_MS = 1000
-"""Edits of one field that follow each other faster than this are one step of undo."""
+"""Edits of one field that follow each other faster than this are one undo step."""
 
 UNDO_LIMIT = 1000
-"""Steps that are kept; with 2,000 tools a step holds about 16 kB, since all but the edited tool is shared."""
+"""Number of steps that are kept; with 2,000 tools a step takes about 16 kB, as all but the edited tool is shared."""
 
 Problems = Mapping[str, tuple[TextProblem, ...]]
 
 
 @dataclass(frozen=True)
 class RegistryState:
-    """One step of the edit history.
+    """A state in the edit history.
 
-    `texts` are the raw schema texts as typed, by tool name; `problems` the errors that keep a text from being
-    used. A tool without a text shows its schema, indented.
+    `texts` are the raw schema texts as typed, by tool name; `problems` the errors that prevent the use of a text. A
+    tool without a text shows its schema, indented.
     """
 
     registry: ToolRegistry
@@ -44,7 +44,7 @@ class RegistryState:
 
 
 class _Edit(QUndoCommand):
-    """From one state to another; quick edits of the same place (`key`) become one."""
+    """Changes one state to another; quick edits of the same place (`key`) are merged."""
 
     def __init__(self, document: RegistryDocument, label: str, after: RegistryState, key: str) -> None:
         super().__init__(label)
@@ -75,7 +75,7 @@ class RegistryDocument(QObject):
     changed = Signal(object)
     problemsChanged = Signal(object)
     textChanged = Signal(object)
-    """The name of a tool whose raw schema text is another one now."""
+    """The name of a tool whose raw schema text changed."""
 
     def __init__(self, registry: ToolRegistry, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -93,7 +93,7 @@ class RegistryDocument(QObject):
         return self.state.problems
 
     def schema_text(self, name: str) -> str:
-        """The tool's schema as it was typed, or else indented."""
+        """The tool's schema as typed, or otherwise indented."""
         typed = self.state.texts.get(name)
         if typed is not None:
             return typed
@@ -111,7 +111,7 @@ class RegistryDocument(QObject):
         return {} if tool is None else tool.parameters
 
     def shown_tools(self) -> tuple[Tool, ...]:
-        """The tools with what is typed in them, as `shown_parameters`; to be shown, never to be run."""
+        """The tools with their typed schemas, as `shown_parameters`; only to show, never to run."""
         drafts = self.problems
         return tuple(
             replace(t, parameters=self.shown_parameters(t.name)) if t.name in drafts else t
@@ -119,7 +119,7 @@ class RegistryDocument(QObject):
         )
 
     def name_problem(self, old: str, new: str) -> str:
-        """Why a tool cannot be called `new`; "" when it can."""
+        """Why a tool cannot be named `new`; "" if it can."""
         if new != old and self.registry.get(new) is not None:
             return tr("Another tool has this name.")
         probe = Tool(new)
@@ -135,7 +135,7 @@ class RegistryDocument(QObject):
         self._put_text(tool, text, tr("edit the schema of {name}", name=name), f"text {name}", keep_text=True)
 
     def set_parameters(self, name: str, parameters: dict[str, Any], key: str = "") -> None:
-        """The schema as a form made it; the same rule as for text. Edits with the same `key` merge while typing."""
+        """Set the schema from a form, with the same rule as for text. Edits with the same `key` merge while typing."""
         tool = self.registry.get(name)
         if tool is None or _same(parameters, self.shown_parameters(name)):
             return
@@ -155,7 +155,7 @@ class RegistryDocument(QObject):
             )
 
     def rename(self, old: str, new: str) -> None:
-        """Raises RegistryError when `new` is not a valid name or is taken."""
+        """Raises RegistryError if `new` is not a valid name or is taken."""
         tool = self.registry.get(old)
         if tool is None or old == new:
             return
@@ -171,7 +171,7 @@ class RegistryDocument(QObject):
         self._push(tr("rename {old}", old=old), state, f"name {place}")
 
     def add(self, tool: Tool, at: int | None = None) -> str:
-        """Put a tool in at place `at` (the end); its name is made free. Returns the name."""
+        """Insert a tool at place `at` (by default the end), under an unused name. Returns the name."""
         tool = replace(tool, name=free_name(tool.name, {t.name for t in self.registry}))
         tools = list(self.registry.tools)
         tools.insert(len(tools) if at is None else at, tool)
@@ -184,7 +184,7 @@ class RegistryDocument(QObject):
             self._push(tr("remove {name}", name=name), state)
 
     def move(self, name: str, to: int) -> None:
-        """The tool at place `to` of the others; out of range is the nearest end."""
+        """Move the tool to place `to` among the others; a place out of range means the nearest end."""
         tool = self.registry.get(name)
         if tool is None:
             return
@@ -194,7 +194,7 @@ class RegistryDocument(QObject):
             self._set_tools(tr("move {name}", name=name), tools)
 
     def set_enabled(self, name: str, enabled: bool) -> None:
-        """Put the tool on the allow list, or take it off."""
+        """Add the tool to the allow list, or remove it."""
         tool = self.registry.get(name)
         if tool is not None and tool.enabled != enabled:
             registry = self.registry.with_tool(replace(tool, enabled=enabled))
@@ -207,11 +207,11 @@ class RegistryDocument(QObject):
             self._set_tools(tr("allow all tools") if enabled else tr("forbid all tools"), tools)
 
     def replace_registry(self, registry: ToolRegistry, label: str = tr("replace the tools")) -> None:
-        """Another registry, as one undoable step."""
+        """Replace the registry, as one undo step."""
         self._push(label, RegistryState(registry))
 
     def add_all(self, registry: ToolRegistry, label: str = tr("add tools")) -> None:
-        """Every tool of another registry; one of a name that is here takes its place."""
+        """Add every tool of another registry; a tool of the same name is replaced."""
         state = self.state
         names = {tool.name for tool in registry}
         kept = [registry.get(tool.name) or tool for tool in self.registry]
@@ -222,21 +222,21 @@ class RegistryDocument(QObject):
         self._push(label, RegistryState(merged, texts, problems))
 
     def reset(self, state: RegistryState) -> None:
-        """Start over, as after opening a project: nothing to undo."""
+        """Start over without undo history, as after opening a project."""
         self.undo_stack.clear()
         self.show_state(state)
 
     def draft_state(self, registry: ToolRegistry, texts: Mapping[str, str]) -> RegistryState:
-        """The state in a project file or a journal; problems are found again from the texts."""
+        """The state from a project file or a journal; problems are found again from the texts."""
         problems = {name: found for name, text in texts.items() if (found := _check(Tool(name), text)[1])}
         return RegistryState(registry, dict(texts), problems)
 
     def is_typing(self) -> bool:
-        """Whether the last edit is so recent that a further one of the same place belongs to it."""
+        """Whether the last edit is so recent that another one at the same place would merge with it."""
         return self._since_edit.isValid() and self._since_edit.elapsed() < MERGE_MS
 
     def show_state(self, state: RegistryState) -> None:
-        """Make `state` the present one and emit signals; only edits and `reset` call this."""
+        """Make `state` the present state and emit signals; only edits and `reset` call this."""
         old, self.state = self.state, state
         if state.registry is not old.registry:
             self.changed.emit(state.registry)
@@ -278,12 +278,12 @@ class RegistryDocument(QObject):
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Equal, and in the same order: the order of arguments is the one in which the grammar writes them."""
+    """Whether both are equal and in the same order, as the grammar writes the arguments in this order."""
     return json.dumps(one) == json.dumps(other)
 
 
 def _check(tool: Tool, text: str) -> tuple[dict[str, Any], tuple[TextProblem, ...]]:
-    """The schema of a text in the draft of today, and what is wrong with it (then the schema is empty)."""
+    """The schema of a text in the current draft, and its problems, with which the schema is empty."""
     document = parse_object(text)
     if isinstance(document, TextProblem):
         return {}, (document,)

@@ -30,7 +30,7 @@ class SettingsStore(QObject):
         self._timer.timeout.connect(self._write)
 
     def options_of(self, model: str) -> LoadOptions:
-        """How a model is loaded. Any thread: the value is replaced, never changed."""
+        """The load options of a model. Any thread, as the value is replaced, never changed."""
         return self.value.load_options_of(model)
 
     def update(self, **changes: Any) -> None:
@@ -45,7 +45,7 @@ class SettingsStore(QObject):
         self._timer.start()
 
     def close(self) -> None:
-        """Write what waits to be written; the owner calls it at the end."""
+        """Write pending changes; the owner calls it at the end."""
         if self._timer.isActive():
             self._write()
 

@@ -23,11 +23,11 @@ from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP, is_crowded, letters
 
 SIZE = QSize(780, 560)
-"""At the usual size of letters; more where the letters are larger, as far as the screen goes."""
+"""The size at the usual text size; larger with larger text, up to the size of the screen."""
 
 
 class SettingsDialog(FollowsSize, QDialog):
-    """Edits a SettingsStore directly; open it with `open()`, it deletes itself. `historyCleared`: that was done."""
+    """Edits a SettingsStore directly; open it with `open()`, it deletes itself. `historyCleared`: runs were deleted."""
 
     historyCleared = Signal()
 
@@ -64,7 +64,7 @@ class SettingsDialog(FollowsSize, QDialog):
         store.changed.connect(self._follow)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """In the order in which the dialog is read."""
+        """Move the focus in the reading order of the dialog."""
         parts = (self.search_edit, self.list, *self.sections, self.buttons)
         return focus_next(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
 
@@ -102,7 +102,7 @@ class SettingsDialog(FollowsSize, QDialog):
         self._fit()
 
     def _fit(self) -> None:
-        """The list of sections only where there is room beside it."""
+        """Show the list of sections only if there is room for it."""
         self.list.setVisible(not is_crowded(self))
         width = max(self.fontMetrics().horizontalAdvance(section.title) for section in self.sections)
         self.list.setFixedWidth(width + 44)
@@ -127,7 +127,7 @@ class SettingsDialog(FollowsSize, QDialog):
             self.scroll_area.verticalScrollBar().setValue(self.sections[place].y())
 
     def _mark_section(self) -> None:
-        """The section at the top of what is in sight."""
+        """Select the topmost visible section in the list."""
         top = self.scroll_area.verticalScrollBar().value()
         at_end = top == self.scroll_area.verticalScrollBar().maximum()
         shown = [place for place, section in enumerate(self.sections) if section.isVisibleTo(self)]

@@ -1,4 +1,4 @@
-"""Data that leaves this computer: every configured endpoint and server with the data it gets, in words; no Qt."""
+"""Data that leaves this computer: every configured endpoint and server with the data that it gets, in words; no Qt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTHING = tr(
 
 
 class Contact(NamedTuple):
-    """Somebody that is sent something: who, in words, and what. `away`: it may be another computer."""
+    """A recipient of data, in words, and the data. `away`: it may be another computer."""
 
     who: str
     what: str
@@ -24,7 +24,7 @@ class Contact(NamedTuple):
 
 
 def contacts(models: Iterable[str], servers: Iterable[ServerConfig]) -> list[Contact]:
-    """Of the models that are set up or were used lately, and of the servers; each once."""
+    """The recipients among the configured or recently used models and the servers, each once."""
     found: dict[str, Contact] = {}
     for model in models:
         if not is_address(model):
@@ -32,7 +32,7 @@ def contacts(models: Iterable[str], servers: Iterable[ServerConfig]) -> list[Con
         try:
             address = read_address(model)
         except GlyphscopeError:
-            continue  # nothing can be sent to it
+            continue  # it cannot receive anything
         where = tr("on this computer") if address.loopback else tr("remote")
         found.setdefault(
             address.base,
@@ -81,12 +81,12 @@ def contacts(models: Iterable[str], servers: Iterable[ServerConfig]) -> list[Con
 
 
 def _place_of(url: str) -> str:
-    """The address without its query, which may contain a key."""
+    """The address without the query, which may contain a key."""
     return url.partition("?")[0].partition("#")[0]
 
 
 def summary(listed: Iterable[Contact]) -> str:
-    """The first sentence of it."""
+    """A summary of the recipients in a sentence."""
     away = sum(contact.away for contact in listed)
     if not away:
         return NOTHING

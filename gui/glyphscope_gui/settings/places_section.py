@@ -1,4 +1,4 @@
-"""Where files live: the folders that are looked through for models, and those of the program, which can be opened."""
+"""The places of files: the folders that are searched for models, and the program's folders, which can be opened."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glyphscope_gui.theme import mono_font
 
 
 class ModelFolders(QWidget):
-    """The user's folders with models: added, and taken out again."""
+    """The user's folders with models, which can be added and removed."""
 
     def __init__(self, store: SettingsStore, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -37,7 +37,7 @@ class ModelFolders(QWidget):
         self._show()
 
     def add(self, folder: str) -> None:
-        """One more folder to look for models in."""
+        """Add a folder that is searched for models."""
         folder = str(Path(folder))
         if folder not in self._store.value.model_folders:
             self._store.update(model_folders=(*self._store.value.model_folders, folder))
@@ -80,7 +80,7 @@ class FolderLine(QWidget):
         self.button.clicked.connect(self.open)
 
     def open(self) -> None:
-        """In the system's program for folders; one that is not there yet is made."""
+        """Open the folder in the system's file manager; a missing folder is created."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -97,7 +97,7 @@ class FolderLine(QWidget):
 
 
 def places_section(store: SettingsStore, home: Places) -> SettingSection:
-    """`home` is where this window's files live."""
+    """`home` has the places of this window's files."""
     about = tr("The environment variable {variable} moves all of them to one folder.", variable=HOME_VARIABLE)
     return SettingSection(
         tr("Folders"),
@@ -121,7 +121,7 @@ def places_section(store: SettingsStore, home: Places) -> SettingSection:
 
 
 def _lines(home: Places) -> list[tuple[str, Path, Path, str]]:
-    """Name, what is shown, the folder that is opened, and what is in it."""
+    """The name, the shown path, the folder to open, and its content."""
     return [
         (tr("Models"), home.models, home.models, tr("GGUF files in this folder are listed as models.")),
         (tr("Results of evaluations"), home.results, home.results, ""),

@@ -1,4 +1,4 @@
-"""The settings dialog, and what changes with a setting: looks, the model's context, the history, the first project."""
+"""The settings dialog, and the effects of settings: looks, the model's context, the history, the first project."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.settings.network_contacts import Contact, contacts
 
 REOPEN_MS = 900
-"""After the last change of how the model is loaded, so that it is not reloaded at each step of a spin box."""
+"""Delay after the last change of a load option, so that the model is not reloaded at each step of a spin box."""
 
 
 class SettingsPresenter(QObject):
-    """Opens the dialog and applies at once what is set in it. `historyCleared`: runs of the history were deleted."""
+    """Opens the dialog and applies its changes at once. `historyCleared`: runs of the history were deleted."""
 
     historyCleared = Signal()
 
@@ -39,7 +39,7 @@ class SettingsPresenter(QObject):
         dialog.open()
 
     def contacts(self) -> list[Contact]:
-        """Whom data is sent to: the models in use and lately used, and the servers."""
+        """The recipients of data: the models in use and recently used, and the servers."""
         settings, known = self._store.value, self._context.services.servers.known
         models = (self._context.project.model, settings.model, *settings.recent_models)
         servers = [each.source.config for each in known if each.source is not None]

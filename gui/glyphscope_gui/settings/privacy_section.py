@@ -22,7 +22,7 @@ from glyphscope_gui.shared.layouts import hbox, vbox
 
 
 class ContactList(QWidget):
-    """Everybody that is sent something, and what."""
+    """The recipients of data, and the data."""
 
     def __init__(self, contacts: Sequence[Contact], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,7 +34,7 @@ class ContactList(QWidget):
 
 
 class HistoryClearer(QWidget):
-    """Clears the history once the user has confirmed it. `cleared` carries the number of deleted runs."""
+    """Clears the history after the user's confirmation. `cleared` carries the number of deleted runs."""
 
     cleared = Signal(int)
 
@@ -74,7 +74,7 @@ class HistoryClearer(QWidget):
 
 
 class PromptClearer(QWidget):
-    """Number and size of the evaluated prompts on disk, which can be deleted at any time: only time is lost."""
+    """The number and size of the evaluated prompts on disk, which can be deleted at any time at no cost but time."""
 
     def __init__(self, folder: Path, parent: QWidget | None = None) -> None:
         super().__init__(parent)

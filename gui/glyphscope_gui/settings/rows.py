@@ -14,15 +14,15 @@ from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD, is_crowded
 
 FIELD_WIDTH = 15
-"""Of a field, in times the width of an M, so that fields line up."""
+"""The width of a field in multiples of an M's, so that fields line up."""
 _ANY_WIDTH = 16_777_215
 """Qt's own largest width."""
 
 
 class SettingRow(QWidget):
-    """Words and an explanation at the left, the field at the right; below them where there is no room beside.
+    """Words and an explanation on the left, the field on the right, or below if there is no room.
 
-    `follow` shows the settings in its field.
+    `follow` shows the settings in the field.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class SettingRow(QWidget):
         return word.casefold() in self._text
 
     def fit(self) -> None:
-        """After another size of the window or of its letters."""
+        """Fit the row after a change of the window's size or the text size."""
         below = self._wide or is_crowded(self)
         direction = QBoxLayout.Direction.TopToBottom if below else QBoxLayout.Direction.LeftToRight
         if self._row.direction() != direction:
@@ -74,7 +74,7 @@ class SettingRow(QWidget):
 
 
 class SettingSection(QWidget):
-    """A card of rows. `name` is its place in the list."""
+    """A card of rows. `name` is its entry in the list."""
 
     def __init__(self, title: str, rows: tuple[SettingRow, ...], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -92,7 +92,7 @@ class SettingSection(QWidget):
         hbox(Card(title, body, parent=self), parent=self, margins=(PAD, 0))
 
     def show_matching(self, word: str) -> bool:
-        """Leave the rows in sight that have the word, all of them where the title has it. Whether there are any."""
+        """Show only the rows that contain the word, or all if the title does. Return whether there are any."""
         all_ = word.casefold() in self.title.casefold()
         shown = [all_ or row.matches(word) for row in self.rows]
         for row, seen in zip(self.rows, shown, strict=True):

@@ -1,4 +1,4 @@
-"""The sections of settings that are single values: each field shows a setting, and sets it at once."""
+"""The sections of settings that are single values: each field shows a setting, and changes it at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THEMES = (("system", tr("System")), ("light", tr("Light")), ("dark", tr("Dark"))
 
 
 def appearance(store: SettingsStore) -> SettingSection:
-    """Colours and letters."""
+    """Colours and fonts."""
     row = partial(_row, store)
     theme = ChoiceSetting([(value, words, "") for value, words in THEMES])
     size = _number("font_size")
@@ -84,7 +84,7 @@ def new_projects(store: SettingsStore) -> SettingSection:
 
 
 def limits(store: SettingsStore) -> SettingSection:
-    """How much of something there may be."""
+    """Limits on amounts."""
     row = partial(_row, store)
     prompts = _number("prompt_cache_mb", tr(" MB"), 100)
     return SettingSection(
@@ -146,7 +146,7 @@ def _number(name: str, suffix: str = "", step: int = 1) -> NumberSetting:
 
 
 def _row(store: SettingsStore, name: str, words: str, field: Any, about: str = "") -> SettingRow:
-    """`field` shows the setting of that name, also when it is changed elsewhere, and sets it."""
+    """`field` shows the setting of that name, even after changes elsewhere, and sets it."""
     widget: QWidget = field
     widget.setObjectName(f"{name}Setting")
 

@@ -1,4 +1,4 @@
-"""How the window looks: colours by role, fonts, icons and the one style sheet."""
+"""The look of the window: colours by role, fonts, icons and the one style sheet."""
 
 from glyphscope_gui.theme.fonts import mono_font, ui_font
 from glyphscope_gui.theme.load import Theme, load_theme

@@ -1,8 +1,8 @@
-"""Changes the palette and the style sheet: what is in sight first, all at one moment, and the rest in slices.
+"""Changes the palette and the style sheet: of all visible widgets at once, then of the rest in slices.
 
-Qt by itself restyles every widget at once, for half a second, though nine in ten are on pages that are not shown. So
-Qt is made to pass over all of them while the sheet changes, and each is restyled here: `QStyle.polish` takes the rules
-of the sheet in use.
+By itself, Qt restyles every widget at once, which takes half a second, though nine in ten are on hidden pages. So Qt is
+made to skip all of them while the sheet changes, and each is restyled here: `QStyle.polish` applies the rules of the
+sheet in use.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ def no_collection() -> Iterator[None]:
 
 
 class Dressing(QObject):
-    """Restyles the application's widgets; a hidden one that is shown before its turn is restyled then."""
+    """Restyles the application's widgets; a hidden one is restyled at the latest when it is shown."""
 
     def __init__(self, app: QApplication, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._app = app
         self._slices = Slices(self)
         self._waiting: dict[QWidget, None] = {}
-        """Widgets that still have the look from before."""
+        """Widgets that still have the previous look."""
         self._keeper = QWidget()
-        """Qt forgets the colours and fonts from below a sheet with the last sheet that there is: it has one always."""
+        """Always has a sheet: without any, Qt would forget the colours and fonts that the sheets replaced."""
         self._keeper.setStyleSheet("QWidget {}")
 
     @property
@@ -56,11 +56,11 @@ class Dressing(QObject):
         return self._slices.is_busy
 
     def change(self, palette: QPalette, sheet: str, shown: Callable[[], None]) -> None:
-        """Use both from now on. `shown` is called before what is in sight is painted with them."""
+        """Use both from now on. `shown` is called before the visible widgets are painted with them."""
         self._slices.start(self._change(palette, sheet, shown))
 
     def change_at_once(self, palette: QPalette, sheet: str) -> None:
-        """Leave it to Qt: other letters change fonts that only Qt resolves, through every widget's parents."""
+        """Leave it to Qt: another text size changes fonts that only Qt resolves, through every widget's parents."""
         self._slices.stop()
         self._waiting = {}
         with no_collection():
@@ -69,11 +69,11 @@ class Dressing(QObject):
             self._app.setStyleSheet(sheet)
 
     def finish(self) -> None:
-        """Restyle all that waits now."""
+        """Restyle all waiting widgets now."""
         self._slices.finish()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """While widgets wait, all events of the application come by here."""
+        """While widgets wait, filter all events of the application."""
         if event.type() == QEvent.Type.Show and watched in self._waiting:
             self._dress(watched)
         return False
@@ -92,11 +92,11 @@ class Dressing(QObject):
                 yield
                 self._dress(next(iter(self._waiting)))
         finally:
-            if isValid(self):  # else Qt has removed it
+            if isValid(self):  # otherwise Qt has removed it
                 self._app.removeEventFilter(self)
 
     def _exchange(self, palette: QPalette, sheet: str) -> Steps:
-        """Exchange palette and sheet without a change of any widget; all wait then."""
+        """Exchange palette and sheet without changing any widget; all widgets then wait."""
         polished: list[QWidget] = []
         without_style: list[QWidget] = []
         try:
@@ -109,7 +109,7 @@ class Dressing(QObject):
                     without_style.append(widget)
                 yield
             with no_collection():
-                self._app.setStyleSheet("")  # from one sheet to another Qt restyles all, whatever they say
+                self._app.setStyleSheet("")  # from one sheet to another, Qt restyles all widgets
                 self._app.setPalette(palette)
                 self._app.setStyleSheet(sheet)
         finally:
@@ -121,7 +121,7 @@ class Dressing(QObject):
 
     @contextmanager
     def _unpainted(self) -> Iterator[None]:
-        """The windows keep their picture meanwhile."""
+        """Keep the picture of the windows meanwhile."""
         windows = [each for each in self._app.topLevelWidgets() if each.isVisible() and each.updatesEnabled()]
         for window in windows:
             window.setUpdatesEnabled(False)

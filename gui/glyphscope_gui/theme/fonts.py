@@ -1,4 +1,4 @@
-"""Two families: one for words, one for what a model reads and writes. Nothing is bundled; sizes follow the system."""
+"""Two families: one for words, one for a model's input and output. Nothing is bundled; sizes follow the system."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MIN_POINTS = 6.0
 
 
 class _Chosen:
-    """The user's family for code, and the size of a lecture while there is one; for the application, as its font is."""
+    """The user's family for code, and the text size during a lecture; for the application, like its font."""
 
     family = ""
     points = 0.0
@@ -44,7 +44,7 @@ def choose_mono(family: str) -> None:
 
 @cache
 def fixed_families() -> tuple[str, ...]:
-    """The installed families whose characters are all of one width, by name; looked up once, which takes a while."""
+    """The names of the installed fixed-pitch families; looked up once, as it takes a while."""
     families = QFontDatabase.families()
     return tuple(
         f for f in families if QFontDatabase.isFixedPitch(f) and not QFontDatabase.isPrivateFamily(f)
@@ -52,12 +52,12 @@ def fixed_families() -> tuple[str, ...]:
 
 
 def ui_families() -> list[str]:
-    """The families that are here, the preferred first; naming one that is missing makes Qt search for long."""
+    """The installed families, the preferred first; the name of a missing one makes Qt search for a long time."""
     return _present(UI_FAMILIES) or [QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()]
 
 
 def mono_families() -> list[str]:
-    """The family that the user chose, where it is here, before those of the program."""
+    """The user's family, if it is installed, before the program's."""
     return _present((_chosen.family, *MONO_FAMILIES)) or [
         QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
     ]
@@ -69,34 +69,34 @@ def ui_font(delta: float = 0) -> QFont:
 
 
 def mono_font(delta: float = 0) -> QFont:
-    """The font for text of a model, `delta` points larger than the window's."""
+    """The font for a model's text, `delta` points larger than the window's."""
     font = _font(mono_families(), delta)
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setFixedPitch(True)
-    for feature in ("liga", "calt"):  # `<|` and `://` must look like the characters they are
+    for feature in ("liga", "calt"):  # `<|` and `://` must not become ligatures
         font.setFeature(QFont.Tag(feature), 0)
     return font
 
 
 def smaller(font: QFont, by: float = 1) -> QFont:
-    """The same font, that many points smaller."""
+    """The same font, `by` points smaller."""
     small = QFont(font)
     small.setPointSizeF(max(font.pointSizeF() - by, MIN_POINTS))
     return small
 
 
 def base_points() -> float:
-    """The size in points that everything else is relative to."""
+    """The size in points to which all others are relative."""
     return _chosen.points or window_points()
 
 
 def enlarge(points: float) -> None:
-    """From now on fonts are made for letters of that size; 0 is the window's again."""
+    """Make fonts of that text size from now on; 0 restores the window's."""
     _chosen.points = points
 
 
 def window_points() -> float:
-    """The size of the window's own letters."""
+    """The window's text size."""
     font = QGuiApplication.font()
     return font.pointSizeF() if font.pointSizeF() > 0 else max(font.pixelSize(), 12) * 0.75
 

@@ -20,7 +20,7 @@ _SCALES = (1, 2, 3)
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours of a theme. `roles` maps a role to #rrggbb; a role that is not there is a KeyError, never a guess."""
+    """The colours of a theme. `roles` maps a role to #rrggbb; a missing role is a KeyError, never a guess."""
 
     name: str
     roles: Mapping[str, str]
@@ -30,11 +30,11 @@ class Theme:
         return QColor(self.roles[role])
 
     def svg(self, icon: str, role: str) -> bytes:
-        """The drawing of an icon in the colour of a role."""
+        """An icon as SVG in the colour of a role."""
         return _drawing(icon).replace("currentColor", self.roles[role]).encode()
 
     def pixmap(self, icon: str, role: str, size: int = 16, scale: float = 1) -> QPixmap:
-        """The same, drawn `size` logical pixels wide for a screen of that scale."""
+        """An icon, `size` logical pixels wide, for a screen of that scale."""
         pixmap = QPixmap(round(size * scale), round(size * scale))
         pixmap.fill(Qt.GlobalColor.transparent)
         painter = QPainter(pixmap)
@@ -90,7 +90,7 @@ def _drawing(icon: str) -> str:
 
 @cache
 def load_theme(name: str) -> Theme:
-    """The theme of that name. Raises FileNotFoundError, and KeyError for a base colour that is not there."""
+    """The theme of that name. Raises FileNotFoundError, and KeyError for a missing base colour."""
     document: dict[str, Any] = tomllib.loads(read_text(f"{FOLDER}/{name}.toml"))
     base = document["base"]
     roles = {

@@ -36,11 +36,11 @@ _ICONS = {
     "check": ("check", "accent"),
     "check-on": ("check", "on-accent"),
 }
-"""By file name, an icon and the role of its colour: style sheets take pictures only from files."""
+"""By file name, an icon and its colour role: style sheets load pictures only from files."""
 
 
 def style_sheet(theme: Theme, icons: Path, points: float = 0) -> str:
-    """The filled sheet, for letters of that size or the window's; `icons` is the folder of its pictures."""
+    """The completed sheet, for that text size or, with 0, the window's; `icons` is the folder of its pictures."""
     points = points or window_points()
     font = ui_font()
     font.setPointSizeF(points)
@@ -79,12 +79,12 @@ def theme() -> Theme:
 
 @cache
 def _icons() -> QTemporaryDir:
-    """Where the style sheet's signs lie as files: as long as the application, which keeps the sheet."""
+    """The folder with the style sheet's pictures, kept as long as the application, which uses the sheet."""
     return QTemporaryDir()
 
 
 class ThemeManager(QObject):
-    """Dresses the application. `changed` carries the new Theme, once all that is in sight has it."""
+    """Applies themes to the application. `changed` carries the new Theme once all visible widgets have it."""
 
     changed = Signal(object)
 
@@ -101,7 +101,7 @@ class ThemeManager(QObject):
         self._app = app
         self._choice = choice
         self._system_points = window_points()
-        if not app.styleSheet():  # a second window: exchanging the style below a sheet crashes Qt
+        if not app.styleSheet():  # for a second window, exchanging the style below a sheet crashes Qt
             with no_collection():
                 app.setStyle("Fusion")
         self._dressing = Dressing(app, self)
@@ -111,9 +111,9 @@ class ThemeManager(QObject):
         self._apply(at_once=True)
 
     def choose(self, choice: Choice, font_size: int = 0, code_font: str = "") -> None:
-        """Use that scheme, size of text (points; 0 is the system's) and font of code (empty: the default).
+        """Use that scheme, text size (in points; 0 is the system's) and font for code (empty: the default).
 
-        Other colours come in slices; other letters at once, as all sizes follow from them.
+        Colours change in slices; the text size and the font at once, as all sizes follow from them.
         """
         self._choice = choice
         families, points = mono_families(), window_points()
@@ -127,14 +127,14 @@ class ThemeManager(QObject):
         self._dress_code(code, window_points() - points)
 
     def finish(self) -> None:
-        """Give what is left its new look now."""
+        """Restyle all remaining widgets now."""
         self._dressing.finish()
 
     @contextmanager
     def undressed(self) -> Iterator[None]:
         """Remove the style sheet while a window is built, as Qt restyles a widget at each change of parent.
 
-        Pages are built in a fifth of the time. Sizes are those without the sheet meanwhile.
+        Pages are built in a fifth of the time. Meanwhile, sizes are those without the sheet.
         """
         sheet = self._app.styleSheet()
         with no_collection():
@@ -160,7 +160,7 @@ class ThemeManager(QObject):
             part.setStyleSheet(self._sheet(points) + _SIZED % points if points else "")
 
     def _code_sizes(self) -> list[tuple[QWidget, float]]:
-        """The widgets that were given a font for code once, with its points."""
+        """The widgets with an explicit font for code, with its points."""
         found = []
         with no_collection():
             for widget in self._app.allWidgets():
@@ -170,7 +170,7 @@ class ThemeManager(QObject):
         return found
 
     def _dress_code(self, widgets: list[tuple[QWidget, float]], larger: float) -> None:
-        """Give those widgets the current families of code, and letters so many points larger."""
+        """Set the current families for code on these widgets, `larger` points larger."""
         with no_collection():
             for widget, points in widgets:
                 font = widget.font()
@@ -178,10 +178,10 @@ class ThemeManager(QObject):
                 font.setPointSizeF(max(points + larger, MIN_POINTS))
                 widget.setFont(font)
                 if isinstance(widget, QAbstractScrollArea):
-                    widget.viewport().setFont(font)  # with a style sheet it keeps the old one
+                    widget.viewport().setFont(font)  # with a style sheet, it keeps the old font
 
     def _dress_font(self, size: int) -> None:
-        """The system's size, unless the user asked for another."""
+        """Set the system's text size, or the one that the user chose."""
         font = self._app.font()
         font.setPointSizeF(size or self._system_points)
         font.setFamilies(ui_families())
@@ -217,13 +217,13 @@ _EVENTS = (QEvent.Type.PaletteChange, QEvent.Type.FontChange, QEvent.Type.StyleC
 
 
 class FollowsLooks(WidgetMixin):
-    """Beside a widget, which draws itself again in `_restyle`: called once for each change of the theme or the letters.
+    """A mixin for a widget that redraws in `_restyle`, which is called once for each change of the theme or the font.
 
-    Qt sends a widget some ten events for one change of the theme, and others where nothing changed.
+    Qt sends a widget about ten events for one change of the theme, and others although nothing changed.
     """
 
     _drawn: tuple[object, ...] = ()
-    """The theme and the letters that it was drawn in; empty until it is made."""
+    """The theme and font with which it was drawn; empty until it is made."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -1,4 +1,4 @@
-"""The base of classes that are mixed into Qt's widgets."""
+"""The base of mixins for Qt's widgets."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from PySide6.QtWidgets import QWidget
 if TYPE_CHECKING:
     WidgetMixin = QWidget
 else:
-    WidgetMixin = object  # a class can have only one of Qt's as its base
+    WidgetMixin = object  # a class can have only one Qt class as its base

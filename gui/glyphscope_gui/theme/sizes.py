@@ -1,4 +1,4 @@
-"""Distances, in logical pixels: the same everywhere, so that edges line up."""
+"""Distances in logical pixels, the same everywhere, so that edges line up."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from glyphscope_gui.theme.fonts import ui_font
 GAP = 12
 """Between cards, and between groups of controls."""
 PAD = 14
-"""Inside a card, at its sides."""
+"""Between a card's sides and its content."""
 ROW = 8
-"""The height of a table row beyond its text."""
+"""The height of a table row in addition to its text."""
 _CROWDED = 760
 _LINE = 15
 """The height of a line of the usual font."""
 
 
 def letters(widget: QWidget) -> float:
-    """How many times the usual size its letters have."""
+    """The widget's text size as a multiple of the usual one."""
     return widget.fontMetrics().height() / _LINE
 
 
 def scale() -> float:
-    """How many times the usual size letters have that are made now: the window's, or those of an enlarged part."""
+    """The text size of new fonts as a multiple of the usual one: the window's, or an enlarged part's."""
     return times_of(ui_font())
 
 
 def times_of(font: QFont) -> float:
-    """How many times the usual size the letters of a font have: drawings beside them have it too."""
+    """A font's size as a multiple of the usual one, which also scales drawings beside its text."""
     return QFontMetrics(font).height() / _LINE
 
 
