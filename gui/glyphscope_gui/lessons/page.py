@@ -103,8 +103,12 @@ class LessonPage(FollowsSize, QWidget):
         self.list_card.setFixedWidth(round(width * min(letters(self), 1.6)))
 
     def _lay_out(self) -> None:
+        below = hbox(self.export_button, STRETCH, margins=(12, 0, 12, 2))
         self.list_card = Card(
-            tr("Lessons"), self.list, actions=(self.open_button, self.export_button), padded=False
+            tr("Lessons"),
+            holder(vbox((self.list, 1), below, spacing=4)),
+            actions=(self.open_button,),
+            padded=False,
         )
         self.stack = stack(self.empty, self.reader)
         self.foot = holder(

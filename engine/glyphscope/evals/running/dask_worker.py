@@ -33,6 +33,7 @@ from glyphscope.models.interface import Model
 from glyphscope.runs.emitter import versions
 from glyphscope.sessions.named_models import model_file
 from glyphscope.sessions.places import places
+from glyphscope.text.shorten import shorten
 
 IDLE_SECONDS = 600.0
 """Time without a sample after which a model is closed; the next sample opens it again."""
@@ -179,7 +180,8 @@ class _OpenJob:
 def differing_file(path: str, found: str, expected: str) -> ModelError:
     """The error for a model's file with another hash than elsewhere."""
     return ModelError(
-        f"The file differs from that of other machines: its SHA-256 is {found[:12]}…, not {expected[:12]}….",
+        f"The file differs from that of other machines: its SHA-256 is {shorten(found, 13)}, not "
+        f"{shorten(expected, 13)}.",
         where=path,
         hint="Copy the same file to each machine.",
     )

@@ -45,6 +45,7 @@ from glyphscope.events import ModelInfo
 from glyphscope.models.files import FileHash
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.sessions.named_models import model_file
+from glyphscope.text.figures import duration
 
 CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 5.0
@@ -250,7 +251,7 @@ class _Samples:
             self._seen = now
         elif now - self._seen > WAIT_SECONDS:
             raise GlyphscopeError(
-                f"The Dask scheduler has had no usable worker for {WAIT_SECONDS:.0f} s.",
+                f"The Dask scheduler has had no usable worker for {duration(WAIT_SECONDS)}.",
                 where=self.cluster.where,
                 hint=f"Start one: dask worker {self.cluster.where.removeprefix('dask://')} --nthreads 1.",
             )
