@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea
 from every_page import ABORTED, show_masked
 from fake_context import scripted
 from glyphscope_gui.playground.run_page import LOW
+from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_table import LEAST_NAME, PlainTable
@@ -255,3 +256,14 @@ def test_no_page_scrolls_sideways_at_150_percent_in_a_window_of_1024_pixels(open
         qtbot.waitUntil(all_fit)
         assert window.width() == 1024, page
     window.context.themes.choose("light", 0)
+
+
+def test_the_reason_of_an_abort_fits_a_narrow_page(open_window, qtbot):
+    window = open_window(scripted)
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.replay(bundled_run(ABORTED), 0)
+    banner = window.findChild(AbortBanner)
+    assert banner.isVisible()
+    beside = banner.minimumSizeHint().width()
+    banner.resize(beside, banner.height())
+    qtbot.waitUntil(lambda: banner.minimumSizeHint().width() < 0.8 * beside)

@@ -12,7 +12,10 @@ from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme import theme
-from glyphscope_gui.theme.sizes import is_crowded
+from glyphscope_gui.theme.sizes import letters
+
+_SIDE_BY_SIDE = 440
+"""Pixels of width, at the usual text size, from which the button is beside the text."""
 
 
 class StopMark(QWidget):
@@ -94,7 +97,8 @@ class AbortBanner(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        way = QHBoxLayout.Direction.TopToBottom if is_crowded(self) else QHBoxLayout.Direction.LeftToRight
+        narrow = self.width() < _SIDE_BY_SIDE * letters(self)
+        way = QHBoxLayout.Direction.TopToBottom if narrow else QHBoxLayout.Direction.LeftToRight
         if self._parts.direction() != way:
             self._parts.setDirection(way)
         self._fit()
