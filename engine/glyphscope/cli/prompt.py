@@ -9,7 +9,7 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.cli.conversing import MessagesOption, SystemOption, conversation_members
+from glyphscope.cli.conversation import MessagesOption, SystemOption, conversation_members
 from glyphscope.cli.inputs import InputError, read_registry
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened

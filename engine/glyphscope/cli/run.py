@@ -11,7 +11,7 @@ import msgspec
 import typer
 from rich.live import Live
 
-from glyphscope.cli.conversing import (
+from glyphscope.cli.conversation import (
     ContinueOption,
     MessagesOption,
     SystemOption,
