@@ -118,7 +118,7 @@ class _Cluster:
             self.client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False, name="glyphscope")
         except Exception as error:
             raise GlyphscopeError(
-                f"No Dask scheduler answers: {error}.",
+                f"No Dask scheduler answers: {getattr(error, 'strerror', None) or error}.",
                 where=self.where,
                 hint="Start one with `dask scheduler`, or correct the address.",
             ) from None
