@@ -1,4 +1,6 @@
-"""The set-up of an evaluation: suites on the left, arms in the middle, trials, cost and the start on the right."""
+"""The set-up of an evaluation: suites, scenarios and results on the left; the arms in the middle, with models and
+judge; presets, repetitions, cost and the start on the right.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.evals.matrix.plan import Matrix
+from glyphscope.evals.running.place import MOST_JOBS
 from glyphscope.evals.suites.other_files import ENDINGS
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
@@ -44,8 +47,8 @@ from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
 
-MOST_JOBS = 64
 MOST_TRIALS = 1000
+_SUITES_JUDGE = tr("As in the suite")
 
 
 class EvalAxes(QWidget):
@@ -93,9 +96,6 @@ class EvalAxes(QWidget):
                     box.setChecked(value in values[name])
 
 
-_OWN = tr("As in the suite")
-
-
 class JudgeChoice(QWidget):
     """The model that decides the suites' rubrics: each suite's judge, one of the listed models, or a typed name.
 
@@ -112,7 +112,7 @@ class JudgeChoice(QWidget):
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         tip = tr("The model that decides rubrics: a listed one, a GGUF file, or the URL of an endpoint")
         named(self.box, description=tip, tip=tip)
-        self.box.addItem(_OWN, "")
+        self.box.addItem(_SUITES_JUDGE, "")
         hbox(field_label(tr("Judge"), self.box, "muted"), (self.box, 1), parent=self, spacing=10)
         self.box.editTextChanged.connect(lambda _text: self.changed.emit())
         self.hide()
@@ -135,14 +135,17 @@ class JudgeChoice(QWidget):
         text = self.box.currentText()
         with QSignalBlocker(self.box):
             self.box.clear()
-            self.box.addItem(_OWN, "")
+            self.box.addItem(_SUITES_JUDGE, "")
             for model in models:
                 self.box.addItem(model_name(model).name, model)
             self.box.setCurrentText(text)
 
 
 class EvalSetupView(FollowsSize, QWidget):
-    """`changed` is emitted when the user changes anything; `presetRequested` carries the preset's index."""
+    """All settings of an evaluation as one Matrix, with its cost; `lay_out` places the parts.
+
+    `changed` is emitted when the user changes anything; `presetRequested` carries the preset's index.
+    """
 
     changed = Signal()
     presetRequested = Signal(int)
@@ -191,7 +194,11 @@ class EvalSetupView(FollowsSize, QWidget):
         self._connect()
         self.setFocusProxy(self.suites)
 
-    # -- what is chosen ----------------------------------------------------------------------------------------
+    def _connect(self) -> None:
+        for part in (self._suites, self._models, self.axes, self.scenarios, self.judge):
+            part.changed.connect(self.changed)
+        for box in (self.trials, self.seed, self.jobs, self.savings):
+            box.valueChanged.connect(lambda _value: self.changed.emit())
 
     def matrix(self) -> Matrix:
         """Return the settings as a matrix, valid or not."""
@@ -233,55 +240,25 @@ class EvalSetupView(FollowsSize, QWidget):
         show_words(self.problem, problem)
         self.go.setEnabled(may_go)
 
-    def _fit(self) -> None:
-        """Place the columns side by side, or stack them if large text leaves no room."""
-        directions = QHBoxLayout.Direction
-        self._row.setDirection(directions.TopToBottom if is_crowded(self) else directions.LeftToRight)
-
-    def _connect(self) -> None:
-        for part in (self._suites, self._models, self.axes, self.scenarios, self.judge):
-            part.changed.connect(self.changed)
-        for box in (self.trials, self.seed, self.jobs, self.savings):
-            box.valueChanged.connect(lambda _value: self.changed.emit())
-
     def lay_out(self) -> None:
         """Place the parts, once: a separate step, as it takes as long as making them.
 
         Containers are placed before they are filled, as Qt restyles their contents at each move.
         """
         left, right = QWidget(self), named(QWidget(), "evalRight")
-        arms = Card(
-            tr("Arms"),
-            self._arms(),
-            hint=tr("all combinations of the selected settings"),
-            padded=False,
-            parent=self,
-        )
-        for part, share in ((left, 5), (arms, 6), (_Scrolled(right, self), 5)):
-            self._row.addWidget(part, share)
-        vbox(
-            (
-                Card(
-                    tr("Suites"),
-                    self.suites,
-                    actions=(self.new_suite, self.add_suite),
-                    padded=False,
-                    parent=left,
-                ),
-                2,
-            ),
-            (Card(tr("Scenarios"), self.scenarios, actions=(self.edit_suite,), padded=False, parent=left), 3),
-            (Card(tr("Results"), self.results, padded=False, parent=left), 2),
-            parent=left,
-            spacing=GAP,
-        )
-        vbox(
-            Card(tr("Questions"), self._presets(), parent=right),
-            Card(tr("Repetitions"), self._numbers(), parent=right),
-            (Card(tr("Cost"), self._cost(), parent=right), 1),
-            parent=right,
-            spacing=GAP,
-        )
+        hint = tr("all combinations of the selected settings")
+        arms = Card(tr("Arms"), self._arms(), hint=hint, padded=False, parent=self)
+        for column, share in ((left, 5), (arms, 6), (_Scrolled(right, self), 5)):
+            self._row.addWidget(column, share)
+        new, edit = (self.new_suite, self.add_suite), (self.edit_suite,)
+        suites = Card(tr("Suites"), self.suites, actions=new, padded=False, parent=left)
+        scenarios = Card(tr("Scenarios"), self.scenarios, actions=edit, padded=False, parent=left)
+        results = Card(tr("Results"), self.results, padded=False, parent=left)
+        vbox((suites, 2), (scenarios, 3), (results, 2), parent=left, spacing=GAP)
+        presets = Card(tr("Questions"), self._presets(), parent=right)
+        repetitions = Card(tr("Repetitions"), self._repetitions(), parent=right)
+        cost = Card(tr("Cost"), self._cost(), parent=right)
+        vbox(presets, repetitions, (cost, 1), parent=right, spacing=GAP)
 
     def _arms(self) -> QWidget:
         inside = named(QWidget(), "evalArmsInside")
@@ -299,19 +276,11 @@ class EvalSetupView(FollowsSize, QWidget):
             flow.add(button)
         return flow
 
-    def _numbers(self) -> QWidget:
+    def _repetitions(self) -> QWidget:
         grid = SettingsGrid(2, self)
         for title, field, tip in (
-            (
-                tr("Trials"),
-                self.trials,
-                tr("Runs of each scenario in each arm, each with a different seed"),
-            ),
-            (
-                tr("Seed"),
-                self.seed,
-                tr("Every arm uses the same seeds, so arms can be compared in pairs"),
-            ),
+            (tr("Trials"), self.trials, tr("Runs of each scenario in each arm, each with a different seed")),
+            (tr("Seed"), self.seed, tr("Every arm uses the same seeds, so arms can be compared in pairs")),
             (
                 tr("Jobs"),
                 self.jobs,
@@ -329,6 +298,11 @@ class EvalSetupView(FollowsSize, QWidget):
     def _cost(self) -> QWidget:
         row = hbox(self.go, STRETCH)
         return holder(vbox(self.cost, self.problem, row, (self.arms_note, 1), spacing=10), self)
+
+    def _fit(self) -> None:
+        """Place the columns side by side, or stack them if large text leaves no room."""
+        directions = QHBoxLayout.Direction
+        self._row.setDirection(directions.TopToBottom if is_crowded(self) else directions.LeftToRight)
 
 
 class _Results(PlainList):
