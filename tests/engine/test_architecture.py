@@ -42,6 +42,17 @@ def test_the_engine_loads_neither_qt_nor_a_model(module: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
+def test_the_window_and_its_pages_load_without_the_library_of_charts() -> None:
+    program = (
+        "import sys; from importlib import import_module; from glyphscope_gui.shared.page_ids import PageId; "
+        "[import_module(f'glyphscope_gui.{name}') for name in ('shell', *PageId)]; "
+        "print([name for name in ('pyqtgraph', 'numpy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_no_file_is_too_long() -> None:
     files = [
         path

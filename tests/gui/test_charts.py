@@ -19,7 +19,8 @@ from glyphscope.events import Token, TokenStep
 from glyphscope.notation.write import call_sizes
 from glyphscope_gui.compare.seeds_page import SHARE_ROLE, ShareDelegate
 from glyphscope_gui.evaluate.charts import EvalCharts, ShareChart
-from glyphscope_gui.playground.size_chart import SavingsChart, SizeChart, summary
+from glyphscope_gui.playground.size_chart import SavingsChart, SizeChart
+from glyphscope_gui.playground.size_words import summary
 from glyphscope_gui.playground.step_chart import LEAST_SLOT, StepChart
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.shared.bars import BarChart, Series

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from glyphscope.text.figures import count, percent
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
 from glyphscope_gui.playground.mask_impact_view import MaskImpactView
-from glyphscope_gui.playground.size_chart import LEGEND, summary
+from glyphscope_gui.playground.size_words import SAVED, STYLES, summary
 from glyphscope_gui.playground.turn_costs import TurnCosts
 from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
@@ -258,7 +258,7 @@ class EvidenceDock(ScrollArea):
             self.branch_bar,
         )
         self.turn_section = _section(Heading(tr("Turn")), self.turn)
-        self.size_section = _section(self.size_heading, _legend(LEGEND), self._size_place, self.size_note)
+        self.size_section = _section(self.size_heading, _legend(STYLES.values()), self._size_place, self.size_note)
         steps = _section(
             Heading(tr("Steps"), actions=(self.measure,)),
             self._step_place,
@@ -270,7 +270,7 @@ class EvidenceDock(ScrollArea):
         self.mask_impact_section = _section(Heading(tr("Mask impact")), self.mask_impact)
         self.savings_section = _section(
             Heading(tr("Saved by early abort")),
-            _legend(((tr("without stopping"), "chart-other"), (tr("with early abort"), "chart-main"))),
+            _legend(SAVED),
             self._savings_place,
             words_label(tr("Tokens decoded without and with early abort, measured by continuing each run.")),
         )
@@ -352,7 +352,7 @@ def _section(heading: Heading, *widgets: QWidget) -> QFrame:
     return box
 
 
-def _legend(entries: Sequence[tuple[str, str]], slim: str = "") -> QWidget:
+def _legend(entries: Iterable[tuple[str, str]], slim: str = "") -> QWidget:
     """The legend of the chart's bars: texts with their colour roles; the bar of the role `slim` is slim."""
     box = Flow()
     for words, role in entries:
