@@ -258,7 +258,9 @@ class EvidenceDock(ScrollArea):
             self.branch_bar,
         )
         self.turn_section = _section(Heading(tr("Turn")), self.turn)
-        self.size_section = _section(self.size_heading, _legend(STYLES.values()), self._size_place, self.size_note)
+        self.size_section = _section(
+            self.size_heading, _legend(STYLES.values()), self._size_place, self.size_note
+        )
         steps = _section(
             Heading(tr("Steps"), actions=(self.measure,)),
             self._step_place,
