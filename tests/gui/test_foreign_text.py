@@ -76,9 +76,9 @@ def test_an_editable_field_names_the_invisible_characters_of_its_text_and_keeps_
     get = field.text if isinstance(field, LineEdit) else field.toPlainText
     put("plain")
     height = field.sizeHint().height()
-    assert not field.hidden_note.isVisible()
+    assert not field.invisibles_note.isVisible()
     put("user\u202eadmin\u200b")
-    note = field.hidden_note
+    note = field.invisibles_note
     assert note.isVisible() and field.rect().contains(note.geometry())
     assert note.text().endswith("U+202E, U+200B") and get() == "user\u202eadmin\u200b"
     if isinstance(field, GrowingEdit):

@@ -18,7 +18,7 @@ from glyphscope.visible import unseen, visible
 from glyphscope_gui.evaluate.page import RESULT
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.servers.tool_panel import VIEWS
-from glyphscope_gui.shared.errors import ErrorDialog
+from glyphscope_gui.shared.errors import ErrorDialog, Explanation
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from made_results import four_arms, made_result
 from made_runs import loop_run
@@ -139,7 +139,7 @@ def test_the_playground_its_panels_and_dialogs_show_invisible_characters(open_wi
         window.panels.reveal(panel)
         qtbot.wait(1)
         look(window.panels.docks.get(panel, window), panel)
-    dialog = ErrorDialog(*(f"{part}{HIDDEN}" for part in "tmwhd"), parent=window)
+    dialog = ErrorDialog(Explanation(*(f"{part}{HIDDEN}" for part in "tmwhd")), window)
     look(dialog, "error")
     dialog.close()
 

@@ -30,7 +30,7 @@ from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
 from glyphscope_gui.servers.tool_panel import VIEWS
 from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.shared.background import is_working
-from glyphscope_gui.shared.errors import ErrorDialog
+from glyphscope_gui.shared.errors import ErrorDialog, Explanation
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.template.page import VIEWS as DETAILS
 from glyphscope_gui.template.readers_dialog import ReadersDialog, last_answer
@@ -182,7 +182,7 @@ def dialogs(window):
             window.settings.contacts(),
             window,
         ),
-        ErrorDialog("It failed", "Something", "line 3", "Do this", "all of it", parent=window),
+        ErrorDialog(Explanation("It failed", "Something", "line 3", "Do this", "all of it"), window),
         AddServerDialog((), window),
         ImportServersDialog((), window),
         EndpointDialog(parent=window),

@@ -68,15 +68,24 @@ def report_of(error: BaseException) -> str:
     return f"{_versions()}\n{lines}".strip()
 
 
+def _versions() -> str:
+    parts = [f"Python {platform.python_version()}", f"Qt {qVersion()}", platform.platform()]
+    for package in ("glyphscope", "llama-cpp-python", "llguidance", "PySide6-Essentials"):
+        try:
+            parts.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(parts)
+
+
 class ErrorDialog(PlainDialog):
     """Shows an error in three parts (what, where, how to fix it), and details on request.
 
     Opened with `open()`.
     """
 
-    def __init__(
-        self, title: str, message: str, where: str, hint: str, details: str, *, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, explanation: Explanation, parent: QWidget | None = None) -> None:
+        title, message, where, hint, details = explanation
         super().__init__("errorDialog", visible(title), parent)
         self.setMinimumWidth(420)
         text = "\n".join(part for part in (message, where, hint, details) if part)
@@ -108,21 +117,21 @@ class ErrorDialog(PlainDialog):
 
 def show_error(parent: QWidget | None, error: BaseException) -> ErrorDialog:
     """Open a non-modal dialog with the error and return it (it deletes itself)."""
-    dialog = ErrorDialog(*explain(error), parent=parent)
+    dialog = ErrorDialog(explain(error), parent)
     dialog.open()
     return dialog
 
 
 def offer_crash_report(parent: QWidget | None, reports: str) -> ErrorDialog:
     """Show the reports of an earlier run of the program (`CrashLog.take`)."""
-    dialog = ErrorDialog(
+    explanation = Explanation(
         tr("Glyphscope crashed last time"),
         tr("A crash report was saved. Unsaved changes can be restored."),
         "",
         tr("Please send the report together with the steps that led to the crash."),
         reports,
-        parent=parent,
     )
+    dialog = ErrorDialog(explanation, parent)
     dialog.open()
     return dialog
 
@@ -218,13 +227,3 @@ def install_excepthooks(reporter: ErrorReporter) -> Callable[[], None]:
         qInstallMessageHandler(old_qt)
 
     return undo
-
-
-def _versions() -> str:
-    parts = [f"Python {platform.python_version()}", f"Qt {qVersion()}", platform.platform()]
-    for package in ("glyphscope", "llama-cpp-python", "llguidance", "PySide6-Essentials"):
-        try:
-            parts.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            continue
-    return ", ".join(parts)

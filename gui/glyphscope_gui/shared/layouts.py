@@ -131,6 +131,30 @@ def stack(*pages: QWidget, parent: QWidget | None = None) -> QStackedWidget:
     return made
 
 
+def splitter(
+    way: Qt.Orientation,
+    parts: Iterable[QWidget] = (),
+    shares: Iterable[int] = (),
+    *,
+    of_cards: bool = True,
+    parent: QWidget | None = None,
+) -> QSplitter:
+    """`shares` are the parts' shares of additional room; no part can be collapsed. Cards have a gap between them."""
+    made = QSplitter(way, parent, childrenCollapsible=False)
+    if of_cards:
+        made.setObjectName("centreSplitter")
+        made.setHandleWidth(GAP)
+    fill_splitter(made, parts, shares)
+    return made
+
+
+def fill_splitter(empty: QSplitter, parts: Iterable[QWidget], shares: Iterable[int]) -> None:
+    """Put the parts into a splitter that is already in place, as moving it would make Qt restyle its contents."""
+    for place, (part, share) in enumerate(zip(parts, shares, strict=True)):
+        empty.addWidget(part)
+        empty.setStretchFactor(place, share)
+
+
 class ScrollArea(QScrollArea):
     """Has no frame and scrolls only vertically; Tab skips it and stops at the widgets inside."""
 
@@ -237,27 +261,3 @@ class Flow(FollowsSize, QWidget):
             x += size.width() + self._gap
             line = max(line, size.height())
         return y + line
-
-
-def splitter(
-    way: Qt.Orientation,
-    parts: Iterable[QWidget] = (),
-    shares: Iterable[int] = (),
-    *,
-    of_cards: bool = True,
-    parent: QWidget | None = None,
-) -> QSplitter:
-    """`shares` are the parts' shares of additional room; no part can be collapsed. Cards have a gap between them."""
-    made = QSplitter(way, parent, childrenCollapsible=False)
-    if of_cards:
-        made.setObjectName("centreSplitter")
-        made.setHandleWidth(GAP)
-    fill_splitter(made, parts, shares)
-    return made
-
-
-def fill_splitter(empty: QSplitter, parts: Iterable[QWidget], shares: Iterable[int]) -> None:
-    """Put the parts into a splitter that is already in place, as moving it would make Qt restyle its contents."""
-    for place, (part, share) in enumerate(zip(parts, shares, strict=True)):
-        empty.addWidget(part)
-        empty.setStretchFactor(place, share)

@@ -1,4 +1,6 @@
-"""Text edits: a line, one that wraps anywhere, one that grows with its text, a read-only one."""
+"""Text edits that name their invisible characters: a line, one that wraps, one that grows with its text, one that
+submits it, a read-only one. And marks of a stretch of a document.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,10 @@ from glyphscope_gui.theme import mono_font
 
 LONGEST_WORD = 5_000
 """Characters of a word beyond which finding word breaks is too slow: lines then break anywhere."""
+TYPED_MS = 120
+"""Delay after the last change of a text before its invisible characters are named."""
+_AROUND = 4
+"""Pixels around the note of a field's invisible characters."""
 _AT_WORDS = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 
 
@@ -70,13 +76,10 @@ def marked(
     return selection
 
 
-TYPED_MS = 120
-GAP = 4
-
 Field: TypeAlias = QLineEdit | QPlainTextEdit
 
 
-class HiddenNote(PlainLabel):
+class InvisiblesNote(PlainLabel):
     """Names the invisible characters of an editable field, whose text stays unchanged: at the end of a single line, or
     below several lines. `changed`: the note appeared or disappeared.
     """
@@ -87,8 +90,7 @@ class HiddenNote(PlainLabel):
         super().__init__(field)
         self._field = field
         self._characters = ""
-        named(self, "hiddenNote", role="problem")
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, False)
+        named(self, "invisiblesNote", role="problem")
         self._later = QTimer(self, singleShot=True, interval=TYPED_MS)
         self._later.timeout.connect(self.look)
         field.textChanged.connect(self._later.start)
@@ -124,14 +126,14 @@ class HiddenNote(PlainLabel):
     def _place(self) -> None:
         field, size = self._field, self.sizeHint()
         if isinstance(field, QLineEdit):
-            room = field.height() - GAP if field.isClearButtonEnabled() else 0
+            room = field.height() - _AROUND if field.isClearButtonEnabled() else 0
             width = min(size.width(), field.width() // 2) if self._characters else 0
-            field.setTextMargins(0, 0, width + GAP if width else 0, 0)
-            self.setGeometry(field.width() - width - GAP - room, 0, width, field.height())
+            field.setTextMargins(0, 0, width + _AROUND if width else 0, 0)
+            self.setGeometry(field.width() - width - _AROUND - room, 0, width, field.height())
         elif self._characters:
             frame = field.frameWidth()
             top = field.height() - frame - size.height()
-            self.setGeometry(frame + GAP, top, field.width() - 2 * frame - 2 * GAP, size.height())
+            self.setGeometry(frame + _AROUND, top, field.width() - 2 * frame - 2 * _AROUND, size.height())
 
 
 class LineEdit(QLineEdit):
@@ -139,12 +141,12 @@ class LineEdit(QLineEdit):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.hidden_note = HiddenNote(self)
-        self.hidden_note.look()
+        self.invisibles_note = InvisiblesNote(self)
+        self.invisibles_note.look()
 
     def setText(self, text: str | None) -> None:
         super().setText(text)
-        self.hidden_note.look()
+        self.invisibles_note.look()
 
 
 class WrappingEdit(QPlainTextEdit):
@@ -154,18 +156,18 @@ class WrappingEdit(QPlainTextEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.hidden_note = HiddenNote(self)
-        self.hidden_note.changed.connect(self._make_room)
+        self.invisibles_note = InvisiblesNote(self)
+        self.invisibles_note.changed.connect(self._make_room)
 
     def setPlainText(self, text: str) -> None:
         break_anywhere_if_needed(self, text)
         super().setPlainText(text)
         break_at_words_again(self, text)
-        self.hidden_note.look()
+        self.invisibles_note.look()
 
     def _make_room(self) -> None:
         margins = self.viewportMargins()
-        margins.setBottom(self.hidden_note.height_needed)
+        margins.setBottom(self.invisibles_note.height_needed)
         self.setViewportMargins(margins)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
