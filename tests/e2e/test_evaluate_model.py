@@ -60,7 +60,7 @@ def test_the_report_names_its_model_and_its_methods(folder):
 
 def test_a_sample_counts_the_tokens_of_its_record(folder):
     for sample in folder.samples():
-        state = run_state(read_record(folder.record_path(sample)).events)
+        state = run_state(folder.record(sample.runs[0]).events)
         assert sample.decoded == sum(len(stage.tokens) for stage in state.stages)
         assert sample.outcome == state.outcome
         assert state.started is not None and state.started.request.repeatable
@@ -107,7 +107,7 @@ def test_a_prompt_is_evaluated_once_for_all_arms_and_its_tools_once_for_all_scen
 
 def made(folder):
     """The records in the order in which the samples were made."""
-    return [folder.record_path(sample) for sample in folder.samples()]
+    return [folder.path / sample.runs[0] for sample in folder.samples()]
 
 
 def test_the_starter_suite_shows_the_effect_of_the_mask(tmp_path):

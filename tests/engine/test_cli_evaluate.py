@@ -247,3 +247,14 @@ def _figures(path: Path) -> object:
         ):
             del figures["first_token_ms"], figures["total_ms"]
     return summary
+
+
+@pytest.mark.slow
+def test_the_record_of_a_sample_is_written_to_a_separate_file(tmp_path, glyphscope):
+    glyphscope(*small(tmp_path))
+    path, out = result(tmp_path), tmp_path / "run.jsonl"
+    line = lines(path)[0]
+    glyphscope("record", path, line["id"], "-o", out)
+    assert out.read_bytes() == (path / line["runs"][0]).read_bytes()
+    assert "There is no such sample" in glyphscope("record", path, "x", "-o", out, code=2).stderr
+    assert "1 recorded turn" in glyphscope("record", path, line["id"], "-o", out, "--turn", 2, code=2).stderr

@@ -33,7 +33,6 @@ from glyphscope.evals.running.progress import (
     WorkerJoined,
     WorkerLeft,
 )
-from glyphscope.sessions import read_record
 
 pytestmark = pytest.mark.slow  # processes that import Dask
 
@@ -86,7 +85,7 @@ def test_the_samples_of_two_workers_are_those_of_this_process(tmp_path, shared):
     assert sorted(opened) == [" 1", "one 2", "two 2"], "each opens its model once, and knows of the other"
     assert len(list(tmp_path.glob("closed-*"))) == 3
     for sample in there.samples():
-        record, local = (read_record(folder.record_path(sample)) for folder in (there, here))
+        record, local = (folder.record(sample.runs[0]) for folder in (there, here))
         assert record.events[0].request == local.events[0].request
         assert [type(event) for event in record.events] == [type(event) for event in local.events]
 

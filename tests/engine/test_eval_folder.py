@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import os
 
@@ -12,6 +13,7 @@ import pytest
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import sample_id
+from glyphscope.evals.results import segments
 from glyphscope.evals.results.folder import (
     MANIFEST,
     SAMPLES,
@@ -24,6 +26,8 @@ from glyphscope.evals.results.folder import (
 )
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.segments import read_place
+from made_results import GOOD, events_of
 
 ARM = Arm(model="embedded").id
 
@@ -48,14 +52,14 @@ def test_samples_come_back_in_order_with_their_records_in_place(folder):
     added(folder, sample("a"), sample("b"))
     again = ResultFolder.open(folder.path)
     assert [each.scenario for each in again.samples()] == ["a", "b"]
-    assert all(again.record_path(each).is_file() for each in again.samples())
+    assert all(again.has_record(each.runs[0]) for each in again.samples())
     assert again.suite("s") == b"{}"
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x.jsonl", "runs/../../x.jsonl", ""])
 def test_a_record_outside_of_the_folder_is_rejected(folder, path):
     with pytest.raises(RecordError, match="outside"):
-        folder.record_path(sample("a", runs=(path,)))
+        folder.record(path)
 
 
 @pytest.mark.parametrize("saved", [1, 17, -1])
@@ -163,3 +167,106 @@ def test_a_name_of_a_suite_stays_in_the_folder(name):
 def test_the_manifest_is_indented_json(folder):
     text = (folder.path / MANIFEST).read_text()
     assert text.count("\n") > 5 and json.loads(text)["planned"] == 2
+
+
+# -- records in segments -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def large(tmp_path):
+    return ResultFolder.create(tmp_path, Manifest(glyphscope_eval=2, digest="d", planned=5_000), {})
+
+
+def recorded(folder: ResultFolder, *scenarios: str) -> list[Sample]:
+    with folder.writing() as writer:
+        return [writer.add(sample(name), [events_of(GOOD, prompt=name)]) for name in scenarios]
+
+
+def prompt_of(folder: ResultFolder, sample: Sample) -> str:
+    return folder.record(sample.runs[0]).events[0].request.prompt
+
+
+def test_records_of_a_large_result_are_in_segments_and_read_by_their_place(large):
+    made = [*recorded(large, "a", "b"), *recorded(large, "c")]
+    assert large.samples() == made
+    assert [prompt_of(large, each) for each in made] == ["a", "b", "c"]
+    segments = sorted((large.path / "records").iterdir())
+    assert [path.name for path in segments] == ["00001.jsonl.gz", "00002.jsonl.gz"], "one for each process"
+    lines = gzip.decompress(segments[0].read_bytes()).splitlines()
+    assert sum(b"glyphscope_record" in line for line in lines) == 2, "`zcat` reads all records of a segment"
+
+
+def test_a_full_segment_is_followed_by_another_one(large, monkeypatch):
+    monkeypatch.setattr(segments, "SEGMENT_BYTES", 1)
+    made = recorded(large, "a", "b", "c")
+    assert len({read_place(each.runs[0]).file for each in made}) == 3
+    assert [prompt_of(large, each) for each in made] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [(lambda data: data[:-1], "truncated"), (lambda data: b"x" + data[1:], "damaged"),
+     (lambda data: data[:-6] + b"\0" + data[-5:], "damaged"), (lambda data: b"", "truncated"),
+     (lambda data: gzip.compress(b"{}\n" * 9)[: len(data)].ljust(len(data), b"\0"), "does not end there"),
+     (lambda data: None, "no such file")],
+)  # fmt: skip
+def test_a_truncated_damaged_or_foreign_record_is_reported_and_the_samples_stay(large, change, said):
+    first, second = recorded(large, "a", "b")
+    place = read_place(second.runs[0])
+    path = large.path / place.file
+    data = path.read_bytes()
+    changed = change(data[place.start :])
+    path.unlink() if changed is None else path.write_bytes(data[: place.start] + changed)
+    with pytest.raises((RecordError, StorageError), match=said) as raised:
+        large.record(second.runs[0])
+    assert place.file in raised.value.where
+    assert large.samples() == [first, second]
+    if changed is not None:
+        assert prompt_of(large, first) == "a", "the other records are read"
+
+
+def test_a_record_of_a_newer_version_is_reported(large):
+    newer = b'{"glyphscope_record": 99}\n'
+    place = segments.SegmentWriter(large.path).add(newer)
+    with pytest.raises(RecordError, match="99"):
+        large.record(str(place))
+
+
+def test_what_a_killed_process_left_in_a_segment_is_neither_read_nor_overwritten(large):
+    (before,) = recorded(large, "a")
+    with open(large.path / read_place(before.runs[0]).file, "ab") as file:
+        file.write(b"\x1f\x8b half a record")
+    (after,) = recorded(large, "b")
+    assert [prompt_of(large, each) for each in (before, after)] == ["a", "b"]
+
+
+def test_a_full_disk_leaves_no_incomplete_record(large, monkeypatch):
+    write = os.write
+
+    def full(file, data):
+        write(file, data[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with large.writing() as writer:
+        first = writer.add(sample("a"), [events_of(GOOD)])
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(StorageError, match="full"):
+            writer.add(sample("b"), [events_of(GOOD)])
+        monkeypatch.undo()
+        third = writer.add(sample("c"), [events_of(GOOD, prompt="c")])
+    first_place, third_place = (read_place(each.runs[0]) for each in (first, third))
+    assert third_place.start == first_place.length
+    assert large.samples() == [first, third] and prompt_of(large, third) == "c"
+
+
+def test_a_result_of_an_earlier_version_keeps_a_file_for_each_record(folder):
+    (made,) = recorded(folder, "a")
+    assert (folder.path / made.runs[0]).is_file() and prompt_of(folder, made) == "a"
+    assert not (folder.path / "records").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["records/../00001.jsonl.gz#0+1", "records/1.jsonl.gz#0+1", "runs/a.jsonl", "#0+1"]
+)
+def test_a_text_that_is_not_a_place_in_a_segment_is_a_path(text):
+    assert read_place(text) is None

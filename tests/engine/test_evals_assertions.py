@@ -27,7 +27,6 @@ from glyphscope.evals.suites.own import keep_suite
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import PathCheck
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.sessions import read_record
 from judged import asked, expectation, reasons, verdict
 from scripted_endpoint import endpoint, remote, said
 
@@ -280,7 +279,7 @@ def test_a_judges_verdict_decides_and_its_evidence_is_recorded(tmp_path):
     (failure,), (judged,) = poor.failures, poor.judged
     assert (failure.reason, failure.detail) == ("JUDGE", "It is not about tea.") and poor.answered
     assert judged.passed is False and judged.model == "the-judge" and "green tea" in judged.prompt
-    events = read_record(folder.inside(judged.run)).events
+    events = folder.record(judged.run).events
     assert events[0].request.sampling.temperature == 0 and events[0].request.constraint == "mask"
     assert folder.manifest.judges["the-judge"].name == "judge"
     table = samples_csv(folder.manifest, [poor]).decode().splitlines()[1]

@@ -27,7 +27,6 @@ from glyphscope.evals.running.progress import (
 )
 from glyphscope.evals.running.worker_pool import SampleQueue
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.sessions import read_record
 
 
 def plan(folder: Path, **members) -> Plan:
@@ -69,7 +68,7 @@ def test_every_sample_has_its_verdict_and_its_record(tmp_path):
     assert by_id["site"].stopped_at == len('{action="browse" url="')
     assert by_id["file"].parsed is False
     for sample in samples:
-        record = read_record(folder.record_path(sample))
+        record = folder.record(sample.runs[0])
         assert record.header.seed == sample.seed
     assert [type(each) for each in reported[-1:]] == [Ended]
     assert reported[-1].complete

@@ -157,11 +157,11 @@ def recorded_result(parent: Path) -> Path:
 
 def events_of(text: str, **changes: object) -> tuple[AnyEvent, ...]:
     """Return the events of a run that writes that text, without a constraint."""
-    request = RunRequest(
-        prompt="Search for AI news, 10 results",
-        registry=default_registry().to_document(),
-        model="scripted",
-        constraint="off",
-        **changes,  # type: ignore[arg-type]
-    )
+    members = {
+        "prompt": "Search for AI news, 10 results",
+        "model": "scripted",
+        "constraint": "off",
+        **changes,
+    }
+    request = RunRequest(registry=default_registry().to_document(), **members)  # type: ignore[arg-type]
     return tuple(run(request, ScriptedModel(text)))

@@ -15,7 +15,7 @@ from typing import Any, TypedDict, Unpack
 import msgspec
 
 from glyphscope.api.bars import progress_bar
-from glyphscope.api.runs import Run, read_run
+from glyphscope.api.runs import Run, recorded
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.export import export_samples, sample_columns
@@ -93,7 +93,7 @@ class Evaluation:
 
     def run(self, sample: Sample, turn: int = 1) -> Run:
         """The recorded run of a sample, or of one of its turns. Raises RecordError and StorageError."""
-        return read_run(self._folder.record_path(sample, turn))
+        return recorded(self._folder.record(sample.runs[turn - 1]).events)
 
     def columns(self) -> dict[str, list[Any]]:
         """The samples by column, as in the CSV export; None for unknown values."""

@@ -205,7 +205,12 @@ class Run:
 
 def read_run(path: str | Path) -> Run:
     """The run in a record or a bundle. Raises RecordError and StorageError."""
-    run = Run(read_file(Path(path)).events)
+    return recorded(read_file(Path(path)).events)
+
+
+def recorded(events: Iterable[AnyEvent]) -> Run:
+    """The run of these events, which has ended."""
+    run = Run(events)
     for _ in run:
         pass
     return run

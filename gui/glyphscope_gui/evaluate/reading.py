@@ -25,7 +25,6 @@ from glyphscope.evals.running.evaluate import saved_plan
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import AnyEvent
 from glyphscope.runs import run_state
-from glyphscope.sessions import read_record
 from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.result import EvalResult, Pair
 from glyphscope_gui.evaluate.setup import Price, SuiteChoice, editable, price, suite_choice, suite_choices
@@ -226,7 +225,7 @@ def _events(folder: ResultFolder, sample: Sample, turn: int) -> tuple[AnyEvent, 
     if not sample.runs:
         hint = sample.failures[0].detail if sample.failures else ""
         raise RecordError(tr("No run was recorded for this sample."), where=sample.id, hint=hint)
-    return read_record(folder.record_path(sample, turn)).events
+    return folder.record(sample.runs[turn - 1]).events
 
 
 def _run(folder: ResultFolder, sample: Sample) -> OpenedRun:
@@ -236,7 +235,7 @@ def _run(folder: ResultFolder, sample: Sample) -> OpenedRun:
 
 
 def _judge_run(folder: ResultFolder, sample: Sample, number: int) -> OpenedRun:
-    return OpenedRun(sample, read_record(folder.inside(sample.judged[number].run)).events, None)
+    return OpenedRun(sample, folder.record(sample.judged[number].run).events, None)
 
 
 def _aligned(folder: ResultFolder, pair: Pair) -> Alignment:

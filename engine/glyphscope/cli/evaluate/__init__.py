@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from glyphscope.cli.evaluate.report import compare, export, profiles, report
+from glyphscope.cli.evaluate.report import compare, export, profiles, record, report
 from glyphscope.cli.evaluate.run import run
 from glyphscope.cli.multi_value import ManyValues
 
@@ -31,4 +31,5 @@ app.command("run", cls=ManyValues)(run)
 app.command("report")(report)
 app.command("compare")(compare)
 app.command("export")(export)
+app.command("record")(record)
 app.command("profiles")(profiles)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_text
+from glyphscope.errors import RecordError
 from glyphscope.evals.matrix.profiles import profiles as all_profiles
 from glyphscope.evals.results.changes import Change, Changes, changes_between
 from glyphscope.evals.results.export import export_samples
@@ -19,6 +20,8 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS, arm_labels, comparison_words, p_words, rate_words
+from glyphscope.sessions import atomic_write
+from glyphscope.sessions.records import encode_record
 from glyphscope.text.figures import percent, plain_number, pluralize
 
 LISTED_BELOW = 0.05
@@ -84,6 +87,31 @@ def export(
     print_note(f"{pluralize(exported.samples, 'sample')} written to:")
     for path in exported.files:
         print_note(f"  {path}")
+
+
+def record(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a result.")],
+    sample: Annotated[
+        str,
+        typer.Argument(
+            metavar="SAMPLE", help="The sample's id: ARM/SUITE/SCENARIO/TRIAL, as in samples.jsonl."
+        ),
+    ],
+    out: Annotated[Path, out_option("The record's file, for `glyphscope replay`.")],
+    turn: Annotated[int, typer.Option("--turn", min=1, help="The user's turn, from 1.")] = 1,
+) -> None:
+    """Write the record of one of a sample's runs to a separate file."""
+    result = ResultFolder.open(folder)
+    found = [each for each in result.lines() if each.id == sample]
+    if not found or len(found[-1].runs) < turn:
+        why = (
+            f"It has {pluralize(len(found[-1].runs), 'recorded turn')}."
+            if found
+            else "There is no such sample."
+        )
+        raise RecordError(why, where=sample, hint="The ids are in samples.jsonl, and in the window.")
+    atomic_write(out, encode_record(result.record(found[-1].runs[turn - 1]).events))
+    print_note(f"Written to {out}")
 
 
 def profiles(as_json: JsonOption = False) -> None:

@@ -1,7 +1,8 @@
 """The folder of a result. A sample is in it once its line is: first its records are written, then the line.
 
-`samples.jsonl` only grows, one line per sample, and is synced to disk each time. If the process is killed, the last
-line may be torn: it is cut off, and its sample is made again. If a sample was made again, its last line counts.
+`samples.jsonl` only grows, one line per sample. If the process is killed, the last line may be torn: it is cut off, and
+its sample is made again. If a sample was made again, its last line counts. A small result has a file for each record,
+written and synced to disk with each sample; a larger one has segments (`segments.py`), synced once a second.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -21,19 +23,22 @@ from typing import NamedTuple
 import msgspec
 
 from glyphscope.errors import RecordError, StorageError
-from glyphscope.evals.results.manifest import VERSION, Manifest
+from glyphscope.evals.results.manifest import IN_SEGMENTS, VERSION, Manifest
 from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.segments import FOLDER, SegmentWriter, read_place
 from glyphscope.evals.results.tables import SuiteTables
 from glyphscope.events import AnyEvent
 from glyphscope.events.encoding import encode_json
 from glyphscope.inputs import read_file, refuse_special, storage_error
 from glyphscope.sessions import atomic_write
-from glyphscope.sessions.records import encode_record
+from glyphscope.sessions.records import Record, encode_record, parse_record, read_record
 
 SAMPLES, MANIFEST, TABLES, SUITES, RUNS = "samples.jsonl", "manifest.json", "tables.json", "suites", "runs"
 _KEY = "glyphscope_eval"
 PORTION = 64 * 1024
 """Bytes that are decoded at once."""
+SYNC_SECONDS = 1.0
+"""The time after which new samples in segments are synced to disk."""
 
 
 _lines: msgspec.json.Decoder[Sample] = msgspec.json.Decoder(Sample)
@@ -101,17 +106,41 @@ class ResultFolder:
 
         Raises StorageError, and RecordError with the line (from 1) if another one is damaged.
         """
-        data = _read(self.path / SAMPLES)
-        whole = data[: data.rfind(b"\n") + 1]
-        try:
-            samples = [sample for part in _portions(whole) for sample in _lines.decode_lines(part)]
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            samples = list(self._slowly(whole))
-        return list({sample.id: sample for sample in samples}.values())
+        return list({sample.id: sample for sample in self.lines()}.values())
 
-    def _slowly(self, data: bytes) -> Iterator[Sample]:
-        """Decode line by line, to find the damaged one."""
-        for number, line in enumerate(data.split(b"\n"), 1):
+    def lines(self) -> Iterator[Sample]:
+        """The samples line by line, with little memory; one that was made again is there twice. Raises as `samples`."""
+        number = 1
+        for part in self._portions():
+            try:
+                samples = _lines.decode_lines(part)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                samples = list(self._slowly(part, number))
+            number += part.count(b"\n")
+            yield from samples
+
+    def _portions(self) -> Iterator[bytes]:
+        """Whole lines in portions: decoding blocks all other threads, and the window must not freeze."""
+        path = self.path / SAMPLES
+        refuse_special(path)
+        if not path.exists():
+            return
+        try:
+            with open(path, "rb") as file:
+                rest = b""
+                while data := file.read(PORTION):
+                    whole = data.rfind(b"\n") + 1
+                    if whole:
+                        yield rest + data[:whole]
+                        rest = data[whole:]
+                    else:
+                        rest += data
+        except OSError as error:
+            raise storage_error(error, path, "read") from error
+
+    def _slowly(self, data: bytes, first: int) -> Iterator[Sample]:
+        """Decode line by line, to find the damaged one; `first` is the number of the first line."""
+        for number, line in enumerate(data.split(b"\n"), first):
             if not line.strip():
                 continue
             try:
@@ -123,17 +152,23 @@ class ResultFolder:
                     hint="Take the line out; its sample can be made again with --resume.",
                 ) from None
 
-    def record_path(self, sample: Sample, turn: int = 1) -> Path:
-        """The path of the record of a user's turn (from 1). Raises RecordError for a path outside of the folder."""
-        return self.inside(sample.runs[turn - 1])
-
-    def inside(self, name: str) -> Path:
-        """The full path of a record, from its path in the folder. Raises RecordError for one outside of it."""
+    def record(self, name: str) -> Record:
+        """A record, by its name in a sample: of a user's turn in `runs`, or of a judge. Raises StorageError, and
+        RecordError if it is damaged, newer, or outside of the folder.
+        """
         if not is_inside(name):
             raise RecordError(
                 "A record of this sample is said to be outside of the result's folder.", where=name
             )
-        return self.path / name
+        place = read_place(name)
+        if place is None:
+            return read_record(self.path / name)
+        return parse_record(place.read(self.path), f"{self.path / place.file}, from byte {place.start:,}")
+
+    def has_record(self, name: str) -> bool:
+        """Whether the file with that record exists: a folder may have been copied without records."""
+        place = read_place(name)
+        return is_inside(name) and (self.path / (place.file if place else name)).is_file()
 
     @property
     def is_torn(self) -> bool:
@@ -179,56 +214,82 @@ class ResultFolder:
             except OSError:
                 pass  # a file system without locks
             _cut_torn_line(path, file)
-            yield SampleWriter(self.path, file)
+            in_segments = self.manifest.glyphscope_eval >= IN_SEGMENTS
+            writer = SampleWriter(self.path, file, SegmentWriter(self.path) if in_segments else None)
+            try:
+                yield writer
+            finally:
+                writer.close()
 
 
 class SampleWriter:
     """Writes samples into a folder, each with its records. Not thread-safe."""
 
-    def __init__(self, path: Path, file: FileIO) -> None:
+    def __init__(self, path: Path, file: FileIO, segments: SegmentWriter | None) -> None:
         self._path = path
         self._file = file
+        self._segments = segments
         self._end = file.seek(0, os.SEEK_END)
+        self._next_sync = 0.0
 
     def add(self, sample: Sample, runs: Sequence[Sequence[AnyEvent]]) -> Sample:
-        """Write a sample; returns it with the paths of its records, which are written by then. `runs` are the turns',
+        """Write a sample; returns it with the names of its records, which are written by then. `runs` are the turns',
         then the judge's. Raises StorageError.
         """
         turns = len(runs) - len(sample.judged)
         names = [run_name(sample, turn) for turn in range(1, turns + 1)]
-        of_judge = [run_name(sample, number, "judge") for number in range(1, len(sample.judged) + 1)]
-        for name, events in zip((*names, *of_judge), runs, strict=True):
-            atomic_write(self._path / name, encode_record(events))
+        names += [run_name(sample, number, "judge") for number in range(1, len(sample.judged) + 1)]
+        names = [self._record(name, encode_record(events)) for name, events in zip(names, runs, strict=True)]
         judged = tuple(
             msgspec.structs.replace(each, run=name)
-            for each, name in zip(sample.judged, of_judge, strict=True)
+            for each, name in zip(sample.judged, names[turns:], strict=True)
         )
-        sample = msgspec.structs.replace(sample, runs=tuple(names), judged=judged)
+        sample = msgspec.structs.replace(sample, runs=tuple(names[:turns]), judged=judged)
         line = encode_json(sample) + b"\n"
         try:
             view = memoryview(line)
             while view:
                 view = view[self._file.write(view) :]
-            os.fsync(self._file.fileno())
+            if self._segments is None or time.monotonic() >= self._next_sync:
+                self._sync()
         except OSError as error:
             self._undo()
             raise storage_error(error, self._path / SAMPLES, "written") from error
         self._end += len(line)
         return sample
 
+    def close(self) -> None:
+        """Flush everything to disk. Raises StorageError."""
+        if self._segments is not None:
+            try:
+                self._sync()
+                self._segments.close()
+            except OSError as error:
+                raise storage_error(error, self._path / FOLDER, "written") from error
+
+    def _record(self, name: str, record: bytes) -> str:
+        """Write a record; returns its name in the sample."""
+        if self._segments is None:
+            atomic_write(self._path / name, record)
+            return name
+        try:
+            return str(self._segments.add(record))
+        except OSError as error:
+            raise storage_error(error, self._path / FOLDER, "written") from error
+
+    def _sync(self) -> None:
+        """Flush the samples to disk, after their records. A killed process loses nothing without it; a machine that
+        loses its power, the samples since the last time, which are made again.
+        """
+        if self._segments is not None:
+            self._segments.sync()
+        os.fsync(self._file.fileno())
+        self._next_sync = time.monotonic() + SYNC_SECONDS
+
     def _undo(self) -> None:
         """Remove a partly written line, if possible; otherwise the next reader takes it for a torn one."""
         with suppress(OSError):
             os.ftruncate(self._file.fileno(), self._end)
-
-
-def _portions(data: bytes) -> Iterator[bytes]:
-    """Whole lines in portions: decoding blocks all other threads, and the window must not freeze."""
-    start = 0
-    while start < len(data):
-        end = data.find(b"\n", start + PORTION) + 1 or len(data)
-        yield data[start:end]
-        start = end
 
 
 def run_name(sample: Sample, number: int = 1, kind: str = "turn") -> str:
@@ -287,10 +348,18 @@ def _read(path: Path) -> bytes:
 
 
 def _cut_torn_line(path: Path, file: FileIO) -> None:
-    data = path.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    if whole < len(data):
-        os.ftruncate(file.fileno(), whole)
+    """Cut off what follows the last whole line."""
+    end = size = path.stat().st_size
+    with open(path, "rb") as lines:
+        while end:
+            start = max(0, end - PORTION)
+            lines.seek(start)
+            if (found := lines.read(end - start).rfind(b"\n")) >= 0:
+                end = start + found + 1
+                break
+            end = start
+    if end < size:
+        os.ftruncate(file.fileno(), end)
 
 
 def _new_folder(parent: Path) -> Path:

@@ -30,7 +30,6 @@ from glyphscope.evals.suites.suite import Scenario
 from glyphscope.events import ModelInfo
 from glyphscope.events.encoding import whole_text
 from glyphscope.sessions import atomic_write
-from glyphscope.sessions.bundle import read_run
 from glyphscope.sessions.exports import RecordedRun
 
 
@@ -159,9 +158,8 @@ class _Logs:
     def _recorded(self, names: Iterable[str]) -> Iterator[RecordedRun]:
         """The records of those names that exist: a folder may have been copied without them."""
         for name in names:
-            path = self._folder.inside(name)
-            if path.is_file():
-                yield RecordedRun(read_run(path).events, str(path))
+            if self._folder.has_record(name):
+                yield RecordedRun(self._folder.record(name).events, str(self._folder.path / name))
 
     def _scenario(self, sample: Sample) -> Scenario | None:
         """The scenario as it was used; None if its suite is missing in the folder."""

@@ -12,7 +12,10 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.suites.suite import SuiteUsed
 from glyphscope.events import ModelInfo, Sampling
 
-VERSION = 1
+VERSION, IN_SEGMENTS = 2, 2
+"""The newest version of results, and the first one with records in segments: earlier ones have a file for each."""
+MOST_FILES = 1_000
+"""The most planned samples of a new result that has a file for each record."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,10 +45,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     be made. `profiles` are the sampling settings as applied, by arm. `savings` is the share of aborted runs that are
     continued to measure what the abort saved. `judge` is the judge model that the evaluation named, `judges` are all
     that were opened, by name. `machine` is the evaluation's, `workers` are other processes that made samples for it,
-    and replicas of models, by address.
+    and replicas of models, by address. A small result has version 1, which every Glyphscope can read.
     """
 
-    glyphscope_eval: int = VERSION
+    glyphscope_eval: int = 1
     digest: str = ""
     started: str = ""
     finished: str = ""
