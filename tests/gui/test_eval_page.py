@@ -178,7 +178,7 @@ def test_an_evaluation_makes_the_samples_it_announced(opened, qtbot, suite):
     model = view.result.model
     assert model.index(0, 0).data() == "100%" and model.columnCount() == 2
     assert "n = 8" in view.result.provenance.text()
-    assert view.progress.isHidden() and not view.resume.isVisible()
+    assert view.progress.isHidden() and not view.resume_button.isVisible()
     view.show_view(SETUP)
     assert view.setup.results.model().rowCount() == 1
     assert "based on the last result" in view.setup.cost.text()
@@ -224,14 +224,14 @@ def test_an_evaluation_can_be_paused_stopped_and_resumed(opened, qtbot, suite):
     ended(qtbot, page)
     folder = page.result_presenter.result.path
     assert len(ResultFolder.open(folder).samples()) == 1
-    assert view.resume.isVisible() and "Incomplete" in view.notice.label.text()
+    assert view.resume_button.isVisible() and "Incomplete" in view.notice.label.text()
     gate.set()
-    view.resume.click()
+    view.resume_button.click()
     qtbot.waitUntil(lambda: evaluations.is_busy)
     ended(qtbot, page)
     again = ResultFolder.open(folder)
     assert len(again.samples()) == 6 and again.manifest.finished
-    assert page.result_presenter.result.path == folder and not view.resume.isVisible()
+    assert page.result_presenter.result.path == folder and not view.resume_button.isVisible()
 
 
 def test_closing_the_window_ends_an_evaluation_and_keeps_its_samples(opened, qtbot, suite):
@@ -533,9 +533,9 @@ def test_a_result_that_another_process_writes_is_shown_and_cannot_be_resumed(ope
         fcntl.flock(file, fcntl.LOCK_EX)
         open_it(qtbot, page, path)
         assert "Another evaluation is writing" in page.view.notice.label.text()
-        assert not page.view.resume.isVisible()
+        assert not page.view.resume_button.isVisible()
     open_it(qtbot, page, path)
-    assert page.view.resume.isVisible()
+    assert page.view.resume_button.isVisible()
 
 
 def test_a_missing_record_is_reported_and_the_page_stays(opened, qtbot, tmp_path):
@@ -555,7 +555,7 @@ def test_a_missing_record_is_reported_and_the_page_stays(opened, qtbot, tmp_path
 def test_an_evaluation_of_a_changed_suite_is_not_resumed(opened, qtbot, tmp_path):
     page = opened()
     open_it(qtbot, page, made_result(tmp_path, finished=""))
-    page.view.resume.click()
+    page.view.resume_button.click()
     ended(qtbot, page)
     assert "made.json" in shown_error(page)
 

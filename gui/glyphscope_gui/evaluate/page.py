@@ -25,7 +25,7 @@ SETUP, RESULT = "setup", "result"
 
 
 class EvalProgressBar(QFrame):
-    """A bar, the time left, the current sample, Pause and Stop. Hidden while no evaluation runs.
+    """The progress of the running evaluation, its current sample, Pause and Stop. Hidden while none runs.
 
     `pauseRequested` carries whether to pause, or to resume.
     """
@@ -61,13 +61,13 @@ class EvalProgressBar(QFrame):
     def show_progress(self, progress: EvalProgress) -> None:
         self.bar.setRange(0, max(progress.planned, 1))
         self.bar.setValue(progress.done)
-        words = progress_words(progress, self._phase)
+        words = _progress_words(progress, self._phase)
         self.words.setText(words)
         self.bar.setAccessibleDescription(words)
-        self.now.setText(_now(progress, self._phase))
+        self.now.setText(_sample_words(progress, self._phase))
 
 
-def progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
+def _progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
     """Such as `120 of 400 samples, 78% correct, about 3 min left`."""
     parts = [tr("{done:,} of {planned:,} samples", done=progress.done, planned=progress.planned)]
     if progress.done:
@@ -83,8 +83,8 @@ def progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
     return ", ".join(parts)
 
 
-def _now(progress: EvalProgress, phase: EvalPhase) -> str:
-    """Describe the current sample, with its text so far."""
+def _sample_words(progress: EvalProgress, phase: EvalPhase) -> str:
+    """Such as `first · GLYPH: 12 tokens  {action="sea`, of the first of the samples that are being made."""
     if not progress.now or phase is EvalPhase.STOPPING:
         return ""
     sample, more = next(iter(progress.now.values())), len(progress.now) - 1
@@ -125,10 +125,10 @@ class EvalPage(FollowsSize, QWidget):
         )
         self.views.setAccessibleName(tr("Set up or result"))
         self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
-        self.resume = push_button(
+        self.resume_button = push_button(
             tr("Resume"), self, name="evalResumeButton", tip=tr("Run the remaining samples")
         )
-        self.resume.hide()
+        self.resume_button.hide()
         self.open_button = push_button(
             tr("Open result…"), self, name="evalOpenButton", tip=tr("Open the folder of a result")
         )
@@ -194,7 +194,7 @@ class EvalPage(FollowsSize, QWidget):
         head = hbox(
             self.views,
             (self.title, 1),
-            self.resume,
+            self.resume_button,
             self.open_button,
             self.compare_button,
             self.report_button,

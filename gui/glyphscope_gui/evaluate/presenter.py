@@ -130,7 +130,7 @@ class EvaluatePresenter(Page):
         page.open_button.clicked.connect(self._ask_for_result)
         page.report_button.clicked.connect(self._open_report)
         page.export_button.clicked.connect(self._ask_for_export)
-        page.resume.clicked.connect(self.resume)
+        page.resume_button.clicked.connect(self.resume)
         self.context.project.modelChosen.connect(self._show_open_model)
 
     def _connect_evaluations(self) -> None:
@@ -304,7 +304,7 @@ class EvaluatePresenter(Page):
 
     def _began(self, result: EvalResult) -> None:
         self.result_presenter.show(result, growing=True)
-        self.view.resume.hide()
+        self.view.resume_button.hide()
         self.view.show_view(RESULT)
 
     def _show_phase(self, phase: EvalPhase) -> None:
@@ -313,7 +313,7 @@ class EvaluatePresenter(Page):
         page.progress.show_progress(self.evaluations.progress)
         idle = phase is EvalPhase.IDLE
         page.setup.go.setEnabled(idle and self._priced is not None and self._priced.price is not None)
-        page.resume.setEnabled(idle)
+        page.resume_button.setEnabled(idle)
 
     def _show_progress(self, progress: EvalProgress) -> None:
         self.view.progress.show_progress(progress)
@@ -358,7 +358,7 @@ class EvaluatePresenter(Page):
             self.result_presenter.show(running, growing=True)
         else:
             self.result_presenter.show(result)
-            page.resume.setVisible(opened.may_resume)
+            page.resume_button.setVisible(opened.may_resume)
             if opened.note:
                 page.notice.show_words(opened.note)
 

@@ -50,7 +50,7 @@ class EvalResultPresenter(QObject):
         view.pair.armsChosen.connect(self._arms_chosen)
         view.pair.pairChosen.connect(self._pair_chosen)
         view.pair.openRequested.connect(self._run_opened)
-        view.measure.currentIndexChanged.connect(lambda _place: self._show_words())
+        view.measure.currentIndexChanged.connect(lambda _place: self._show_summary())
 
     @property
     def path(self) -> Path | None:
@@ -73,7 +73,7 @@ class EvalResultPresenter(QObject):
         view.model.show(result)
         view.pair.show_arms(result.arms, view.model.labels)
         view.charts.show_summary(result.summary, view.model.labels)
-        self._show_words()
+        self._show_summary()
         self._show_provenance()
         self._show_failures()
         self._show_runs("", ())
@@ -199,12 +199,12 @@ class EvalResultPresenter(QObject):
         if self.result is not None:
             self._view.provenance.setText(provenance(self.result.manifest, len(self.result.samples)))
 
-    def _show_words(self) -> None:
+    def _show_summary(self) -> None:
         result = self.result
         if result is not None and result.summary is not None:
-            self._view.show_words(summary_words(result.summary, result.manifest, self._view.chosen_measure))
+            self._view.show_summary(summary_words(result.summary, result.manifest, self._view.chosen_measure))
         else:
-            self._view.show_words(())
+            self._view.show_summary(())
 
 
 MOST_OFFERED = 20

@@ -1,4 +1,6 @@
-"""A result: the heat map, below it the chosen cell's runs, and beside it failures, words, charts and two arms."""
+"""A result: the heat map, below it the chosen cell's runs, and beside it the tabs: failures, summary, charts, two arms,
+and the judge's verdicts.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from glyphscope_gui.evaluate.words import MEASURES, MeasureName
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
+from glyphscope_gui.shared.labels import ElidedLabel, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import fill_splitter, holder, splitter, vbox
 from glyphscope_gui.shared.model_names import model_name
@@ -29,16 +31,22 @@ from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 1180
 """Width in pixels from which the side has its full width."""
-HINT = tr("stronger colour is higher, the bar is the 95% interval")
-HINT_OF_QUANTITY = tr("median; stronger colour is higher, the bar is the range")
-_NO_FIGURES = tr("The summary appears when the evaluation has finished.")
+_HINT = tr("stronger colour is higher, the bar is the 95% interval")
+_HINT_OF_QUANTITY = tr("median; stronger colour is higher, the bar is the range")
+_NO_SUMMARY = tr("The summary appears when the evaluation has finished.")
 
 
-_OPEN, _RUBRIC, _PROMPT = tr("Open the judge’s run"), tr("Rubric"), tr("Prompt")
-_NOTHING = tr("Select a run that a judge has decided.")
+class _HtmlTab(QTextBrowser):
+    """A tab of the side that shows HTML."""
+
+    def __init__(self, name: str, accessible: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent, openLinks=False)
+        named(self, name, accessible)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.document().setDocumentMargin(PAD)
 
 
-class EvalJudge(QTextBrowser):
+class JudgeVerdicts(_HtmlTab):
     """The judge's verdicts on the selected run: model, reason, rubric and prompt, with a link to the judge's own run.
 
     `openRequested` carries the Sample and the number of the verdict whose run is requested.
@@ -48,11 +56,7 @@ class EvalJudge(QTextBrowser):
     _sample: Sample | None = None
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        named(self, "evalJudge", tr("Verdicts of the judge"))
-        self.setOpenLinks(False)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.document().setDocumentMargin(PAD)
+        super().__init__("evalJudge", tr("Verdicts of the judge"), parent)
         self.anchorClicked.connect(self._open)
         self.show_sample(None)
 
@@ -60,9 +64,11 @@ class EvalJudge(QTextBrowser):
         """Show the verdicts on a sample; None clears them."""
         self._sample = sample if sample is not None and sample.judged else None
         if self._sample is None:
-            self.setHtml(f"<p>{escape(_NOTHING)}</p>")
-            return
-        self.setHtml("".join(_html(number, each) for number, each in enumerate(self._sample.judged)))
+            self.setHtml(f"<p>{escape(tr('Select a run that a judge has decided.'))}</p>")
+        else:
+            self.setHtml(
+                "".join(_verdict_html(number, each) for number, each in enumerate(self._sample.judged))
+            )
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -74,25 +80,26 @@ class EvalJudge(QTextBrowser):
             self.openRequested.emit(self._sample, int(link.toString()))
 
 
-def _html(number: int, judged: JudgeVerdict) -> str:
+def _verdict_html(number: int, judged: JudgeVerdict) -> str:
     if judged.passed is None:
         role, words = "text-muted", tr("– no verdict")
     else:
         role = "holds" if judged.passed else "impossible"
         words = tr("✓ pass") if judged.passed else tr("✕ fail")
-    color = theme().color(role).name()
-    link = f'<p><a href="{number}" style="color: {theme().color("accent").name()}">{escape(_OPEN)}</a></p>'
+    verdict = f'<span style="color: {theme().color(role).name()}">{escape(words)}</span>'
     turn = tr(" · turn {turn}", turn=judged.turn) if judged.turn > 1 else ""
-    who = f"{_plain(model_name(judged.model).name)}{escape(turn)}"
+    judge = f"{_escaped(model_name(judged.model).name)}{escape(turn)}"
+    style = f"color: {theme().color('accent').name()}"
+    link = f'<p><a href="{number}" style="{style}">{escape(tr("Open the judge’s run"))}</a></p>'
     return (
-        f'<h4><span style="color: {color}">{escape(words)}</span> · {who}</h4>'
-        f"<p>{_plain(judged.reason or judged.error)}</p>{link if judged.run else ''}"
-        f"<h4>{escape(_RUBRIC)}</h4><p>{_plain(judged.rubric)}</p>"
-        f"<h4>{escape(_PROMPT)}</h4><p>{_plain(judged.prompt)}</p>"
+        f"<h4>{verdict} · {judge}</h4>"
+        f"<p>{_escaped(judged.reason or judged.error)}</p>{link if judged.run else ''}"
+        f"<h4>{escape(tr('Rubric'))}</h4><p>{_escaped(judged.rubric)}</p>"
+        f"<h4>{escape(tr('Prompt'))}</h4><p>{_escaped(judged.prompt)}</p>"
     )
 
 
-def _plain(text: str) -> str:
+def _escaped(text: str) -> str:
     return escape(visible(text, lines=True)).replace("\n", "<br>")
 
 
@@ -110,20 +117,16 @@ class EvalResultView(QWidget):
         self.failures = EvalFailures(self.failures_model, self)
         self.pair = EvalPair(self.pairs_model, CompareFieldsModel(self), self)
         self.charts = EvalCharts(self)
-        self.judge = EvalJudge(self)
-        self.words = named(QTextBrowser(self, openLinks=False), "evalWords", tr("Summary of the result"))
-        self.words.setFrameShape(QFrame.Shape.NoFrame)
-        self.words.document().setDocumentMargin(PAD)
+        self.judge = JudgeVerdicts(self)
+        self.summary = _HtmlTab("evalSummary", tr("Summary of the result"), self)
         measures = ((spec.name, spec.title, spec.tip) for spec in MEASURES)
         words = tr("Measure shown in the cells")
         self.measure = choice_box(self, "evalMeasure", words, choices=measures)
         self.provenance = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.provenance.setObjectName("evalProvenance")
         self.provenance.setContentsMargins(PAD - 5, 4, PAD - 5, 2)
-        self.population = named(PlainLabel(self), "evalPopulation")
-        self.population.setProperty("role", "hint")
+        self.population = words_label(role="hint", parent=self, name="evalPopulation")
         self.population.setToolTip(tr("Failures, summary, charts and pairs cover these scenarios."))
-        self.population.setWordWrap(True)
         self.population.setContentsMargins(PAD - 5, 6, PAD - 5, 2)
         self._wide: bool | None = None
         self.measure.currentIndexChanged.connect(self._measure_changed)
@@ -144,15 +147,15 @@ class EvalResultView(QWidget):
         """Show the judge's tab only if a judge decided anything in this result."""
         self.tabs.setTabVisible(self.tabs.indexOf(self.judge), judged)
 
-    def show_words(self, parts: Sequence[tuple[str, Sequence[str]]]) -> None:
+    def show_summary(self, parts: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Show the summary: headings, each with its paragraphs; if empty, that there is no summary yet."""
         html = []
         for title, sentences in parts:
             html.append(f"<h4>{escape(title)}</h4>")
             html.extend(f"<p>{escape(visible(sentence))}</p>" for sentence in sentences)
         if not html:
-            html = [f"<p>{escape(_NO_FIGURES)}</p>"]
-        self.words.setHtml("".join(html))
+            html = [f"<p>{escape(_NO_SUMMARY)}</p>"]
+        self.summary.setHtml("".join(html))
 
     def arrange(self, width: int) -> None:
         """Set widths that suit the window; the user's widths stay until it changes between wide and narrow."""
@@ -165,7 +168,7 @@ class EvalResultView(QWidget):
 
     def _measure_changed(self, _place: int) -> None:
         self.model.set_measure(self.chosen_measure)
-        self.table_card.heading.hint.setText(HINT if self.model.measure.is_share else HINT_OF_QUANTITY)
+        self.table_card.heading.hint.setText(_HINT if self.model.measure.is_share else _HINT_OF_QUANTITY)
 
     def lay_out(self) -> None:
         """Place the parts, once: a separate step, as it takes as long as making them."""
@@ -173,7 +176,7 @@ class EvalResultView(QWidget):
         self.rows = splitter(Qt.Orientation.Vertical, parent=self.columns)
         upper = holder(vbox((self.table, 1), self.provenance, spacing=0), self)
         self.table_card = Card(
-            tr("Result"), upper, hint=HINT, actions=(self.measure,), padded=False, parent=self.rows
+            tr("Result"), upper, hint=_HINT, actions=(self.measure,), padded=False, parent=self.rows
         )
         self.runs_card = Card(tr("Runs"), self.runs, padded=False, parent=self.rows)
         fill_splitter(self.rows, (self.table_card, self.runs_card), (5, 3))
@@ -183,7 +186,7 @@ class EvalResultView(QWidget):
         self.tabs.tabBar().setAccessibleName(tr("Details of the result"))
         for part, title in (
             (self.failures, tr("Failures")),
-            (self.words, tr("Summary")),
+            (self.summary, tr("Summary")),
             (self.charts, tr("Charts")),
             (self.pair, tr("Two arms")),
             (self.judge, tr("Judge")),
