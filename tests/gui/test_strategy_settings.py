@@ -26,7 +26,7 @@ from glyphscope.strategies.routing.candidates import router_preset
 from glyphscope_gui.history.model import outcome_status, outcome_words
 from glyphscope_gui.prompt.dock import PromptDock
 from glyphscope_gui.run_settings.strategy_settings import StrategySettings
-from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text, lines_of, named_lists
+from glyphscope_gui.run_settings.strategy_texts import approvals_text, lists_text, read_approvals, read_lists
 from glyphscope_gui.runs.outcome_text import outcome_words as run_outcome_words
 from glyphscope_gui.shared import run_choices
 
@@ -109,13 +109,13 @@ def test_choices_about_the_answer_are_options_of_the_request(panel):
     panel.show_options(options())
     panel.answer.show_tools(["search", "auto"])
     answer = panel.answer
-    assert (answer.choice.currentData(), answer.calls.value(), answer.begin.currentData()) == (
+    assert (answer.choice.currentData(), answer.calls.value(), answer.start.currentData()) == (
         "required", 1, "reasoning",
     )  # fmt: skip
     assert answer.budget.text() == "no limit"
     choose(answer.choice, "search")
     answer.calls.setValue(0)
-    choose(answer.begin, "call")
+    choose(answer.start, "call")
     choose(answer.order, "any")
     answer.budget.setValue(0)
     answer.budget.setValue(-1)
@@ -146,24 +146,24 @@ def test_the_tools_of_the_project_can_be_asked_for_and_a_missing_one_stays_chose
 @pytest.mark.parametrize(
     ("changes", "enabled"),
     [
-        ({}, "choice calls begin order budget"),
-        ({"tool_choice": "none"}, "choice begin order budget"),
+        ({}, "choice calls start order budget"),
+        ({"tool_choice": "none"}, "choice start order budget"),
         ({"constraint": "off"}, "choice calls"),
-        ({"constraint": "gbnf"}, "choice calls begin order"),
-        ({"thinking": "off"}, "choice calls begin order"),
-        ({"strategy": "loop"}, "begin order budget"),
+        ({"constraint": "gbnf"}, "choice calls start order"),
+        ({"thinking": "off"}, "choice calls start order"),
+        ({"strategy": "loop"}, "start order budget"),
         ({"strategy": "two-stage"}, "order"),
     ],
 )
 def test_a_choice_about_the_answer_is_enabled_only_where_it_has_an_effect(panel, changes, enabled):
     panel.show_options(options(**changes))
-    fields = ("choice", "calls", "begin", "order", "budget")
+    fields = ("choice", "calls", "start", "order", "budget")
     assert [name for name in fields if getattr(panel.answer, name).isEnabled()] == enabled.split()
 
 
 def test_each_choice_about_the_answer_explains_itself(panel):
     answer = panel.answer
-    for field in (answer.choice, answer.calls, answer.begin, answer.order, answer.budget):
+    for field in (answer.choice, answer.calls, answer.start, answer.order, answer.budget):
         assert field.accessibleName() and field.toolTip().endswith(".")
 
 
@@ -200,7 +200,7 @@ def test_a_line_without_a_name_is_rejected(panel):
     assert len(panel.said) == said
     assert field.property("refused")
     assert "Line 2" in field.toolTip()
-    assert named_lists(lines_of(expected)) == expected
+    assert read_lists(lists_text(expected)) == expected
 
 
 def test_an_emptied_prompt_restores_the_default(panel):
@@ -232,7 +232,7 @@ def test_an_invalid_rule_is_rejected(panel):
 
 @pytest.mark.parametrize("text", ["allow", "search=allow", "demo/search=deny", "demo/*=ask, search=allow"])
 def test_rules_are_read_as_they_are_shown(text):
-    assert approvals_text(approval_rules(text)) == text
+    assert approvals_text(read_approvals(text)) == text
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,14 @@ from PySide6.QtWidgets import QHeaderView, QWidget
 from glyphscope.evals.ab import Trial
 from glyphscope_gui.compare.ab_prompts import NAMES
 from glyphscope_gui.compare.ab_runs import AbRow
-from glyphscope_gui.compare.variants import MOST_TEMPERATURE, WARM_TEMPERATURE
+from glyphscope_gui.compare.variants import WARM_TEMPERATURE
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box, field_label
 from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.run_choices import MOST_TEMPERATURE
 from glyphscope_gui.shared.settings_grid import DecimalSetting
 from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.text_edits import LineEdit

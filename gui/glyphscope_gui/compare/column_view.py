@@ -1,4 +1,4 @@
-"""One column of a comparison: its variant, the state of its run, the stream, and the cost."""
+"""One column of a comparison: its settings, the state of its run, the stream or a notice, the call, and the figures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WIDE = 420
 """Width in pixels from which two figures share a line."""
 _SETTINGS = tr("Model, sampling and prompts of this column…")
 _NO_CHANGES = tr("As in the playground")
-_NONE = RunFigures(tokens=0, forced=0, characters=0, bytes=0)
+_NO_FIGURES = RunFigures(tokens=0, forced=0, characters=0, bytes=0)
 
 
 class ColumnStream(StreamView):
@@ -52,7 +52,7 @@ class ColumnStream(StreamView):
         return QSize(200, self.minimumSizeHint().height())
 
 
-class _Words(ScrollArea):
+class _Notice(ScrollArea):
     """A sentence in place of the stream, scrolled if it does not fit."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -90,7 +90,7 @@ class CompareColumn(FollowsSize, QFrame):
         self.tabs = named(QTabBar(self, expanding=False, drawBase=False), words=tr("Stage shown"))
         self._verdict = ColumnVerdict("", "open")
         self.stream = ColumnStream(self)
-        self.notice = _Words(self)
+        self.notice = _Notice(self)
         self.detail = PlainLabel(self, role="muted", wordWrap=True)
         self.call = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="mono")
         opens = tr("Open this run in the playground, with its tokens, alternatives, fields and timeline")
@@ -185,7 +185,7 @@ class CompareColumn(FollowsSize, QFrame):
     def show_figures(self) -> None:
         """Show the cost so far."""
         column = self._column
-        figures = run_figures(column.state) if column is not None else _NONE
+        figures = run_figures(column.state) if column is not None else _NO_FIGURES
         for label, figure in zip(self._values, figures_of(figures), strict=True):
             if label.text() != figure.value:
                 label.setText(figure.value)
@@ -242,10 +242,10 @@ class CompareColumn(FollowsSize, QFrame):
         self.call.setFont(mono_font(-0.5))
         pickers = hbox((self.picker, 1), (self.settings_button, 0, Qt.AlignmentFlag.AlignTop), spacing=6)
         top = vbox(head, pickers, margins=(PAD, 0, PAD, 2), spacing=6)
-        come_to = hbox(
+        result = hbox(
             (self.detail, 1), (self.call, 1), (self.open_button, 0, Qt.AlignmentFlag.AlignBottom), spacing=8
         )
-        foot = vbox(come_to, self._figure_box(), margins=(PAD, 0), spacing=4)
+        foot = vbox(result, self._figure_box(), margins=(PAD, 0), spacing=4)
         vbox(top, line, self.tabs, (self.stack, 1), foot, parent=self, margins=(1, 8), spacing=6)
 
     def _figure_box(self) -> QWidget:
@@ -254,7 +254,7 @@ class CompareColumn(FollowsSize, QFrame):
         self._titles: list[QLabel] = []
         self._values: list[ElidedLabel] = []
         self._wide: bool | None = None
-        for figure in figures_of(_NONE):
+        for figure in figures_of(_NO_FIGURES):
             title = PlainLabel(figure.title, box, role="muted", toolTip=figure.tip)
             value = ElidedLabel(box, Qt.TextElideMode.ElideRight)
             value.setText(figure.value)

@@ -214,9 +214,9 @@ class ComparePresenter(Page):
     def _arranged(self) -> None:
         count = len(self.comparison.columns)
         self.view.show_columns(count)
-        beginnings = {variant.constrain_from for variant in self.comparison.variants}
+        starts = {variant.constrain_from for variant in self.comparison.variants}
         for place in range(count):
-            self.view.columns[place].picker.show_beginning(len(beginnings) > 1)
+            self.view.columns[place].picker.show_start(len(starts) > 1)
             self._show_column(place)
         self.view.show_preset(self._preset)
         self._show_editable()

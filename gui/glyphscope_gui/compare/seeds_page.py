@@ -15,7 +15,6 @@ from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope.text.tokens import token_text
 from glyphscope.visible import visible
 from glyphscope_gui.compare.page import LOW
-from glyphscope_gui.compare.variants import MOST_TEMPERATURE
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.cells import paint_bar, paint_selection
 from glyphscope_gui.shared.fields import choice_box, field_label
@@ -23,6 +22,7 @@ from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, n
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.run_choices import MOST_TEMPERATURE
 from glyphscope_gui.shared.settings_grid import DecimalSetting
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.shared.text_edits import LineEdit

@@ -1,4 +1,6 @@
-"""The settings of one column that differ from the playground's: model, sampling, prompts."""
+"""The settings of one column: pickers in the column, and a popup for model, sampling and prompts, which are the
+playground's until they are changed.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from glyphscope.events import RunRequest
-from glyphscope_gui.compare.variants import MOST_TEMPERATURE, Variant
+from glyphscope_gui.compare.variants import Variant
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.sampling_settings import FormRow, sampling_fields
 from glyphscope_gui.shared.fields import choice_box
@@ -18,7 +20,15 @@ from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, hbox
 from glyphscope_gui.shared.model_names import model_name
-from glyphscope_gui.shared.run_choices import CONSTRAINTS, NOTATIONS, SHAPES, STARTS, STRATEGIES
+from glyphscope_gui.shared.run_choices import (
+    CONSTRAINTS,
+    MOST_SEED,
+    MOST_TEMPERATURE,
+    NOTATIONS,
+    SHAPES,
+    STARTS,
+    STRATEGIES,
+)
 from glyphscope_gui.shared.settings_grid import (
     ChoiceSetting,
     DecimalSetting,
@@ -27,11 +37,12 @@ from glyphscope_gui.shared.settings_grid import (
     SettingsGrid,
 )
 
-_MOST_SEED = 2**31 - 1
-
-
-_ROUTE, _TITLE, _HINT = STRATEGIES[2]
-_STRATEGIES = (*STRATEGIES[:2], (_ROUTE, _TITLE, f"{_HINT} " + tr("Its questions are not answered here.")))
+_UNANSWERED = tr("Its questions are not answered here.")
+_STRATEGIES = tuple(
+    (name, title, f"{hint} {_UNANSWERED}" if name == "route-execute" else hint)
+    for name, title, hint in STRATEGIES
+    if name != "loop"
+)
 """A column has one call, so the tool loop is not offered."""
 _FIELDS = (
     ("notation", tr("Notation"), NOTATIONS),
@@ -43,7 +54,7 @@ _FIELDS = (
 
 
 class VariantPicker(QWidget):
-    """Notation, shape, constraint, its beginning and strategy of one column; each picker is as small as its words.
+    """Notation, shape, constraint, its start and strategy of one column; each picker is as small as its words.
 
     `chosen` carries the Variant after the user's change.
     """
@@ -54,7 +65,7 @@ class VariantPicker(QWidget):
         super().__init__(parent)
         self._variant = Variant()
         self.boxes: dict[str, QComboBox] = {}
-        self._begins = False
+        self._shows_start = False
         self._grid = grid_layout(self, spacing=(6, 6))
         for place, (field, words, choices) in enumerate(_FIELDS):
             box = choice_box(self, words=words, choices=choices)
@@ -77,21 +88,21 @@ class VariantPicker(QWidget):
             box.setCurrentIndex(box.findData(getattr(variant, field)))
             box.setToolTip(str(box.currentData(Qt.ItemDataRole.ToolTipRole) or ""))
         self.boxes["shape"].setEnabled(variant.notation != "native")
-        self._place_beginning()
+        self._place_start()
         self.boxes["constrain_from"].setEnabled(variant.constraint != "off" and variant.strategy == "direct")
 
-    def show_beginning(self, shown: bool) -> None:
-        """Show or hide the constraint's beginning, which takes room: columns with equal ones do not need it."""
-        self._begins = shown
-        self._place_beginning()
+    def show_start(self, shown: bool) -> None:
+        """Show or hide the constraint's start, which takes room: columns with equal ones do not need it."""
+        self._shows_start = shown
+        self._place_start()
 
-    def _place_beginning(self) -> None:
+    def _place_start(self) -> None:
         """Place it instead of the shape, which a native notation defines, or else in a separate line."""
         box, shape = self.boxes["constrain_from"], self.boxes["shape"]
-        instead = self._begins and self._variant.notation == "native"
+        instead = self._shows_start and self._variant.notation == "native"
         self._grid.addWidget(box, *((0, 1) if instead else (2, 0)))
         shape.setVisible(not instead)
-        box.setVisible(self._begins)
+        box.setVisible(self._shows_start)
 
     def _choose(self, _place: int) -> None:
         changes: dict[str, Any] = {field: box.currentData() for field, box in self.boxes.items()}
@@ -143,7 +154,7 @@ class VariantSettings(SettingsPopup):
                 tr("0 always takes the most likely token"),
             ),
             "seed": FormRow(
-                tr("Seed"), NumberSetting(0, _MOST_SEED), tr("The same seed samples the same tokens")
+                tr("Seed"), NumberSetting(0, MOST_SEED), tr("The same seed samples the same tokens")
             ),
             **sampling_fields(),
             "system_prompt": FormRow(
@@ -159,7 +170,6 @@ class VariantSettings(SettingsPopup):
             field.setObjectName(f"compareSetting_{name}")
             field.edited.connect(lambda value, name=name: self.changed.emit(name, value))
             grid.add(title, field, tip, wide=isinstance(field, ChoiceSetting | LinesSetting))
-        top = hbox((self.title, 1), self.reset_button)
-        self.column.addLayout(top)
+        self.column.addLayout(hbox((self.title, 1), self.reset_button))
         self.column.addWidget(grid)
         self.column.addStretch(1)

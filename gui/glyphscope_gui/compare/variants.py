@@ -24,7 +24,7 @@ from glyphscope.text.shorten import excerpt
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
-from glyphscope_gui.shared.run_choices import WORDS
+from glyphscope_gui.shared.run_choices import MOST_TEMPERATURE, WORDS
 from glyphscope_gui.shared.sampling_words import SAMPLING_WORDS
 
 Notation: TypeAlias = Literal["glyph", "json", "native"]
@@ -32,7 +32,6 @@ FEWEST, MOST = 2, 4
 """Most columns of a comparison: people can hardly distinguish more than four."""
 _LONGEST = 24
 """Most characters of a prompt in a column's name."""
-MOST_TEMPERATURE = 5.0
 WARM_TEMPERATURE = 0.7
 """The temperature that is offered for several seeds: at 0, all seeds sample the same tokens."""
 OWN = "own"

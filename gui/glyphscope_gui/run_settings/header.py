@@ -1,4 +1,7 @@
-"""The line at the top: the model, the notation, the constraint, and Run."""
+"""The bar at the top: the settings of a run that are changed most often, the buttons of the others, and Run.
+
+It decides which parts are shown on a page, and how they fit: on one line or two, with or without icons and words.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,18 @@ from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.shared.page_ids import HeaderPart
-from glyphscope_gui.shared.run_choices import CONSTRAINTS, NOTATIONS, SHAPES, STRATEGIES
+from glyphscope_gui.shared.run_choices import (
+    CONSTRAINTS,
+    MOST_SEED,
+    MOST_TEMPERATURE,
+    NOTATIONS,
+    SHAPES,
+    STRATEGIES,
+)
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 
-SEED_MAX = 2**31 - 1
 SEED_DIGITS = 4
 """Number of digits of a seed for which there is room; longer seeds get more."""
 TWO_LINES_BRAND, TWO_LINES_SHORT = 1240, 1140
@@ -30,7 +39,7 @@ TWO_LINES_BRAND, TWO_LINES_SHORT = 1240, 1140
 
 
 class Header(FollowsSize, QFrame):
-    """`optionsChosen` carries a dict of the fields of RunRequest that the user changed."""
+    """`optionsChosen` carries a dict of the fields of RunRequest that the user changed; `picker` shows the model."""
 
     optionsChosen = Signal(object)
 
@@ -52,6 +61,8 @@ class Header(FollowsSize, QFrame):
         self._lay_out()
         self.restyle()
 
+    # -- shown values ------------------------------------------------------------------------------------------
+
     def show_options(self, options: RunRequest) -> None:
         """Show the options of the project, without a signal."""
         self._sampling = options.sampling
@@ -68,7 +79,7 @@ class Header(FollowsSize, QFrame):
         self.sampling.show_options(options)
         self.sampling_button.setToolTip(_sampling_tip(options))
         with QSignalBlocker(self.seed), QSignalBlocker(self.temperature):
-            self.seed.setValue(min(max(options.sampling.seed, 0), SEED_MAX))  # a file may contain any number
+            self.seed.setValue(min(max(options.sampling.seed, 0), MOST_SEED))  # a file may contain any number
             self.temperature.setValue(options.sampling.temperature)
         self._fit_seed()
 
@@ -107,31 +118,7 @@ class Header(FollowsSize, QFrame):
             widget.setEnabled(editable)
         self.shape.setEnabled(editable and not self._native)
 
-    def restyle(self) -> None:
-        """Apply the current theme's colours and font sizes."""
-        scale = self.devicePixelRatioF()
-        size = self._icon_size
-        height = self.notation.sizeHint().height()
-        for field in (self.shape, *self._lower):
-            field.setFixedHeight(height)
-        self._fit()
-        self.logo.setPixmap(theme().pixmap("logo", "accent", round(size * 1.25), scale))
-        for button, icon, role in (
-            (self.step_button, "step", "text"),
-            (self.stop_button, "stop", "text"),
-            (self.run_button, "run", "on-accent"),
-            (self.settings_button, "settings", "text-muted"),
-            (self.sampling_button, "sampling", "text-muted"),
-        ):
-            button.setIcon(theme().icon(icon, role, size=max(size, 16)))
-            button.setIconSize(QSize(size, size))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(640, self._height(super().minimumSizeHint()))
-
-    def sizeHint(self) -> QSize:
-        hint = super().sizeHint()
-        return QSize(hint.width(), self._height(hint))
+    # -- parts -------------------------------------------------------------------------------------------------
 
     def _make_pickers(self) -> None:
         self.notation = named(Segmented(NOTATIONS, parent=self), "notationPicker", tr("Notation"))
@@ -164,10 +151,10 @@ class Header(FollowsSize, QFrame):
     def _make_spins(self) -> None:
         self._seed_digits = SEED_DIGITS
         self.seed = named(QSpinBox(self, prefix=tr("Seed ")), "seedSpin", tr("Seed"))
-        self.seed.setRange(0, SEED_MAX)
+        self.seed.setRange(0, MOST_SEED)
         self.seed.setToolTip(tr("The same seed samples the same tokens"))
         self.temperature = named(_Temperature(self), "temperatureSpin", tr("Temperature"))
-        self.temperature.setRange(0, 5)
+        self.temperature.setRange(0, MOST_TEMPERATURE)
         self.temperature.setDecimals(2)
         self.temperature.setSingleStep(0.1)
         self.temperature.setPrefix(tr("Temp "))
@@ -183,14 +170,6 @@ class Header(FollowsSize, QFrame):
         self.sampling_button = push_button("", self, name="samplingButton", spoken=tr("Sampling"))
         self.sampling_button.clicked.connect(lambda: self.sampling.show_below(self.sampling_button))
 
-    def _choose_notation(self, value: str) -> None:
-        native = value == "native"
-        self.optionsChosen.emit({"native": "auto"} if native else {"native": "", "notation": value})
-
-    def _sample(self, **changes: float) -> None:
-        self._sampling = msgspec.structs.replace(self._sampling, **changes)
-        self.optionsChosen.emit({"sampling": self._sampling})
-
     def _button(self, name: str, action: QAction) -> QPushButton:
         """A button that triggers the action, and is enabled with it."""
         button = push_button(action.iconText(), self, name=name, tip=action.toolTip())
@@ -200,9 +179,13 @@ class Header(FollowsSize, QFrame):
         action.enabledChanged.connect(button.setEnabled)
         return button
 
-    @property
-    def _icon_size(self) -> int:
-        return max(self.fontMetrics().height(), 14)
+    def _choose_notation(self, value: str) -> None:
+        native = value == "native"
+        self.optionsChosen.emit({"native": "auto"} if native else {"native": "", "notation": value})
+
+    def _sample(self, **changes: float) -> None:
+        self._sampling = msgspec.structs.replace(self._sampling, **changes)
+        self.optionsChosen.emit({"sampling": self._sampling})
 
     def _lay_out(self) -> None:
         self._upper = (self.logo, self.brand, self.picker, self.notation, self.shape, self.constraint)
@@ -214,6 +197,7 @@ class Header(FollowsSize, QFrame):
             self.sampling_button,
         )
         self._buttons = (self.step_button, self.stop_button, self.run_button)
+        self._all = (*self._upper, *self._lower, *self._buttons)
         self._widgets: dict[HeaderPart, tuple[QWidget, ...]] = {
             HeaderPart.MODEL: (self.picker,),
             HeaderPart.CALL: (self.notation, self.shape, self.constraint),
@@ -228,40 +212,33 @@ class Header(FollowsSize, QFrame):
         self._has_two_lines: bool | None = None
         self._set_lines(two=False)
 
-    def _set_lines(self, *, two: bool) -> None:
-        """Use one line, or two if large text leaves no room for all parts in one."""
-        if two == self._has_two_lines:
-            return
-        self._has_two_lines = two
-        upper, lower = self._lines
-        for line in self._lines:
-            while line.count():
-                line.takeAt(0)
-        for widget in self._upper:
-            upper.addWidget(widget)
-        last = lower if two else upper
-        for widget in self._lower:
-            last.addWidget(widget)
-        for line in {id(line): line for line in (upper, last)}.values():
-            line.addStretch(1)
-        for button in self._buttons:
-            last.addWidget(button)
-        self._column.setSpacing(8 if two else 0)
+    # -- one line or two, at any width and text size -----------------------------------------------------------
 
-    def _height(self, hint: QSize) -> int:
-        """As high with few parts as with a full line, so that nothing below moves between pages."""
-        inner, outer = self._column.contentsMargins(), self.contentsMargins()
-        around = inner.top() + inner.bottom() + outer.top() + outer.bottom()
-        widgets = (*self._upper, *self._lower, *self._buttons)
-        heights = (min(widget.sizeHint().height(), widget.maximumHeight()) for widget in widgets)
-        return max(hint.height(), max(heights) + around)
+    def minimumSizeHint(self) -> QSize:
+        return QSize(640, self._height(super().minimumSizeHint()))
 
-    def _needs(self) -> int:
-        """The width in pixels that all parts need in one line."""
-        widgets = [w for w in (*self._upper, *self._lower, *self._buttons) if not w.isHidden()]
-        widths = [min(max(w.minimumSizeHint().width(), w.minimumWidth()), w.maximumWidth()) for w in widgets]
-        margins = self._column.contentsMargins()
-        return sum(widths) + len(widths) * self._lines[0].spacing() + margins.left() + margins.right()
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return QSize(hint.width(), self._height(hint))
+
+    def restyle(self) -> None:
+        """Apply the current theme's colours and font sizes."""
+        scale = self.devicePixelRatioF()
+        size = self._icon_size
+        height = self.notation.sizeHint().height()
+        for field in (self.shape, *self._lower):
+            field.setFixedHeight(height)
+        self._fit()
+        self.logo.setPixmap(theme().pixmap("logo", "accent", round(size * 1.25), scale))
+        for button, icon, role in (
+            (self.step_button, "step", "text"),
+            (self.stop_button, "stop", "text"),
+            (self.run_button, "run", "on-accent"),
+            (self.settings_button, "settings", "text-muted"),
+            (self.sampling_button, "sampling", "text-muted"),
+        ):
+            button.setIcon(theme().icon(icon, role, size=max(size, 16)))
+            button.setIconSize(QSize(size, size))
 
     def _fit(self) -> None:
         """Hide the least important parts in turn: the name, then the icons and the words of Step and Stop.
@@ -312,6 +289,45 @@ class Header(FollowsSize, QFrame):
         for button in (self.step_button, self.stop_button):
             button.setText("" if short else button.accessibleName())
             button.setMaximumWidth(max(36, self._icon_size + 20) if short else 16_777_215)
+
+    def _set_lines(self, *, two: bool) -> None:
+        """Use one line, or two if large text leaves no room for all parts in one."""
+        if two == self._has_two_lines:
+            return
+        self._has_two_lines = two
+        upper, lower = self._lines
+        for line in self._lines:
+            while line.count():
+                line.takeAt(0)
+        for widget in self._upper:
+            upper.addWidget(widget)
+        if two:
+            upper.addStretch(1)
+        last = lower if two else upper
+        for widget in self._lower:
+            last.addWidget(widget)
+        last.addStretch(1)
+        for button in self._buttons:
+            last.addWidget(button)
+        self._column.setSpacing(8 if two else 0)
+
+    def _needs(self) -> int:
+        """The width in pixels that all parts need in one line."""
+        widgets = [widget for widget in self._all if not widget.isHidden()]
+        widths = [min(max(w.minimumSizeHint().width(), w.minimumWidth()), w.maximumWidth()) for w in widgets]
+        margins = self._column.contentsMargins()
+        return sum(widths) + len(widths) * self._lines[0].spacing() + margins.left() + margins.right()
+
+    def _height(self, hint: QSize) -> int:
+        """As high with few parts as with a full line, so that nothing below moves between pages."""
+        inner, outer = self._column.contentsMargins(), self.contentsMargins()
+        around = inner.top() + inner.bottom() + outer.top() + outer.bottom()
+        heights = (min(widget.sizeHint().height(), widget.maximumHeight()) for widget in self._all)
+        return max(hint.height(), max(heights) + around)
+
+    @property
+    def _icon_size(self) -> int:
+        return max(self.fontMetrics().height(), 14)
 
 
 class _Temperature(QDoubleSpinBox):

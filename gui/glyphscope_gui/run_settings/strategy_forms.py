@@ -1,4 +1,4 @@
-"""The forms of a strategy's settings: the tool loop and the router, with presets that fill them in, and the answer."""
+"""The forms in the panel of a strategy's settings: for the tool loop, for the router, and for each answer."""
 
 from __future__ import annotations
 
@@ -16,8 +16,15 @@ from glyphscope.runs.transforms.registry import TRANSFORMS
 from glyphscope.strategies.loop.guards import calls_per_turn
 from glyphscope.strategies.loop.presets import compose, loop_presets
 from glyphscope.strategies.routing.candidates import router_preset, router_presets
-from glyphscope_gui.run_settings.strategy_texts import lines_of, named_lists, names_text, read_names
-from glyphscope_gui.shared.labels import PlainLabel, push_button
+from glyphscope.text.shorten import shorten
+from glyphscope_gui.run_settings.strategy_texts import (
+    lists_text,
+    names_text,
+    read_lines,
+    read_lists,
+    read_names,
+)
+from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.run_choices import ORDERS, STARTS
@@ -31,10 +38,11 @@ from glyphscope_gui.shared.settings_grid import (
     TextSetting,
 )
 
-_MOST = 2**31 - 1
-_NUMBERS = (  # member of LoopSettings, title, least, most, unit, hint
+_LARGEST = 2**31 - 1
+"""The largest number of a field without a limit: Qt's."""
+_LOOP_LIMITS = (  # member of LoopSettings, title, least, most, unit, hint
     ("max_turns", tr("Turns"), 1, 10_000, "", tr("Maximum number of turns")),
-    ("max_total_tokens", tr("Total tokens"), 1, _MOST, "", tr("Maximum number of tokens in all turns")),
+    ("max_total_tokens", tr("Total tokens"), 1, _LARGEST, "", tr("Maximum number of tokens in all turns")),
     ("max_seconds", tr("Time"), 1, 86_400, tr(" s"), tr("Maximum duration of the run")),
     (
         "max_tool_seconds",
@@ -48,7 +56,7 @@ _NUMBERS = (  # member of LoopSettings, title, least, most, unit, hint
         "max_tool_args_bytes",
         tr("Arguments"),
         1,
-        _MOST,
+        _LARGEST,
         tr(" bytes"),
         tr("Calls with larger arguments are not executed; the model is informed"),
     ),
@@ -56,7 +64,7 @@ _NUMBERS = (  # member of LoopSettings, title, least, most, unit, hint
         "max_tool_output_bytes",
         tr("Results"),
         1,
-        _MOST,
+        _LARGEST,
         tr(" bytes"),
         tr("For a larger result, the model receives only its size"),
     ),
@@ -77,12 +85,12 @@ _NUMBERS = (  # member of LoopSettings, title, least, most, unit, hint
         tr("Consecutive turns without progress before the run stops"),
     ),
 )
-_USES = (
+_TOOL_USES = (
     ("relaxed", tr("Auto"), tr("The model may call tools or answer directly")),
     ("enforced", tr("Required"), tr("An answer is rejected until a call has succeeded")),
     ("disabled", tr("None"), tr("No tools are offered or executed")),
 )
-_POLICIES = (
+_FAILURE_POLICIES = (
     ("fatal", tr("Must not fail"), tr("The last call of every tool must have succeeded")),
     ("tolerated", tr("May fail"), tr("The run continues after a failed call")),
 )
@@ -93,16 +101,13 @@ class LoopForm(StructForm):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(LoopSettings(), 2, parent)
-        self.presets_button = self._make_menu_button(
-            tr("Presets"),
-            self._checked_menu([(each.name, each.about) for each in loop_presets()], self._compose),
+        self.presets_button = self._menu_button(
+            tr("Presets"), ((each.name, each.about) for each in loop_presets()), self._compose
         )
-        self.transforms_button = self._make_menu_button(
+        self.transforms_button = self._menu_button(
             tr("None"),
-            self._checked_menu(
-                [(each.name, f"{each.about} ({each.surface})") for each in TRANSFORMS.values()],
-                self._transform,
-            ),
+            ((each.name, f"{each.about} ({each.surface})") for each in TRANSFORMS.values()),
+            self._transform,
         )
         self.presets_note = PlainLabel(self, role="hint")
         line = hbox(self.presets_button, (self.presets_note, 1), spacing=10)
@@ -115,11 +120,13 @@ class LoopForm(StructForm):
         self._settings = settings
         self._fields["max_tool_calls_per_turn"].setEnabled(settings.parallel_tool_calls)
         self._fields["fix_empty_final_disable_tools"].setEnabled(settings.fix_empty_final)
-        self.transforms_button.setText(names_text(settings.transforms)[:60] or tr("None"))
-        for action in self.transforms_button.menu().actions():
-            action.setChecked(action.data() in settings.transforms)
-        for action in self.presets_button.menu().actions():
-            action.setChecked(action.data() in settings.presets)
+        self.transforms_button.setText(shorten(names_text(settings.transforms), 60) or tr("None"))
+        for button, chosen in (
+            (self.transforms_button, settings.transforms),
+            (self.presets_button, settings.presets),
+        ):
+            for action in button.menu().actions():
+                action.setChecked(action.data() in chosen)
         if not settings.presets:
             note = tr("Selected individually")
         else:
@@ -132,16 +139,16 @@ class LoopForm(StructForm):
         self._add(
             "tool_use",
             tr("Tool choice"),
-            ChoiceSetting(_USES),
+            ChoiceSetting(_TOOL_USES),
             tr("Whether a run may, must or must not call tools"),
         )
         self._add(
             "failure_policy",
             tr("Failed calls"),
-            ChoiceSetting(_POLICIES),
+            ChoiceSetting(_FAILURE_POLICIES),
             tr("Effect of a failed call on the run"),
         )
-        for name, title, least, most, suffix, tip in _NUMBERS:
+        for name, title, least, most, suffix, tip in _LOOP_LIMITS:
             self._add(name, title, NumberSetting(least, most, suffix), tip)
         per_turn = NumberSetting(0, 1000)
         per_turn.setSpecialValueText(tr("no limit"))
@@ -189,32 +196,34 @@ class LoopForm(StructForm):
             value = float(value)
         super()._set(name, value)
 
-    def _make_menu_button(self, words_: str, menu: QMenu) -> QPushButton:
-        button = QPushButton(words_, self)
+    def _menu_button(
+        self, words: str, choices: Iterable[tuple[str, str]], slot: Callable[[], None]
+    ) -> QPushButton:
+        """A button with a menu of checkable names with hints; `slot` is called after a change."""
+        button = push_button(words, self)
+        menu = QMenu(button, toolTipsVisible=True)
         button.setMenu(menu)
-        menu.setParent(button, menu.windowFlags())
-        return button
-
-    def _checked_menu(self, choices: Iterable[tuple[str, str]], slot: Callable[[], None]) -> QMenu:
-        """Make a menu of checkable names with hints; `slot` is called after a change."""
-        menu = QMenu(self, toolTipsVisible=True)
         for name, about in choices:
             action = QAction(name, menu, checkable=True, toolTip=about)
             action.setData(name)
             action.triggered.connect(slot)
             menu.addAction(action)
-        return menu
+        return button
 
     def _compose(self) -> None:
         """Apply the checked presets in order."""
-        names = [a.data() for a in self.presets_button.menu().actions() if a.isChecked()]
-        self._notify(compose(names))
+        self._notify(compose(_checked(self.presets_button)))
 
     def _transform(self) -> None:
         """Apply the checked transforms: earlier ones keep their order, a new one is last."""
-        on = [a.data() for a in self.transforms_button.menu().actions() if a.isChecked()]
+        on = _checked(self.transforms_button)
         kept = [name for name in self._settings.transforms if name in on]
         self._set("transforms", (*kept, *(name for name in on if name not in kept)))
+
+
+def _checked(button: QPushButton) -> list[str]:
+    """The checked names of its menu."""
+    return [action.data() for action in button.menu().actions() if action.isChecked()]
 
 
 class RouterForm(StructForm):
@@ -238,23 +247,23 @@ class RouterForm(StructForm):
         vbox(line, self.grid, parent=self, spacing=8)
 
     def _fill(self) -> None:
-        rules = LinesSetting(_lines, "\n".join, tr("For general questions, choose no tool."))
+        rules = LinesSetting(read_lines, "\n".join, tr("For general questions, choose no tool."))
         self._add("rules", tr("Rules"), rules, tr("Rules for the router, one per line"))
-        synonyms = LinesSetting(named_lists, lines_of, tr("search: look up, find on the web"))
+        synonyms = LinesSetting(read_lists, lists_text, tr("search: look up, find on the web"))
         self._add(
             "synonyms",
             tr("Synonyms"),
             synonyms,
             tr("Phrases for each tool, one tool per line: `tool: phrase, phrase`"),
         )
-        names = LinesSetting(named_lists, lines_of, tr("city: Paris, London"))
+        names = LinesSetting(read_lists, lists_text, tr("city: Paris, London"))
         self._add(
             "names",
             tr("Known names"),
             names,
             tr("Names to find in the prompt before routing: `kind: name, name`"),
         )
-        answers = LinesSetting(_lines, "\n".join, tr("ask me during the run"))
+        answers = LinesSetting(read_lines, "\n".join, tr("ask me during the run"))
         self._add(
             "answers", tr("Answers"), answers, tr("Answers to the router’s questions, in order, one per line")
         )
@@ -265,7 +274,9 @@ class RouterForm(StructForm):
             tr("Maximum number of questions from the router"),
         )
         for name, title in (("router", tr("Router prompt")), ("executor", tr("Executor prompt"))):
-            field = LinesSetting(_template, lambda own: own or "", tr("the preset “{preset}”", preset=name))
+            field = LinesSetting(
+                _custom, lambda custom: custom or "", tr("the preset “{preset}”", preset=name)
+            )
             field.document().setDocumentMargin(4)
             tip = tr(
                 "A custom template that replaces the preset:\n\n{template}",
@@ -274,39 +285,22 @@ class RouterForm(StructForm):
             self._add(f"{name}_system", title, field, tip)
 
 
-def _lines(text: str) -> tuple[str, ...]:
-    return tuple(line.strip() for line in text.splitlines() if line.strip())
-
-
-def _template(text: str) -> str | None:
+def _custom(text: str) -> str | None:
     """The custom template; None for the preset's."""
     return text if text.strip() else None
 
 
-_CHOICES = (
+_TOOL_CHOICES = (
     ("required", tr("Required"), tr("The answer must call a tool")),
     ("auto", tr("Auto"), tr("The model decides whether to call a tool or answer in text")),
     ("none", tr("None"), tr("The answer is text without calls")),
 )
 _MOST_CALLS, _MOST_TOKENS = 1000, 100_000
 _NO_LIMIT = -1
-CHOICE_TIP = tr(
-    "Tool choice: whether the answer must, may or must not call a tool, or must call one "
-    "tool by name. Strategy Direct only."
-)
-CALLS_TIP = tr(
-    "Maximum number of calls in one answer. Strategy Direct only; the tool loop has a separate setting."
-)
-BEGIN_TIP = tr("Where the constraint begins. A later start leaves the model more freedom.")
-ORDER_TIP = tr(
-    "The order of arguments that the constraint allows. GBNF has to list every order, so "
-    "with more than four properties it uses the schema’s."
-)
-BUDGET_TIP = tr("Maximum tokens of reasoning; then the mask ends it. Needs the constraint Mask.")
 
 
 class AnswerForm(SettingsGrid):
-    """Tool choice, number of calls, order of arguments, start of the constraint.
+    """Tool choice, number of calls, start of the constraint, order of arguments, budget of reasoning.
 
     `chosen` carries a dict of the fields of RunRequest that the user changed.
     """
@@ -315,25 +309,34 @@ class AnswerForm(SettingsGrid):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(2, parent)
-        self.choice = ChoiceSetting(_CHOICES)
-        self.calls = NumberSetting(0, _MOST_CALLS)
+        self.choice = named(ChoiceSetting(_TOOL_CHOICES), "toolChoicePicker")
+        tip = tr(
+            "Tool choice: whether the answer must, may or must not call a tool, or must call one "
+            "tool by name. Strategy Direct only."
+        )
+        self.add(tr("Tool choice"), self.choice, tip)
+        self.calls = named(NumberSetting(0, _MOST_CALLS), "mostCallsSpin")
         self.calls.setSpecialValueText(tr("no limit"))
-        self.begin = ChoiceSetting(STARTS)
-        self.order = ChoiceSetting(ORDERS)
-        self.budget = NumberSetting(_NO_LIMIT, _MOST_TOKENS, tr(" tokens"))
+        tip = tr(
+            "Maximum number of calls in one answer. Strategy Direct only; the tool loop has a separate setting."
+        )
+        self.add(tr("Calls per answer"), self.calls, tip)
+        self.start = named(ChoiceSetting(STARTS), "constrainFromPicker")
+        tip = tr("Where the constraint begins. A later start leaves the model more freedom.")
+        self.add(tr("Constrain from"), self.start, tip)
+        self.order = named(ChoiceSetting(ORDERS), "argumentOrderPicker")
+        tip = tr(
+            "The order of arguments that the constraint allows. GBNF has to list every order, so "
+            "with more than four properties it uses the schema’s."
+        )
+        self.add(tr("Order of arguments"), self.order, tip)
+        self.budget = named(NumberSetting(_NO_LIMIT, _MOST_TOKENS, tr(" tokens")), "reasoningBudgetSpin")
         self.budget.setSpecialValueText(tr("no limit"))
-        for name, words, field, tip in (
-            ("toolChoicePicker", tr("Tool choice"), self.choice, CHOICE_TIP),
-            ("mostCallsSpin", tr("Calls per answer"), self.calls, CALLS_TIP),
-            ("constrainFromPicker", tr("Constrain from"), self.begin, BEGIN_TIP),
-            ("argumentOrderPicker", tr("Order of arguments"), self.order, ORDER_TIP),
-            ("reasoningBudgetSpin", tr("Reasoning budget"), self.budget, BUDGET_TIP),
-        ):
-            field.setObjectName(name)
-            self.add(words, field, tip)
+        tip = tr("Maximum tokens of reasoning; then the mask ends it. Needs the constraint Mask.")
+        self.add(tr("Reasoning budget"), self.budget, tip)
         self.choice.edited.connect(lambda value: self.chosen.emit({"tool_choice": value}))
         self.calls.edited.connect(lambda value: self.chosen.emit({"most_calls": value or None}))
-        self.begin.edited.connect(lambda value: self.chosen.emit({"constrain_from": value}))
+        self.start.edited.connect(lambda value: self.chosen.emit({"constrain_from": value}))
         self.order.edited.connect(lambda value: self.chosen.emit({"order": value}))
         self.budget.edited.connect(
             lambda value: self.chosen.emit({"reasoning_budget": None if value == _NO_LIMIT else value})
@@ -342,7 +345,7 @@ class AnswerForm(SettingsGrid):
     def show_tools(self, names: Iterable[str]) -> None:
         """Show the tools that can be required by name; the chosen one stays, even if it is not among them."""
         chosen = self.choice.currentData()
-        while self.choice.count() > len(_CHOICES):
+        while self.choice.count() > len(_TOOL_CHOICES):
             self.choice.removeItem(self.choice.count() - 1)
         for name in names:
             if self.choice.findData(name) < 0:
@@ -353,12 +356,13 @@ class AnswerForm(SettingsGrid):
         """Show the options without a signal; options without effect are disabled."""
         self.choice.show_value(options.tool_choice)
         self.calls.show_value(options.most_calls or 0)
-        self.begin.show_value(options.constrain_from)
+        self.start.show_value(options.constrain_from)
         self.order.show_value(options.order)
         self.budget.show_value(_NO_LIMIT if options.reasoning_budget is None else options.reasoning_budget)
-        direct, whole = options.strategy == "direct", options.strategy in ("direct", "loop")
+        direct = options.strategy == "direct"
+        in_one_stage = options.strategy in ("direct", "loop")  # the other strategies split a call into stages
         self.choice.setEnabled(direct)
         self.calls.setEnabled(direct and options.tool_choice != "none")
-        self.begin.setEnabled(whole and options.constraint != "off")
+        self.start.setEnabled(in_one_stage and options.constraint != "off")
         self.order.setEnabled(options.constraint != "off")
-        self.budget.setEnabled(whole and options.constraint == "mask" and options.thinking != "off")
+        self.budget.setEnabled(in_one_stage and options.constraint == "mask" and options.thinking != "off")

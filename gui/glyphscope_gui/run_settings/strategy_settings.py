@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.strategy_forms import AnswerForm, LoopForm, RouterForm
-from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text, no_thinking_words
+from glyphscope_gui.run_settings.strategy_texts import approvals_text, read_approvals
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
@@ -34,8 +34,9 @@ class StrategySettings(SettingsPopup):
         self.loop = LoopForm()
         self.router = RouterForm()
         self.answer = AnswerForm()
-        self._make_common()
+        self._make_fields()
         self._lay_out()
+        self.show_model(None)
         self.loop.chosen.connect(lambda settings: self._change(loop=settings))
         self.router.chosen.connect(lambda settings: self._change(router=settings))
         self.answer.chosen.connect(lambda changes: self._change(**changes))
@@ -64,28 +65,28 @@ class StrategySettings(SettingsPopup):
 
     def show_model(self, model: ModelInfo | None) -> None:
         """Show the options that the open model supports; None while none is open."""
-        why_not = no_thinking_words(model)
+        why_not = _no_thinking_words(model)
         tip = f"{THINKING_TIP} {why_not}".rstrip()
         self.thinking.setEnabled(not why_not)
         named(self.thinking, description=tip, tip=tip)
 
     def show_below(self, anchor: QWidget) -> None:
+        """Show it below the button; a text that was invalid when it closed is reset."""
         self.show_options(self._options)
         super().show_below(anchor)
 
-    def _make_common(self) -> None:
+    def _make_fields(self) -> None:
         self.thinking = named(ChoiceSetting(THINKING), "thinkingPicker")
         self.attempts = NumberSetting(0, 20, tr(" times"))
         self.attempts.setSpecialValueText(tr("off"))
         self.extract = FlagSetting(tr("Extract a call from surrounding text"))
         self.dispatch = FlagSetting(tr("Execute the call"))
         self.dispatch.setToolTip(tr("Off: the run ends with the call, which is not executed"))
-        self.approvals = TextSetting(approval_rules, approvals_text, tr("every call needs approval"))
+        self.approvals = TextSetting(read_approvals, approvals_text, tr("every call needs approval"))
 
     def _lay_out(self) -> None:
         template = SettingsGrid(2)
         template.add(tr("Thinking"), self.thinking, THINKING_TIP)
-        self.show_model(None)
         repair = SettingsGrid(2)
         repair.add(
             tr("Repairs"),
@@ -108,15 +109,17 @@ class StrategySettings(SettingsPopup):
         )
         self.loop_box = _section(tr("Tool loop"), self.loop)
         self.router_box = _section(tr("Router and executor"), self.router)
-        column = self.column
-        column.addWidget(self.about)
-        column.addWidget(self.loop_box)
-        column.addWidget(self.router_box)
-        column.addWidget(_section(tr("Chat template"), template))
-        column.addWidget(_section(tr("Answer"), self.answer))
-        column.addWidget(_section(tr("Answer without a call"), repair))
-        column.addWidget(_section(tr("Calls"), self.dispatch, calls))
-        column.addStretch(1)
+        for part in (
+            self.about,
+            self.loop_box,
+            self.router_box,
+            _section(tr("Chat template"), template),
+            _section(tr("Answer"), self.answer),
+            _section(tr("Answer without a call"), repair),
+            _section(tr("Calls"), self.dispatch, calls),
+        ):
+            self.column.addWidget(part)
+        self.column.addStretch(1)
 
     def _approve(self, rules: tuple[ApprovalRule, ...]) -> None:
         """Keep the identity to which a rule is bound, which is not in the text, when another rule is edited."""
@@ -131,3 +134,20 @@ def _section(title: str, *widgets: QWidget) -> QWidget:
     box = QWidget()
     vbox(section_label(title, box), *widgets, parent=box, spacing=7)
     return box
+
+
+def _no_thinking_words(model: ModelInfo | None) -> str:
+    """Why the open model's thinking cannot be switched; empty if it can, or if only an endpoint knows."""
+    if model is None:
+        return tr("No model is open yet.")
+    if model.kind == "recorded":
+        return tr("A recorded model only replays its output.")
+    if model.reads_thinking or (model.reads_thinking is None and model.kind == "remote"):
+        return ""
+    if model.kind == "remote":
+        return tr("This endpoint has no such parameter.")
+    if not model.has_chat_template:
+        return tr("This model has no chat template.")
+    if model.reads_thinking is None:
+        return tr("This model’s chat template cannot be read.")
+    return tr("This model’s chat template has no such switch.")

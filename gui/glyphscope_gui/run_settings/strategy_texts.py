@@ -1,21 +1,28 @@
-"""Settings of strategies as editable lines of text: lists by name, and approval rules."""
+"""Settings of strategies as editable texts: lines, lists by name, names, approval rules. `read_…` reads what `…_text`
+writes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from glyphscope.events import ApprovalRule, ModelInfo
+from glyphscope.events import ApprovalRule
 from glyphscope.tools.approval import ApprovalError, parse_approvals
 from glyphscope_gui.shared.language import tr
 
 
-def lines_of(named: Mapping[str, Iterable[str]]) -> str:
+def read_lines(text: str) -> tuple[str, ...]:
+    """The lines of a text that are not empty."""
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
+def lists_text(named: Mapping[str, Iterable[str]]) -> str:
     """`tool: phrase, phrase`, a line for each name."""
     return "\n".join(f"{name}: {', '.join(values)}" for name, values in named.items())
 
 
-def named_lists(text: str) -> dict[str, tuple[str, ...]]:
-    """The inverse of `lines_of`. Raises ValueError for a line without a name."""
+def read_lists(text: str) -> dict[str, tuple[str, ...]]:
+    """The lists by name. Raises ValueError for a line without a name."""
     found: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -47,26 +54,9 @@ def approvals_text(rules: Iterable[ApprovalRule]) -> str:
     return ", ".join(texts)
 
 
-def approval_rules(text: str) -> tuple[ApprovalRule, ...]:
-    """The rules of such a text. Raises ValueError with the reason in words."""
+def read_approvals(text: str) -> tuple[ApprovalRule, ...]:
+    """The rules. Raises ValueError with the reason in words."""
     try:
         return parse_approvals(read_names(text))
     except ApprovalError as error:
         raise ValueError(str(error)) from error
-
-
-def no_thinking_words(model: ModelInfo | None) -> str:
-    """Why the open model's thinking cannot be switched; empty if it can, or if only an endpoint knows."""
-    if model is None:
-        return tr("No model is open yet.")
-    if model.kind == "recorded":
-        return tr("A recorded model only replays its output.")
-    if model.reads_thinking or (model.reads_thinking is None and model.kind == "remote"):
-        return ""
-    if model.kind == "remote":
-        return tr("This endpoint has no such parameter.")
-    if not model.has_chat_template:
-        return tr("This model has no chat template.")
-    if model.reads_thinking is None:
-        return tr("This model’s chat template cannot be read.")
-    return tr("This model’s chat template has no such switch.")

@@ -1,4 +1,6 @@
-"""The values of a run's settings, as all pickers offer them and as names of runs and columns contain them."""
+"""The values of a run's settings: their limits, as all pickers offer them, and as names of runs and columns contain
+them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,9 @@ from glyphscope_gui.shared.language import tr
 
 Choices: TypeAlias = Sequence[tuple[Any, str, str]]
 """The value, title and hint of each."""
+
+MOST_SEED = 2**31 - 1
+MOST_TEMPERATURE = 5.0
 
 NOTATIONS: Choices = (
     ("glyph", "GLYPH", tr("Calls are written in GLYPH")),
