@@ -18,6 +18,8 @@ from glyphscope.evals.running.progress import (
     SampleBegun,
     SampleDone,
     SampleGrew,
+    WorkerJoined,
+    WorkerLeft,
 )
 from glyphscope.models.cores import share_cores
 from glyphscope.models.interface import Model, Opening
@@ -53,7 +55,11 @@ class SampleNow:
 
 @dataclass
 class EvalProgress:
-    """The progress. `left` is in seconds, None while unknown; `now` has the samples being made, by id."""
+    """The progress. `left` is in seconds, None while unknown; `now` has the samples being made, by id.
+
+    `workers` are the addresses of other processes that make samples. `lost` are those that left, and `missing` the
+    models without samples, with the reasons.
+    """
 
     planned: int = 0
     done: int = 0
@@ -61,6 +67,8 @@ class EvalProgress:
     model: str = ""
     now: dict[str, SampleNow] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    workers: set[str] = field(default_factory=set)
+    lost: dict[str, str] = field(default_factory=dict)
     ok: int = 0
 
 
@@ -166,6 +174,12 @@ class Evaluations(QObject):
                     progress.model = name
                 case ModelMissing(name=name, why=why):
                     progress.missing[name] = why
+                case WorkerJoined(address=address):
+                    progress.workers.add(address)
+                    progress.lost.pop(address, None)
+                case WorkerLeft(address=address, why=why) if address:
+                    progress.workers.discard(address)
+                    progress.lost[address] = why
                 case SampleBegun() if self.result is not None:
                     progress.now[event.id] = SampleNow(sample_words(self.result.manifest, event))
                 case SampleGrew(id=id) if id in progress.now:

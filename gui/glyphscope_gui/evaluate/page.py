@@ -70,6 +70,8 @@ class EvalProgressBar(QFrame):
 def _progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
     """Such as `120 of 400 samples, 78% correct, about 3 min left`."""
     parts = [tr("{done:,} of {planned:,} samples", done=progress.done, planned=progress.planned)]
+    if progress.workers:
+        parts.append(tr("%n worker(s)", "", len(progress.workers)))
     if progress.done:
         parts.append(tr("{share} correct", share=percent(progress.ok / progress.done, 0)))
     if phase is EvalPhase.PAUSED:

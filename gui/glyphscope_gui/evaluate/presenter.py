@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import msgspec
 from PySide6.QtCore import QModelIndex, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 
@@ -14,7 +16,9 @@ from glyphscope.evals.matrix.needs import PythonFile, needs_of
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.results.export import Exported
 from glyphscope.evals.results.folder import ResultRow
+from glyphscope.evals.running.place import Place
 from glyphscope.evals.suites.reading import STARTER
+from glyphscope.sessions.named_models import NamedModels
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.evaluate.consent import PythonConsent
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress, Evaluations
@@ -238,7 +242,7 @@ class EvaluatePresenter(Page):
             self.view.setup.show_cost(tr("Loading the suites…"), "")
             return
         matrix = self.view.setup.matrix()
-        problem = _nothing_ticked(matrix)
+        problem = _nothing_ticked(matrix) or self.view.setup.place.problem
         if problem:
             self.view.setup.show_cost("", problem)
             self.view.setup.scenarios.model.show(None)
@@ -258,7 +262,9 @@ class EvaluatePresenter(Page):
         if priced.price is None:
             setup.show_cost("", priced.problem)
             return
-        seconds = seconds_a_sample(self._results.rows, priced.matrix.models)
+        seconds = None
+        if setup.place.place is None or not setup.place.place.scheduler:
+            seconds = seconds_a_sample(self._results.rows, priced.matrix.models)
         words = price_words(priced.price, seconds, priced.matrix.jobs)
         arms = priced.plan.arms if priced.plan is not None else ()
         setup.show_cost(words, arms=list(arm_labels(arms).values()), may_go=not self.evaluations.is_busy)
@@ -279,12 +285,17 @@ class EvaluatePresenter(Page):
     def _start(self, job: EvalJob) -> None:
         """Begin, after asking about Python functions that the user has not allowed yet in this window."""
         self.view.notice.hide()
+        place = self.view.setup.place
         try:
+            if place.problem:
+                raise GlyphscopeError(place.problem, where=place.text())
             files = needs_of(job.plan).python
         except GlyphscopeError as error:
             self._failed(error)
             return
         job = replace(job, allow_python=True)
+        if place.place is not None:
+            job = self._placed(job, place.place)
         new_files = [file for file in files if file not in self._allowed]
         if not new_files:
             self._begin(job, ())
@@ -297,6 +308,15 @@ class EvaluatePresenter(Page):
             )
         )
         dialog.open()
+
+    def _placed(self, job: EvalJob, place: Place) -> EvalJob:
+        matrix = msgspec.structs.replace(job.plan.matrix, jobs=place.jobs)
+        job = replace(job, plan=replace(job.plan, matrix=matrix))
+        if not place.scheduler:
+            return job
+        names = (*matrix.models, *needs_of(job.plan).judges.values())
+        options = {name: self.context.settings.options_of(name) for name in names}
+        return replace(job, workers=partial(place.workers, NamedModels(options)))
 
     def _begin(self, job: EvalJob, allowed: Sequence[PythonFile]) -> None:
         self._allowed.update(allowed)
@@ -317,12 +337,18 @@ class EvaluatePresenter(Page):
 
     def _show_progress(self, progress: EvalProgress) -> None:
         self.view.progress.show_progress(progress)
-        skipped = " ".join(
+        skipped = [
             tr("{name} was skipped: {why}", name=model_name(name).name, why=why)
             for name, why in progress.missing.items()
-        )
-        if skipped and skipped != self.view.notice.label.text():
-            self.view.notice.show_words(skipped)
+        ]
+        left = [
+            tr("The worker {address} left: {why}", address=address, why=why)
+            for address, why in progress.lost.items()
+            if not any(why in words for words in skipped)
+        ]
+        words = "\n".join((*skipped, *left))
+        if words and words != self.view.notice.label.text():
+            self.view.notice.show_words(words)
 
     def _ended(self, folder: Path | None) -> None:
         """Read the figures from the folder, so that the saved ones are shown."""

@@ -18,8 +18,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.plan import Matrix
-from glyphscope.evals.running.place import MOST_JOBS
+from glyphscope.evals.running.place import MOST_JOBS, Place, read_place
 from glyphscope.evals.suites.other_files import ENDINGS
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
@@ -42,7 +43,7 @@ from glyphscope_gui.shared.layouts import (
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.settings_grid import SettingsGrid
+from glyphscope_gui.shared.settings_grid import SettingsGrid, mark_refused
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
@@ -141,6 +142,29 @@ class JudgeChoice(QWidget):
             self.box.setCurrentText(text)
 
 
+class PlaceField(LineEdit):
+    """The place of the samples, as `--on` names it; empty for this computer. `place` is None if it is empty or invalid,
+    `problem` is the reason for the latter.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        named(self, "evalPlace")
+        self.setPlaceholderText(tr("This computer"))
+        self.setClearButtonEnabled(True)
+        self.place: Place | None = None
+        self.problem = ""
+        self.textChanged.connect(self._read)
+
+    def _read(self, text: str) -> None:
+        self.place, self.problem = None, ""
+        try:
+            self.place = read_place(text.strip()) if text.strip() else None
+        except GlyphscopeError as error:
+            self.problem = error.words
+        mark_refused(self, self.problem)
+
+
 class EvalSetupView(FollowsSize, QWidget):
     """All settings of an evaluation as one Matrix, with its cost; `lay_out` places the parts.
 
@@ -180,6 +204,7 @@ class EvalSetupView(FollowsSize, QWidget):
         self.seed = _spin(0, 2_147_483_647, "evalSeed")
         self.jobs = _spin(1, MOST_JOBS, "evalJobs")
         self.savings = _spin(0, 100, "evalSavings", suffix="%")
+        self.place = PlaceField(self)
         self.cost = words_label(role="", parent=self, name="evalCost")
         self.cost.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.problem = words_label(role="problem", parent=self)
@@ -199,6 +224,11 @@ class EvalSetupView(FollowsSize, QWidget):
             part.changed.connect(self.changed)
         for box in (self.trials, self.seed, self.jobs, self.savings):
             box.valueChanged.connect(lambda _value: self.changed.emit())
+        self.place.textChanged.connect(self._place_changed)
+
+    def _place_changed(self, text: str) -> None:
+        self.jobs.setEnabled(not text.strip())
+        self.changed.emit()
 
     def matrix(self) -> Matrix:
         """Return the settings as a matrix, valid or not."""
@@ -209,7 +239,7 @@ class EvalSetupView(FollowsSize, QWidget):
             **varied,
             trials=self.trials.value(),
             seed=self.seed.value(),
-            jobs=self.jobs.value(),
+            jobs=self.place.place.jobs if self.place.place is not None else self.jobs.value(),
             savings=self.savings.value() / 100,
             judge=self.judge.value,
         )
@@ -293,6 +323,12 @@ class EvalSetupView(FollowsSize, QWidget):
             ),
         ):
             grid.add(title, field, tip)
+        grid.add(
+            tr("Run on"),
+            self.place,
+            tr("Empty for this computer, or dask://HOST:PORT for the workers of a Dask scheduler"),
+            wide=True,
+        )
         return grid
 
     def _cost(self) -> QWidget:

@@ -20,19 +20,22 @@ from glyphscope.evals.results.report import publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Begun, Control, ModelOpened, Progress
+from glyphscope.evals.running.worker_pool import Workers
 from glyphscope.models.interface import Model
 
 
 @dataclass(frozen=True)
 class EvalJob:
     """`resume` is the folder of a result to complete; otherwise a new folder is made in `out`. `allow_python`: the user
-    has allowed the suites' Python functions.
+    has allowed the suites' Python functions. `workers` makes those of another place, in the evaluation's thread; None
+    for those of this process.
     """
 
     plan: Plan
     out: Path
     resume: Path | None = None
     allow_python: bool = False
+    workers: Callable[[], Workers] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class EvalThread(QThread):
                 job.out,
                 resume=job.resume,
                 opener=self._opener,
+                workers=job.workers() if job.workers is not None else None,
                 control=self.control,
                 allow_python=job.allow_python,
             ):

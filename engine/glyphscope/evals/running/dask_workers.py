@@ -13,6 +13,8 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent import futures
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -69,11 +71,17 @@ class DaskWorkers:
         self._address, self._opener = address, opener
 
     @contextmanager
-    def begin(self, plan: Plan, needs: Needs, allow_python: bool) -> Iterator[Mapping[str, ModelInfo]]:
+    def begin(
+        self, plan: Plan, needs: Needs, allow_python: bool, control: Control
+    ) -> Iterator[Mapping[str, ModelInfo]]:
         """Judges are opened by each worker. Raises GlyphscopeError where no scheduler answers."""
         self._plan, self._needs, self._allow_python = plan, needs, allow_python
         with _quiet():
-            self._cluster = cluster = _Cluster(self._address)
+            client = _connected(self._address, control)
+            if client is None:  # it was stopped, and makes no sample
+                yield {}
+                return
+            self._cluster = cluster = _Cluster(self._address, client)
             try:
                 yield {}
             finally:
@@ -107,21 +115,58 @@ def _file_here(model: str) -> Path | None:
     return file if file is not None and file.is_file() else None
 
 
+def _connected(address: str, control: Control) -> Client | None:
+    """A connection to that scheduler; None if the evaluation is stopped before. Raises GlyphscopeError without one."""
+    host, _, port = address.rpartition(":")
+
+    def connect() -> Client:  # a client that cannot connect leaves its thread behind
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+        return Client(address, timeout=CONNECT_SECONDS, set_as_default=False, name="glyphscope")
+
+    client = _asked(connect)
+    while not futures.wait((client,), POLL_SECONDS).done:
+        if control.stopped.is_set():
+            client.add_done_callback(_close_late)
+            return None
+    if (error := client.exception()) is not None:
+        raise GlyphscopeError(
+            f"No Dask scheduler answers: {getattr(error, 'strerror', None) or error}.",
+            where=_where(address),
+            hint="Start one with `dask scheduler`, or correct the address.",
+        )
+    return client.result()
+
+
+def _close_late(client: Future[Client]) -> None:
+    if client.exception() is None:
+        client.result().close(timeout=ANSWER_SECONDS)
+
+
+def _where(address: str) -> str:
+    return f"dask://{address}"
+
+
+def _asked(ask: Callable[[], T]) -> Future[T]:
+    """The answer, for which a thread waits that can be abandoned: with a time limit, Dask's client ends a transfer that
+    takes longer.
+    """
+    answer: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            answer.set_result(ask())
+        except Exception as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=work, name="glyphscope-ask", daemon=True).start()
+    return answer
+
+
 class _Cluster:
     """The connection to a scheduler, and the addresses of its workers."""
 
-    def __init__(self, address: str) -> None:
-        self.where = f"dask://{address}"
-        host, _, port = address.rpartition(":")
-        try:  # a client that cannot connect leaves its thread behind
-            socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
-            self.client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False, name="glyphscope")
-        except Exception as error:
-            raise GlyphscopeError(
-                f"No Dask scheduler answers: {getattr(error, 'strerror', None) or error}.",
-                where=self.where,
-                hint="Start one with `dask scheduler`, or correct the address.",
-            ) from None
+    def __init__(self, address: str, client: Client) -> None:
+        self.where, self.client = _where(address), client
         self.present: frozenset[str] = frozenset()
         self._answered = time.monotonic()
 
@@ -177,26 +222,13 @@ class _Cluster:
         return self._awaited(run, address, wait)[address]
 
     def _awaited(self, ask: Callable[[], Any], address: str, wait: Callable[[], object]) -> Any:
-        """The answer, for which a thread waits: with a time limit, the client ends a transfer that takes longer."""
-        answers: list[Any] = []
-        errors: list[Exception] = []
-
-        def answer() -> None:
-            try:
-                answers.append(ask())
-            except Exception as error:
-                errors.append(error)
-
-        asking = threading.Thread(target=answer, name="glyphscope-ask", daemon=True)
-        asking.start()
-        asking.join(POLL_SECONDS)
-        while asking.is_alive():
+        answer = _asked(ask)
+        while not futures.wait((answer,), POLL_SECONDS).done:
             self.require(address)
             wait()
-            asking.join(POLL_SECONDS)
-        if errors:
-            raise _TaskFailed(f"{type(errors[0]).__name__}: {errors[0]}")
-        return answers[0]
+        if (error := answer.exception()) is not None:
+            raise _TaskFailed(f"{type(error).__name__}: {error}")
+        return answer.result()
 
     def require(self, address: str) -> None:
         """Raises WorkerLost where that worker has ended, GlyphscopeError where the scheduler is lost."""

@@ -71,7 +71,7 @@ def evaluate(
     if not allow_python:
         require_consent(needs)
     with ExitStack() as stack:
-        judges = stack.enter_context(workers.begin(plan, needs, allow_python))
+        judges = stack.enter_context(workers.begin(plan, needs, allow_python, control))
         folder = _folder(plan, out, resume)
         writer = stack.enter_context(folder.writing())
         if resume is not None:  # read again, now that no one else writes to it

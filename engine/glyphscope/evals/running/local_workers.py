@@ -64,7 +64,9 @@ class LocalWorkers:
     _assertions: AssertionOptions = NO_ASSERTIONS
 
     @contextmanager
-    def begin(self, plan: Plan, needs: Needs, allow_python: bool) -> Iterator[Mapping[str, ModelInfo]]:
+    def begin(
+        self, plan: Plan, needs: Needs, allow_python: bool, control: Control
+    ) -> Iterator[Mapping[str, ModelInfo]]:
         """The open judges. Raises ModelError for one that cannot be opened."""
         with ExitStack() as stack:
             judges = open_judges(needs, self.opener, stack)

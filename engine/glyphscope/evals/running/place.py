@@ -15,7 +15,7 @@ from glyphscope.sessions.named_models import NamedModels
 MOST_JOBS = 64
 _LOCAL, _DASK = (
     re.compile(r"local(?::(\d{1,3}))?"),
-    re.compile(r"dask://([\w.-]+|\[[0-9A-Fa-f:]+\]):(\d{1,5})/?"),
+    re.compile(r"(?:dask|tcp)://([\w.-]+|\[[0-9A-Fa-f:]+\]):(\d{1,5})/?"),
 )
 
 
@@ -36,7 +36,10 @@ class Place:
 
 
 def read_place(text: str) -> Place:
-    """`local`, `local:N` or `dask://HOST:PORT`. Raises GlyphscopeError, also without dask.distributed."""
+    """`local`, `local:N`, or `dask://HOST:PORT`, for which Dask prints `tcp://HOST:PORT`.
+
+    Raises GlyphscopeError, also without dask.distributed.
+    """
     if local := _LOCAL.fullmatch(text):
         jobs = int(local[1] or 1)
         if 1 <= jobs <= MOST_JOBS:

@@ -114,7 +114,7 @@ class Workers(Protocol):
     """The place where the samples of an evaluation are made."""
 
     def begin(
-        self, plan: Plan, needs: Needs, allow_python: bool
+        self, plan: Plan, needs: Needs, allow_python: bool, control: Control
     ) -> AbstractContextManager[Mapping[str, ModelInfo]]:
         """For the time of the evaluation: the judges that are open already. Raises GlyphscopeError where none of its
         samples could be made.
