@@ -183,8 +183,8 @@ def test_an_error_shows_the_output_of_the_process(page, servers, qtbot):
     assert view.card.printed.text() == "cannot find my configuration"
     row = view.list.model().index(1, 0)
     assert row.data(STATE_ROLE).words == "failed"
-    view.log.views.button("printed").click()
-    assert "cannot find my configuration" in view.log.printed.toPlainText()
+    view.log.views.button("stderr").click()
+    assert "cannot find my configuration" in view.log.stderr.toPlainText()
 
 
 # -- tools -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from memory_keyring import memory_keyring
 from oauth_http import Browser, oauth_server
 
 pytestmark = pytest.mark.slow
-OPEN = "glyphscope_gui.servers.questions_presenter.QDesktopServices.openUrl"
+OPEN = "glyphscope_gui.servers.sign_in_presenter.QDesktopServices.openUrl"
 
 
 @pytest.fixture

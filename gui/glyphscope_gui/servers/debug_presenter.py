@@ -13,6 +13,7 @@ from glyphscope.text.figures import duration
 from glyphscope.tools import Outcome, Progress
 from glyphscope.tools.mcp.log import Entry
 from glyphscope.tools.mcp.notices import LogLevel
+from glyphscope.tools.mcp.server import McpServer
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.mcp.server_source import ServerSource
 from glyphscope_gui.servers.dialogs import RootsDialog
@@ -38,7 +39,8 @@ class DebugPresenter(QObject):
         self._cancel = threading.Event()
         self._background = Background(self, self._cancel.set)
         self._shown = ""
-        self._leveled: object = None
+        self._leveled: McpServer | None = None
+        """The server that was last sent its log level."""
         view.card.ping_button.clicked.connect(self._ping)
         view.card.request_button.clicked.connect(lambda _checked=False: self.ask_to_send())
         view.card.roots_button.clicked.connect(self._ask_for_roots)
@@ -49,11 +51,10 @@ class DebugPresenter(QObject):
 
     def show(self) -> None:
         """Show the server's current state."""
-        source, card, log = self._source, self._view.card, self._view.log
+        source, server, card, log = self._source, self._server, self._view.card, self._view.log
         if self._current() != self._shown:
             self._shown = self._current()
             card.show_ping("")
-        server = source.server if source is not None else None
         about = server.about if server is not None else None
         ready = source is not None and source.phase == "ready"
         card.show_debugging(
@@ -84,6 +85,11 @@ class DebugPresenter(QObject):
     @property
     def _source(self) -> ServerSource | None:
         return self._servers.server_source(self._current())
+
+    @property
+    def _server(self) -> McpServer | None:
+        """The running server of the shown configuration, or the last one that ran."""
+        return self._source.server if self._source is not None else None
 
     def _work(self, name: str, method: str, params: dict[str, Any]) -> Work | None:
         source = self._servers.server_source(name)
@@ -142,15 +148,14 @@ class DebugPresenter(QObject):
         )
 
     def _show_instructions(self) -> None:
-        source = self._source
-        about = source.server.about if source is not None and source.server is not None else None
+        server = self._server
+        about = server.about if server is not None else None
         if about is not None:
             title = tr("Instructions of {server}", server=self._current())
             show_whole(Whole(title, about.instructions, name="instructions.txt"), self._context.window)
 
     def _show_changes(self) -> None:
-        source = self._source
-        server = source.server if source is not None else None
+        server = self._server
         if server is not None and server.tool_changes:
             title = tr("Changed tools of {server}", server=self._current())
             show_whole(Whole(title, server.tool_changes.difference, name="tools.diff"), self._context.window)

@@ -1,5 +1,5 @@
-"""Adding servers: by a command line or address that the user types, or from an existing configuration file; and a
-server's roots.
+"""Dialogs about servers: add one by its command line or address, import several from a file or text, and choose the
+roots of one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QFormLayout,
     QListWidget,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
@@ -171,8 +170,8 @@ class ImportServersDialog(PlainDialog):
         self.text_edit.setMinimumHeight(110)
         self.text_edit.setTabChangesFocus(True)
         self.problem = words_label(role="problem", parent=self)
-        box = QCheckBox(tr("I have read these command lines and allow them to run"), self)
-        self.allow_box = named(box, "allowImportedBox")
+        words = tr("I have read these command lines and allow them to run")
+        self.allow_box = named(QCheckBox(words, self), "allowImportedBox")
         self.replace_box = QCheckBox(tr("Replace servers of the same name"), self)
         self.add_button = push_button(tr("Add"), self, role="primary")
         buttons = self.button_box(Standard.Cancel, (self.add_button, Role.AcceptRole))
@@ -283,13 +282,12 @@ class RootsDialog(PlainDialog):
         )
         self.list = named(QListWidget(self), "rootsList", tr("Roots"))
         self.problem = words_label(role="problem", parent=self)
-        self.add_button = QPushButton(tr("Add a folder…"), self)
+        self.add_button = push_button(tr("Add a folder…"), self, clicked=self._ask)
         self.remove_button = push_button(tr("Remove"), self, name="removeRootButton", clicked=self._remove)
         buttons = self.button_box(Standard.Ok | Standard.Cancel)
         row = hbox(self.add_button, self.remove_button, STRETCH)
         parts = (note, (self.list, 1), row, self.problem, buttons)
         vbox(*parts, parent=self, margins=(18, 16, 18, 14), spacing=10)
-        self.add_button.clicked.connect(self._ask)
         self.list.currentRowChanged.connect(lambda row: self.remove_button.setEnabled(row >= 0))
         self._show()
 
@@ -300,9 +298,9 @@ class RootsDialog(PlainDialog):
         """Add a folder, once."""
         path = Path(folder)
         if not path.is_dir():
-            self._show_problem(tr("Not a folder: {path}", path=folder))
+            show_words(self.problem, tr("Not a folder: {path}", path=folder))
         elif len(self._roots) >= MOST_ROOTS:
-            self._show_problem(tr("A server has at most {count} roots.", count=MOST_ROOTS))
+            show_words(self.problem, tr("A server has at most {count} roots.", count=MOST_ROOTS))
         elif str(path.absolute()) not in self._roots:
             self._roots.append(str(path.absolute()))
             self._show()
@@ -315,10 +313,7 @@ class RootsDialog(PlainDialog):
         self.list.clear()
         self.list.addItems([visible(root, spaces=True) for root in self._roots])
         self.remove_button.setEnabled(False)
-        self._show_problem("")
-
-    def _show_problem(self, words: str) -> None:
-        show_words(self.problem, words)
+        show_words(self.problem, "")
 
     def _remove(self) -> None:
         row = self.list.currentRow()

@@ -35,7 +35,7 @@ VIEWS = (
         tr("Notifications"),
         tr("Notifications from the server: log messages, progress, changed lists"),
     ),
-    ("printed", tr("stderr"), tr("The last lines that the server’s process wrote to stderr")),
+    ("stderr", tr("stderr"), tr("The last lines that the server’s process wrote to stderr")),
 )
 ANY = ""
 """In place of a level: show log messages of all levels."""
@@ -73,15 +73,15 @@ class ServerLog(Card):
         self.detail.hide()
         beside = self._make_beside()
         self._split = splitter(Qt.Orientation.Horizontal, (self.table, beside), (3, 2), of_cards=False)
-        self.printed = named(WrappingEdit(), "serverStderr", tr("stderr of the server"), readOnly=True)
-        self.printed.setFrameShape(QPlainTextEdit.Shape.NoFrame)
-        self.printed.setStyleSheet("#serverStderr { border: none; }")
-        self.printed.setFont(mono_font(-0.5))
-        self.printed.setPlaceholderText(tr("No output on stderr."))
+        self.stderr = named(WrappingEdit(), "serverStderr", tr("stderr of the server"), readOnly=True)
+        self.stderr.setFrameShape(QPlainTextEdit.Shape.NoFrame)
+        self.stderr.setStyleSheet("#serverStderr { border: none; }")
+        self.stderr.setFont(mono_font(-0.5))
+        self.stderr.setPlaceholderText(tr("No output on stderr."))
         stack.addWidget(self._split)
-        stack.addWidget(self.printed)
+        stack.addWidget(self.stderr)
         self._make_levels()
-        self._fit()
+        self._fit_columns()
         self.views.chosen.connect(self._show_view)
         self.filter_edit.textChanged.connect(self._filter)
         self.copy_button.clicked.connect(self._copy_all)
@@ -110,13 +110,13 @@ class ServerLog(Card):
         if self._following:
             self.table.scrollToBottom()
 
-    def show_printed(self, text: str) -> None:
+    def show_stderr(self, text: str) -> None:
         text = visible(text, lines=True)
-        if text == self.printed.toPlainText():
+        if text == self.stderr.toPlainText():
             return
-        bar = self.printed.verticalScrollBar()
+        bar = self.stderr.verticalScrollBar()
         at_end, place = bar.value() >= bar.maximum() - 1, bar.value()
-        self.printed.setPlainText(text)
+        self.stderr.setPlainText(text)
         bar.setValue(bar.maximum() if at_end else place)
 
     def forget(self) -> None:
@@ -124,7 +124,7 @@ class ServerLog(Card):
         self._following = True
         self._hide_detail()
         self.model.show(())
-        self.printed.clear()
+        self.stderr.clear()
 
     def _make_beside(self) -> QWidget:
         """Make the view of the chosen message, with its actions."""
@@ -162,7 +162,7 @@ class ServerLog(Card):
     def _current(self) -> Entry | None:
         return self.model.row(self.table.currentIndex().row())
 
-    def _fit(self) -> None:
+    def _fit_columns(self) -> None:
         table = self.table
         table.fit_column(TIME, "00:00:00.000")
         table.fit_column(WAY, tr("← received"))
@@ -180,10 +180,10 @@ class ServerLog(Card):
             self.table.scrollToBottom()
 
     def _show_view(self, name: str) -> None:
-        self._stack.setCurrentIndex(1 if name == "printed" else 0)
-        self.filter_edit.setVisible(name != "printed")
+        self._stack.setCurrentIndex(1 if name == "stderr" else 0)
+        self.filter_edit.setVisible(name != "stderr")
         self.levels_button.setVisible(name == "notifications")
-        if name != "printed":
+        if name != "stderr":
             self._hide_detail()
             self.model.set_notifications_only(name == "notifications")
             self.table.scrollToBottom()
@@ -220,11 +220,11 @@ class ServerLog(Card):
         self._beside.hide()
         self.table.setColumnHidden(TEXT, False)
         self.table.horizontalHeader().setSectionResizeMode(METHOD, QHeaderView.ResizeMode.Interactive)
-        self._fit()
+        self._fit_columns()
 
     def _copy_all(self) -> None:
         messages = self._stack.currentIndex() == 0
-        QGuiApplication.clipboard().setText(self.model.text() if messages else self.printed.toPlainText())
+        QGuiApplication.clipboard().setText(self.model.text() if messages else self.stderr.toPlainText())
 
     def _copy_one(self) -> None:
         entry = self._current

@@ -19,7 +19,8 @@ from glyphscope_gui.servers.import_file import FoundServer
 from glyphscope_gui.servers.list_view import ServersListModel
 from glyphscope_gui.servers.offers_presenter import OffersPresenter
 from glyphscope_gui.servers.page import ServersPage
-from glyphscope_gui.servers.questions_presenter import QuestionsPresenter, SignInPresenter
+from glyphscope_gui.servers.questions_presenter import QuestionsPresenter
+from glyphscope_gui.servers.sign_in_presenter import SignInPresenter
 from glyphscope_gui.servers.tool_calls import SECONDS, Work
 from glyphscope_gui.servers.tool_import import clashes, plan_import, registry_words
 from glyphscope_gui.servers.tool_model import ToolRow, enforcement_words
@@ -31,13 +32,19 @@ from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 FEW = 30
 """Number of tools up to which all of a server's tools are proved with the mask, chosen or not."""
 MOST_PROVED = 40
-PRINTED_MS = 500
-"""Interval of updates of the process's output, while the page is shown."""
-SETTLE_MS = 200
+"""Most ticked tools that are proved with every engine."""
+STDERR_MS = 500
+"""Interval of updates of the process's stderr, while the page is shown."""
+PROVE_MS = 200
+"""Delay after the last change of the tools or settings before the tools are proved."""
 
 
 class ServersPresenter(Page):
-    """Shows one server at a time; manual calls and the demo tools' effects have separate presenters."""
+    """Shows one server at a time: its card, its tools with their enforcement, and its log.
+
+    Manual calls, resources and prompts, requests to the user, debugging, sign-in and the demo tools' effects have
+    separate presenters.
+    """
 
     id = PageId.SERVERS
     title = tr("Servers")
@@ -60,10 +67,10 @@ class ServersPresenter(Page):
         """The listed server, its process, its tools and their problems; the list is replaced if any differs."""
         self.current = ""
         """The name of the shown server."""
-        self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
-        self._settle.timeout.connect(self._prove)
-        self._printed = QTimer(self, interval=PRINTED_MS)
-        self._printed.timeout.connect(self._show_printed)
+        self._prove_timer = QTimer(self, singleShot=True, interval=PROVE_MS)
+        self._prove_timer.timeout.connect(self._prove)
+        self._stderr_timer = QTimer(self, interval=STDERR_MS)
+        self._stderr_timer.timeout.connect(self._show_stderr)
         self._connect_servers()
         self._connect_tools()
         self._connect_window()
@@ -98,13 +105,13 @@ class ServersPresenter(Page):
         ):
             button.clicked.connect(lambda _checked=False, act=act: act(self.current))
         card.enabled_box.clicked.connect(lambda on: servers.set_enabled(self.current, on))
-        view.log.views.chosen.connect(lambda _view: self._show_printed())
+        view.log.views.chosen.connect(lambda _view: self._show_stderr())
 
     def _connect_tools(self) -> None:
         view = self.view
         view.tools.chosen.connect(self._tool_chosen)
-        view.tools.import_button.clicked.connect(self._import)
-        view.tools.model.tickedChanged.connect(self._settle.start)
+        view.tools.import_button.clicked.connect(self._import_tools)
+        view.tools.model.tickedChanged.connect(self._prove_timer.start)
         self.proofs.proved.connect(self._proved)
         self.proofs.crashed.connect(self.context.show_error)
 
@@ -125,7 +132,7 @@ class ServersPresenter(Page):
 
     def ask_to_import(self) -> None:
         dialog = ImportServersDialog({known.name for known in self._servers.known}, self.context.window)
-        dialog.chosen.connect(self._take)
+        dialog.chosen.connect(self._import_servers)
         dialog.open()
 
     def _add(self, name: str, entry: dict[str, Any]) -> None:
@@ -133,7 +140,7 @@ class ServersPresenter(Page):
         self.view.list.choose(name)
         self._servers.start(name)
 
-    def _take(self, found: tuple[FoundServer, ...], allowed: bool, replace: bool) -> None:
+    def _import_servers(self, found: tuple[FoundServer, ...], allowed: bool, replace: bool) -> None:
         names = []
         for server in found:
             may = allowed or bool(server.config.url)
@@ -176,17 +183,17 @@ class ServersPresenter(Page):
         self._show_card()
         self._show_tools()
         self._log_grew(name)
-        self._show_printed()
+        self._show_stderr()
         if name == DEMO:
-            self._printed.stop()
+            self._stderr_timer.stop()
         elif self.context.navigator.current is PageId.SERVERS:
-            self._printed.start()
+            self._stderr_timer.start()
 
     def _state_changed(self, name: str) -> None:
         if name == self.current:
             self._show_card()
             self._show_tools()
-            self._show_printed()
+            self._show_stderr()
 
     def _show_card(self) -> None:
         known = self._known
@@ -216,24 +223,24 @@ class ServersPresenter(Page):
             ]
             view.tools.model.show(rows, self._claims, self._in_registry, keep=keep)
             self._show_enforcement()
-            self._settle.start()
+            self._prove_timer.start()
         problem = server.list_problem if server is not None else ""
         view.tools.show_words(self._empty_words(known), problem)
 
     def _empty_words(self, known: KnownServer | None) -> str:
         if known is None or known.source is None:
             return tr("No tools.")
-        words = {
-            "ready": tr("The server lists no tools."),
-            "starting": tr("Starting…\nA launcher may have to download the server first.")
-            if known.source.config.command
-            else tr("Starting…"),
-            "stopping": tr("Stopping…"),
-        }
         if known.question is not None and known.enabled:
             return tr("Allow the server before starting it.")
+        downloads = tr("Starting…\nA launcher may have to download the server first.")
         again = tr("Start the server again to see its tools.")
-        words |= {"failed": again, "ended": again}
+        words = {
+            "ready": tr("The server lists no tools."),
+            "starting": downloads if known.source.config.command else tr("Starting…"),
+            "stopping": tr("Stopping…"),
+            "failed": again,
+            "ended": again,
+        }
         return words.get(known.source.phase, tr("Start the server to see its tools."))
 
     @property
@@ -272,17 +279,17 @@ class ServersPresenter(Page):
         if name == self.current and server is not None:
             self.view.log.show_entries(server.log.entries)
 
-    def _show_printed(self) -> None:
+    def _show_stderr(self) -> None:
         server = self._server
-        if server is not None and self.view.log.views.value == "printed":
-            self.view.log.show_printed(server.stderr)
+        if server is not None and self.view.log.views.value == "stderr":
+            self.view.log.show_stderr(server.stderr)
 
     # -- tools: proofs and import ------------------------------------------------------------------------------
 
     def _tool_chosen(self, row: ToolRow | None) -> None:
         self.calls.show(self.current, row, self._claims(row.name) if row else {})
-        self._show_checks()
-        self._settle.start()
+        self._show_enforcement_of_tool()
+        self._prove_timer.start()
 
     def _prove(self) -> None:
         """Prove the chosen and the ticked tools with every engine, and all tools of a small server with the mask."""
@@ -294,7 +301,7 @@ class ServersPresenter(Page):
         whole += [tool for tool in model.ticked[:MOST_PROVED] if tool != current]
         self.proofs.want(whole, self._few(), options.notation, options.shape, options.order)
         self._show_enforcement()
-        self._show_checks()
+        self._show_enforcement_of_tool()
 
     def _few(self) -> tuple[Tool, ...]:
         """The tools of the server if they are few enough to prove all."""
@@ -304,7 +311,7 @@ class ServersPresenter(Page):
 
     def _proved(self, _tool: str) -> None:
         self._show_enforcement()
-        self._show_checks()
+        self._show_enforcement_of_tool()
 
     def _show_enforcement(self) -> None:
         model, current = self.view.tools.model, self.view.panel.tool
@@ -314,18 +321,18 @@ class ServersPresenter(Page):
             {name: enforcement_words(rows) for name, rows in found.items() if rows is not None}
         )
 
-    def _show_checks(self) -> None:
+    def _show_enforcement_of_tool(self) -> None:
         tool = self.view.panel.tool
         self.view.panel.show_enforcement(self.proofs.whole_rows(tool) if tool is not None else None)
 
-    def _import(self) -> None:
+    def _import_tools(self) -> None:
         tools = self.view.tools.model.ticked
         if not tools:
             return
         server = self.current
         taken = clashes(tools, server, self._document.registry, self._sources)
         if not taken:
-            self._do_import(tools, server, rename=False)
+            self._import_as(tools, server, rename=False)
             return
         some = ", ".join(taken[:5]) + (
             tr(" and {count} more", count=len(taken) - 5) if len(taken) > 5 else ""
@@ -335,12 +342,12 @@ class ServersPresenter(Page):
             "importClashQuestion",
             tr("The registry already has other tools of the same name: {names}.", names=some),
             tr("Rename the imported tools, or replace yours? You can undo either."),
-            (tr("Rename"), Role.AcceptRole, lambda: self._do_import(tools, server, rename=True)),
-            (tr("Replace"), Role.DestructiveRole, lambda: self._do_import(tools, server, rename=False)),
+            (tr("Rename"), Role.AcceptRole, lambda: self._import_as(tools, server, rename=True)),
+            (tr("Replace"), Role.DestructiveRole, lambda: self._import_as(tools, server, rename=False)),
             title=tr("Import tools"),
         )
 
-    def _do_import(self, tools: tuple[Tool, ...], server: str, *, rename: bool) -> None:
+    def _import_as(self, tools: tuple[Tool, ...], server: str, *, rename: bool) -> None:
         plan = plan_import(tools, server, self._document.registry, self._sources, rename=rename)
         self.context.project.set_options(sources=plan.sources)
         self._document.add_all(ToolRegistry(plan.tools), tr("import tools of {server}", server=server))
@@ -363,12 +370,12 @@ class ServersPresenter(Page):
 
     def _options_changed(self, _options: object) -> None:
         self.view.tools.model.refresh_registry()
-        self._settle.start()
+        self._prove_timer.start()
 
     def _page_shown(self, page: PageId) -> None:
         if page is not PageId.SERVERS:
-            self._printed.stop()
+            self._stderr_timer.stop()
             return
         if self.current != DEMO:
-            self._printed.start()
-        self._settle.start()
+            self._stderr_timer.start()
+        self._prove_timer.start()

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from urllib.parse import urlsplit
 
-from PySide6.QtCore import QObject, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtCore import QObject
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.strategies.server_sampling import answer_sampling
 from glyphscope.tools.mcp.questions import Answer, Question
-from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.servers.question_card import QuestionCard
 from glyphscope_gui.servers.tool_calls import ToolCalls
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.shared.plain_text import plain_tip
 
 SAMPLING = "sampling"
 
@@ -111,47 +106,3 @@ class QuestionsPresenter(QObject):
             self._context.show_error(error)
         if self._card.question is question:
             self._card.show_failure(error.words if isinstance(error, GlyphscopeError) else str(error))
-
-
-class SignInPresenter(QObject):
-    """Signing in to a server with OAuth: shows the last requested address, and opens it in the browser on a click."""
-
-    def __init__(self, context: AppContext, notice: NoticeBanner) -> None:
-        super().__init__(notice)
-        self._servers = context.services.servers
-        self._notice = notice
-        self._signing_in = ""
-        self._servers.signInRequested.connect(self._show)
-        self._servers.stateChanged.connect(self._state_changed)
-
-    def _show(self, name: str, address: str) -> None:
-        self._signing_in = name
-        host = urlsplit(address).hostname or ""
-        words = tr("The server {name} asks you to sign in at {host}.", name=visible(name), host=visible(host))
-        copy = (tr("Copy address"), lambda: self._copy(name, address))
-        self._notice.show_words(words, tr("Open browser"), lambda: self._open(name, address), copy)
-        self._notice.label.setToolTip(plain_tip(visible(address, spaces=True)))
-
-    def _open(self, name: str, address: str) -> None:
-        if not QDesktopServices.openUrl(QUrl(address)):
-            words = tr("No browser was found. Copy the address and open it in a browser on this computer.")
-            self._notice.show_words(words, tr("Copy address"), lambda: self._copy(name, address), error=True)
-            self._notice.label.setToolTip(plain_tip(visible(address, spaces=True)))
-
-    def _copy(self, name: str, address: str) -> None:
-        QGuiApplication.clipboard().setText(address)
-        words = tr(
-            "Address copied. Open it in a browser on this computer; {name} is waiting.", name=visible(name)
-        )
-        self._notice.show_words(words, tr("Open browser"), lambda: self._open(name, address))
-
-    def _state_changed(self, name: str) -> None:
-        """Update the card after the sign-in has ended."""
-        source = self._servers.server_source(name)
-        if name != self._signing_in or (source is not None and source.phase == "starting"):
-            return
-        self._signing_in = ""
-        self._notice.hide()
-        unsaved = source.server.unsaved_sign_in if source is not None and source.server is not None else ""
-        if unsaved:
-            self._notice.show_words(tr("The sign-in was not saved: {reason}", reason=unsaved))
