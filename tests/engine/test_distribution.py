@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from examples import at_most
 from glyphscope.cli.app import app
-from glyphscope.evals.distribution import distribution, option_words, parting_words, seed_run
+from glyphscope.evals.distribution import distribution, divergence_words, option_words, seed_run
 from glyphscope.events import RunFailed, RunRequest, RunStarted
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
@@ -27,7 +27,7 @@ CALL = '{action="search" query="AI news" max_results=%s}'
 REQUEST = RunRequest(prompt="p", registry=default_registry().to_document(), constraint="off")
 
 
-def drawn(seed, text, **changes):
+def run_of(seed, text, **changes):
     pieces = text if isinstance(text, list) else [character.encode() for character in text]
     request = RunRequest(prompt="p", registry=REQUEST.registry, constraint="off", **changes)
     return seed_run(seed, run_state(run(request, ScriptedModel(turns=[pieces]))))
@@ -35,13 +35,13 @@ def drawn(seed, text, **changes):
 
 @cache
 def state_of(text):
-    return drawn(0, text).state
+    return run_of(0, text).state
 
 
 def test_runs_with_the_same_call_are_one_group_and_the_largest_comes_first():
     texts = (CALL % 5, CALL % 10, '{"action": "search", "max_results": 10, "query": "AI news"}', CALL % 10)
     runs = [
-        drawn(seed, text, notation="json" if '"action"' in text else "glyph")
+        run_of(seed, text, notation="json" if '"action"' in text else "glyph")
         for seed, text in enumerate(texts)
     ]
     result = distribution(runs)
@@ -65,43 +65,45 @@ def test_a_boolean_and_a_number_are_different_arguments():
 
 
 def test_groups_diverge_at_the_first_token_that_differs_with_its_count_and_probability():
-    result = distribution([drawn(1, CALL % 10), drawn(2, CALL % 15), drawn(3, CALL % 10), drawn(4, CALL % 7)])
-    first, second = result.partings
+    result = distribution(
+        [run_of(1, CALL % 10), run_of(2, CALL % 15), run_of(3, CALL % 10), run_of(4, CALL % 7)]
+    )
+    first, second = result.divergences
     at = CALL.index("%")
     assert (first.char, first.token, first.runs) == (at, at, 4)
-    assert [(option.text, option.drawn, option.groups) for option in first.options] == [
+    assert [(option.text, option.sampled, option.groups) for option in first.options] == [
         ("1", 3, (0, 1)),
         ("7", 1, (2,)),
     ]
     assert second.char == at + 1 and [option.text for option in second.options] == ["0", "5"]
-    assert [group.parting for group in result.groups] == [None, 1, 0]
-    assert parting_words(first).endswith("max_results=”") and option_words(first.options[0]) == "“1”"
+    assert [group.divergence for group in result.groups] == [None, 1, 0]
+    assert divergence_words(first).endswith("max_results=”") and option_words(first.options[0]) == "“1”"
     assert "The answers first differ at character" in " ".join(result.words)
 
 
 def test_the_probabilities_at_a_divergence_are_those_of_the_runs():
-    runs = [drawn(1, CALL % 10), drawn(2, CALL % 7)]
+    runs = [run_of(1, CALL % 10), run_of(2, CALL % 7)]
     for run_, probability in zip(runs, (0.75, 0.25)):
         tokens, at = run_.state.stages[0].tokens, CALL.index("%")
         step = msgspec.structs.replace(
             tokens[at].step, logprob=math.log(probability / 2), probability=probability
         )
         tokens[at] = msgspec.structs.replace(tokens[at], step=step)
-    (parting,) = distribution([seed_run(run_.seed, run_.state) for run_ in runs]).partings
-    assert [(option.text, option.final) for option in parting.options] == [("1", 0.75), ("7", 0.25)]
-    assert [option.raw for option in parting.options] == pytest.approx([0.375, 0.125])
+    (divergence,) = distribution([seed_run(run_.seed, run_.state) for run_ in runs]).divergences
+    assert [(option.text, option.final) for option in divergence.options] == [("1", 0.75), ("7", 0.25)]
+    assert [option.raw for option in divergence.options] == pytest.approx([0.375, 0.125])
 
 
 def test_a_difference_within_the_same_call_is_no_divergence():
-    spaced = drawn(2, (CALL % 10).replace(" max", "  max"))
-    assert distribution([drawn(1, CALL % 10), spaced]).partings == ()
+    spaced = run_of(2, (CALL % 10).replace(" max", "  max"))
+    assert distribution([run_of(1, CALL % 10), spaced]).divergences == ()
 
 
 def test_an_invalid_answer_is_a_group_by_its_error_and_a_failed_run_is_not_counted():
-    broken = drawn(2, CALL % 500)
-    stopped = drawn(4, CALL % 10)
+    broken = run_of(2, CALL % 500)
+    stopped = run_of(4, CALL % 10)
     stopped.state.failed = RunFailed(code="MODEL_DIED", message="gone", hint="", t=0.0)
-    result = distribution([drawn(1, CALL % 10), broken, drawn(3, CALL % 10), seed_run(4, stopped.state)])
+    result = distribution([run_of(1, CALL % 10), broken, run_of(3, CALL % 10), seed_run(4, stopped.state)])
     assert [(group.label.partition(" {")[0], group.ok) for group in result.groups] == [
         ("search", True),
         ("No valid call: CONSTRAINT_MAX /max_results", False),
@@ -111,15 +113,15 @@ def test_an_invalid_answer_is_a_group_by_its_error_and_a_failed_run_is_not_count
 
 
 def test_an_answer_that_ends_where_another_continues_diverges_at_the_end():
-    result = distribution([drawn(1, CALL % 10), drawn(2, (CALL % 10)[:-4])])
-    (parting,) = result.partings
-    assert {option_words(option) for option in parting.options} >= {"the end"}
+    result = distribution([run_of(1, CALL % 10), run_of(2, (CALL % 10)[:-4])])
+    (divergence,) = result.divergences
+    assert {option_words(option) for option in divergence.options} >= {"the end"}
 
 
 def test_no_run_and_one_run_have_no_divergence():
     assert distribution([]).words == ("No run has finished yet.",)
-    one = distribution([drawn(1, CALL % 10)])
-    assert one.partings == () and one.words[0] == "One run."
+    one = distribution([run_of(1, CALL % 10)])
+    assert one.divergences == () and one.words[0] == "One run."
 
 
 @given(st.lists(st.sampled_from([CALL % n for n in (1, 10, 15, 100)]), min_size=1, max_size=8))
@@ -127,9 +129,11 @@ def test_no_run_and_one_run_have_no_divergence():
 def test_every_group_but_the_largest_has_its_divergence_and_the_counts_add_up(texts):
     result = distribution([seed_run(seed, state_of(text)) for seed, text in enumerate(texts)])
     assert sum(group.share.correct for group in result.groups) == result.n == len(texts)
-    assert [group.parting is None for group in result.groups] == [True] + [False] * (len(result.groups) - 1)
-    for parting in result.partings:
-        assert sum(option.drawn for option in parting.options) == parting.runs
+    assert [group.divergence is None for group in result.groups] == [True] + [False] * (
+        len(result.groups) - 1
+    )
+    for divergence in result.divergences:
+        assert sum(option.sampled for option in divergence.options) == divergence.runs
 
 
 # -- the command -----------------------------------------------------------------------------------------------------

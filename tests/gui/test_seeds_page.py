@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from glyphscope.errors import ModelError
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope_gui.compare.seeds_page import ANSWER, LEADS, PARTS, RUNS, SHARE, SHARE_ROLE, TOKEN
+from glyphscope_gui.compare.seeds_page import ANSWER, ANSWERS, DIFFERENCE, RUNS, SHARE, SHARE_ROLE, TOKEN
 from glyphscope_gui.compare.variants import Variant
 from glyphscope_gui.runs.worker.jobs import TokenPlace
 from glyphscope_gui.shared.page_ids import PageId
@@ -64,11 +64,11 @@ def test_answers_are_counted_with_their_interval_and_the_token_where_they_diverg
     first, second = cells(view.answers_model, 0), cells(view.answers_model, 1)
     assert first[ANSWER] == '✓ search {"query": "AI news", "max_results": 10}'
     assert first[RUNS] == "4 of 6" and second[RUNS] == "2 of 6"
-    assert second[PARTS] == f"character {CALL.index('%')}" and "[" in second[SHARE]
+    assert second[DIFFERENCE] == f"character {CALL.index('%')}" and "[" in second[SHARE]
     share = view.answers_model.index(0, SHARE).data(SHARE_ROLE)
     assert share.low < share.share < share.high
     options = [cells(view.options_model, row) for row in range(view.options_model.rowCount())]
-    assert [(option[TOKEN], option[LEADS]) for option in options] == [("1", "1"), ("5", "2")]
+    assert [(option[TOKEN], option[ANSWERS]) for option in options] == [("1", "1"), ("5", "2")]
     assert "6 runs, 2 distinct answers" in view.words.text()
     view.answers.grab()
     page.widget.resize(1100, 640)

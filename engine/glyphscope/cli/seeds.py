@@ -12,10 +12,10 @@ from glyphscope.cli.signals import INTERRUPTED
 from glyphscope.cli.streaming import interrupted, run_all
 from glyphscope.evals.distribution import (
     Distribution,
-    Parting,
+    Divergence,
     distribution,
+    divergence_words,
     option_words,
-    parting_words,
     seed_run,
 )
 from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeds_of
@@ -28,7 +28,7 @@ from glyphscope.visible import visible
 
 _BAR = 20
 _LONGEST = 96
-_MOST_PARTINGS = 8
+_MOST_DIVERGENCES = 8
 _MOST_SEEDS = 12
 """The maximum number of seeds of a group that are listed."""
 
@@ -62,7 +62,7 @@ def print_distribution(
 def _print(result: Distribution) -> None:
     table = PlainTable("runs", "share", "", "answer", "first difference", right=("runs", "share"))
     for group in result.groups:
-        parting = None if group.parting is None else result.partings[group.parting]
+        divergence = None if group.divergence is None else result.divergences[group.divergence]
         mark = "✓" if group.ok else "✗"
         label = visible(group.label)
         bar = "█" * max(round(group.share.share * _BAR), 1)
@@ -71,24 +71,24 @@ def _print(result: Distribution) -> None:
             rate_words(group.share),
             bar,
             f"{mark} {shorten(label, _LONGEST)}",
-            "" if parting is None else f"character {parting.char:,}",
+            "" if divergence is None else f"character {divergence.char:,}",
         )
         seeds = listed([*map(str, group.seeds)], _MOST_SEEDS)
         table.add_row("", "", "", Text(f"  seed {seeds}", style="dim"), "")
     console().print(table)
-    for parting in result.partings[:_MOST_PARTINGS]:
-        print_text(f"At {parting_words(parting)}:")
-        console().print(_options(parting))
-    if len(result.partings) > _MOST_PARTINGS:
-        print_text(f"{len(result.partings) - _MOST_PARTINGS} further differences: --json lists them.")
+    for divergence in result.divergences[:_MOST_DIVERGENCES]:
+        print_text(f"At {divergence_words(divergence)}:")
+        console().print(_options(divergence))
+    if len(result.divergences) > _MOST_DIVERGENCES:
+        print_text(f"{len(result.divergences) - _MOST_DIVERGENCES} further differences: --json lists them.")
     for line in result.words:
         print_text(line)
 
 
-def _options(parting: Parting) -> PlainTable:
+def _options(divergence: Divergence) -> PlainTable:
     numbers = ("sampled", "raw", "final")
     table = PlainTable("  token", *numbers, right=numbers, header_style="dim")
-    for option in parting.options:
-        sampled = f"{option.drawn} of {parting.runs}"
+    for option in divergence.options:
+        sampled = f"{option.sampled} of {divergence.runs}"
         table.add_row(f"  {option_words(option)}", sampled, percent(option.raw), percent(option.final))
     return table

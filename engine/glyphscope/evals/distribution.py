@@ -48,13 +48,13 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     data: bytes = b""
     end: bool = False
-    drawn: int = 0
+    sampled: int = 0
     groups: tuple[int, ...] = ()
     raw: float | None = None
     final: float | None = None
 
 
-class Parting(msgspec.Struct, frozen=True, kw_only=True):
+class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     """The place where answers diverge: `runs` of them are equal up to `char` (from 0) of this stage's text, at `token`.
 
     `stage_index` is the stage's place in the run. `before` is the end of that text; `token` is None for an endpoint's
@@ -73,7 +73,7 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """The runs with the same answer: the same calls, or the same reason why there is none.
 
-    Calls are the same if their tools are and their arguments are equal as JSON values. `parting` is the index of the
+    Calls are the same if their tools are and their arguments are equal as JSON values. `divergence` is the index of the
     divergence from the largest group, None for that group itself.
     """
 
@@ -81,7 +81,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     seeds: tuple[int, ...]
     share: Share
-    parting: int | None = None
+    divergence: int | None = None
 
 
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True):
 
     n: int
     groups: tuple[Group, ...] = ()
-    partings: tuple[Parting, ...] = ()
+    divergences: tuple[Divergence, ...] = ()
     failed: tuple[int, ...] = ()
     words: tuple[str, ...] = ()
 
@@ -129,7 +129,7 @@ def distribution(runs: Sequence[SeedRun]) -> Distribution:
     order = [answer for answer, _ in Counter(run.answer for run in counted_runs).most_common()]
     place = {answer: at for at, answer in enumerate(order)}
     of_run = [place[run.answer] for run in counted_runs]
-    found = sorted(_partings(counted_runs, of_run), key=_place_in_text)
+    found = sorted(_divergences(counted_runs, of_run), key=_place_in_text)
     groups = []
     for at, answer in enumerate(order):
         same = [run for run in counted_runs if run.answer == answer]
@@ -140,13 +140,13 @@ def distribution(runs: Sequence[SeedRun]) -> Distribution:
                 ok=same[0].ok,
                 seeds=tuple(run.seed for run in same),
                 share=share(len(same), len(counted_runs)),
-                parting=shared[-1] if at and shared else None,
+                divergence=shared[-1] if at and shared else None,
             )
         )
     result = Distribution(
         n=len(counted_runs),
         groups=tuple(groups),
-        partings=tuple(each.parting for each in found),
+        divergences=tuple(each.divergence for each in found),
         failed=tuple(run.seed for run in runs if run.answer is None),
     )
     return msgspec.structs.replace(result, words=_words(result))
@@ -160,24 +160,24 @@ def option_words(option: Option) -> str:
     return f"“{visible(text, spaces=True)}”"
 
 
-def parting_words(parting: Parting) -> str:
+def divergence_words(divergence: Divergence) -> str:
     """The place, such as `character 42, after “max_results=”`."""
-    after = f", after “{visible(parting.before, spaces=True)}”" if parting.before else ""
-    stage = f" of stage {parting.stage}" if parting.stage not in ("", "call") else ""
-    return f"character {parting.char:,}{stage}{after}"
+    after = f", after “{visible(divergence.before, spaces=True)}”" if divergence.before else ""
+    stage = f" of stage {divergence.stage}" if divergence.stage not in ("", "call") else ""
+    return f"character {divergence.char:,}{stage}{after}"
 
 
 @dataclass(frozen=True)
 class _Found:
     """A divergence, and the groups whose runs pass it."""
 
-    parting: Parting
+    divergence: Divergence
     groups: frozenset[int]
 
 
 def _place_in_text(found: _Found) -> tuple[int, int, int]:
     """A sort key: the place in the text; at the same place, the divergence that most runs pass is first."""
-    return found.parting.stage_index, found.parting.char, -found.parting.runs
+    return found.divergence.stage_index, found.divergence.char, -found.divergence.runs
 
 
 def _canonical(value: Any) -> Any:
@@ -210,7 +210,7 @@ def _steps(state: RunState) -> Iterator[Step]:
             yield (number, token.step.data or token.step.id), token
 
 
-def _partings(runs: Sequence[SeedRun], of_run: Sequence[int]) -> Iterator[_Found]:
+def _divergences(runs: Sequence[SeedRun], of_run: Sequence[int]) -> Iterator[_Found]:
     """Each place at which runs of several groups diverge, down the tree of their tokens."""
     waiting = [(list(range(len(runs))), 0)]
     while waiting:
@@ -248,16 +248,16 @@ def _found(
         _option(runs[way[0]], depth, len(way), tuple(sorted(lead)))
         for way, lead in zip(ways, leads, strict=True)
     ]
-    parting = Parting(
+    divergence = Divergence(
         stage=stage.name,
         stage_index=number,
         char=char,
         token=None if token is None else index,
         before=stage.text[max(0, char - BEFORE) : char],
         runs=len(here),
-        options=tuple(sorted(options, key=lambda option: -option.drawn)),
+        options=tuple(sorted(options, key=lambda option: -option.sampled)),
     )
-    return _Found(parting, frozenset().union(*leads))
+    return _Found(divergence, frozenset().union(*leads))
 
 
 def _stage_of(step: Step) -> int:
@@ -266,19 +266,19 @@ def _stage_of(step: Step) -> int:
     return int(step[0][0])
 
 
-def _option(run: SeedRun, depth: int, drawn: int, groups: tuple[int, ...]) -> Option:
+def _option(run: SeedRun, depth: int, sampled: int, groups: tuple[int, ...]) -> Option:
     if depth >= len(run.steps):
-        return Option(text="", end=True, drawn=drawn, groups=groups)
+        return Option(text="", end=True, sampled=sampled, groups=groups)
     key, token = run.steps[depth]
     if token is None:
         assert isinstance(key, tuple)
-        return Option(text=str(key[1]), drawn=drawn, groups=groups)
+        return Option(text=str(key[1]), sampled=sampled, groups=groups)
     step = token.step
     return Option(
         text=step.text,
         data=step.data,
         end=step.end,
-        drawn=drawn,
+        sampled=sampled,
         groups=groups,
         raw=None if step.logprob is None else math.exp(step.logprob),
         final=step.probability,
@@ -298,18 +298,18 @@ def _words(result: Distribution) -> tuple[str, ...]:
         f"{runs}, {answers}.{failed}" if result.n > 1 else f"One run.{failed}",
         f"Most frequent: {visible(label)}, {share_words(top.share)}.",
     ]
-    if result.partings:
-        first = result.partings[0]
-        words.append(f"The answers first differ at {parting_words(first)}: {_drawn_words(first)}.")
+    if result.divergences:
+        first = result.divergences[0]
+        words.append(f"The answers first differ at {divergence_words(first)}: {_sampled_words(first)}.")
     if result.n > 1:
         words.append("In brackets: 95% intervals (Wilson).")
     return tuple(words)
 
 
-def _drawn_words(parting: Parting) -> str:
+def _sampled_words(divergence: Divergence) -> str:
     options = [
-        f"{option_words(option)} {option.drawn} of {parting.runs}"
+        f"{option_words(option)} {option.sampled} of {divergence.runs}"
         + ("" if option.final is None else f" (final probability {percent(option.final)})")
-        for option in parting.options
+        for option in divergence.options
     ]
     return listed(options, 3)

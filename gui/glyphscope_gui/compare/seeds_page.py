@@ -9,8 +9,9 @@ from PySide6.QtCore import QLineF, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from glyphscope.evals.distribution import Distribution, Group, Option, Parting, parting_words
+from glyphscope.evals.distribution import Distribution, Divergence, Group, Option, divergence_words
 from glyphscope.evals.results.words import rate_words, share_words
+from glyphscope.evals.statistics import Share
 from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope.text.tokens import token_text
 from glyphscope.visible import visible
@@ -37,12 +38,13 @@ FIRST_WORDS = tr(
 
 LEAST_OPTIONS = 3
 """Visible rows of the tokens at which answers diverge."""
-
-
-NUMBER, ANSWER, RUNS, SHARE, PARTS = range(5)
-TOKEN, DRAWN, RAW, FINAL, LEADS = range(5)
+NUMBER, ANSWER, RUNS, SHARE, DIFFERENCE = range(5)
+"""The columns of the answers."""
+TOKEN, SAMPLED, RAW, FINAL, ANSWERS = range(5)
+"""The columns of the tokens at which answers diverge."""
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 _BAR_HEIGHT = 9
+_WIDEST_RATE, _WIDEST_PERCENT, _WIDEST_COUNT = "> 99.9% [100, 100]", "> 99.9%", "000 of 000"
 
 
 class AnswersModel(TableModel[Group]):
@@ -67,13 +69,13 @@ class AnswersModel(TableModel[Group]):
         self.show_rows(result.groups)
 
     def words(self, row: Group, column: int) -> str:
-        parting = None if row.parting is None else self._result.partings[row.parting]
+        divergence = None if row.divergence is None else self._result.divergences[row.divergence]
         return (
             str(self._rows.index(row) + 1),
             _label(row),
-            tr("{drawn} of {runs}", drawn=row.share.correct, runs=row.share.n),
+            tr("{count} of {runs}", count=row.share.correct, runs=row.share.n),
             rate_words(row.share),
-            UNKNOWN if parting is None else tr("character {char:,}", char=parting.char),
+            UNKNOWN if divergence is None else tr("character {char:,}", char=divergence.char),
         )[column]
 
     def tip(self, row: Group, column: int) -> str:
@@ -81,6 +83,10 @@ class AnswersModel(TableModel[Group]):
 
     def extra(self, row: Group, column: int, role: int) -> Any:
         return row.share if role == SHARE_ROLE else None
+
+
+def _label(group: Group) -> str:
+    return f"{'✓' if group.ok else '✕'} {visible(group.label, spaces=True)}"
 
 
 class ShareDelegate(QStyledItemDelegate):
@@ -93,13 +99,23 @@ class ShareDelegate(QStyledItemDelegate):
         paint_selection(painter, option)
         box = QRectF(option.rect).adjusted(8, 0, -8, 0)
         words = index.data(Qt.ItemDataRole.DisplayRole)
-        widest = option.fontMetrics.horizontalAdvance("> 99.9% [100, 100]")
+        widest = option.fontMetrics.horizontalAdvance(_WIDEST_RATE)
         bar = QRectF(box.left(), box.center().y() - _BAR_HEIGHT / 2, box.width() - widest - 12, _BAR_HEIGHT)
         if bar.width() > 20:
-            _paint_share(painter, bar, share.share, share.low, share.high)
+            _paint_share(painter, bar, share)
         painter.setPen(theme().color("text"))
         painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, words)
         painter.restore()
+
+
+def _paint_share(painter: QPainter, bar: QRectF, share: Share) -> None:
+    paint_bar(painter, bar, share.share, theme().color("accent"))
+    painter.setPen(QPen(theme().color("text"), 1.4))
+    left, right = (bar.left() + end * bar.width() for end in (share.low, share.high))
+    y = bar.center().y()
+    painter.drawLine(QLineF(left, y, right, y))
+    for x in (left, right):
+        painter.drawLine(QLineF(x, y - 3, x, y + 3))
 
 
 class OptionsModel(TableModel[Option]):
@@ -113,42 +129,29 @@ class OptionsModel(TableModel[Option]):
         tr("The probability with which the token was sampled"),
         tr("Numbers of the answers that runs with this token lead to"),
     )
-    figures = frozenset({DRAWN, RAW, FINAL})
+    figures = frozenset({SAMPLED, RAW, FINAL})
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._runs = 0
 
-    def show(self, parting: Parting | None) -> None:
-        self._runs = 0 if parting is None else parting.runs
-        self.show_rows(() if parting is None else parting.options)
+    def show(self, divergence: Divergence | None) -> None:
+        self._runs = 0 if divergence is None else divergence.runs
+        self.show_rows(() if divergence is None else divergence.options)
 
     def words(self, row: Option, column: int) -> str:
         data = row.data or row.text.encode(errors="surrogatepass")
         return (
             tr("⟨end⟩") if row.end and not row.text else token_text(data, row.text),
-            tr("{drawn} of {runs}", drawn=row.drawn, runs=self._runs),
+            tr("{count} of {runs}", count=row.sampled, runs=self._runs),
             percent(row.raw),
             percent(row.final),
             ", ".join(str(place + 1) for place in row.groups),
         )[column]
 
 
-def _label(group: Group) -> str:
-    return f"{'✓' if group.ok else '✕'} {visible(group.label, spaces=True)}"
-
-
-def _paint_share(painter: QPainter, bar: QRectF, share: float, low: float, high: float) -> None:
-    paint_bar(painter, bar, share, theme().color("accent"))
-    painter.setPen(QPen(theme().color("text"), 1.4))
-    left, right, y = bar.left() + low * bar.width(), bar.left() + high * bar.width(), bar.center().y()
-    painter.drawLine(QLineF(left, y, right, y))
-    for x in (left, right):
-        painter.drawLine(QLineF(x, y - 3, x, y + 3))
-
-
 class SeedsPage(FollowsSize, QWidget):
-    """`openRequested` carries a seed and the place at which to open its run: the Parting (the token at which answers
+    """`openRequested` carries a seed and the place at which to open its run: the Divergence (the token at which answers
     diverge), or None for the beginning.
     """
 
@@ -222,7 +225,7 @@ class SeedsPage(FollowsSize, QWidget):
             tip=tr("At 0 all seeds give the same tokens, so one is run"),
         )
         self.turn = named(ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted"), "seedsTurn")
-        """The current run, or why none could start."""
+        """The state of the runs: the current one, or why none could start."""
         self.stop_button = push_button(
             tr("Stop"), self, name="seedsStopButton", tip=tr("Stop and keep the finished runs (Esc)")
         )
@@ -238,14 +241,14 @@ class SeedsPage(FollowsSize, QWidget):
         self.answers = named(PlainTable(self.answers_model, ANSWER, self), "seedsAnswers")
         self.answers.setAccessibleName(tr("Answers, most frequent first"))
         self.answers.setItemDelegateForColumn(SHARE, ShareDelegate(self.answers))
-        for column, widest in ((NUMBER, "00"), (RUNS, "000 of 000"), (PARTS, tr("character 0,000"))):
+        for column, widest in ((NUMBER, "00"), (RUNS, _WIDEST_COUNT), (DIFFERENCE, tr("character 0,000"))):
             self.answers.fit_column(column, widest)
-        self.answers.fit_column(SHARE, "> 99.9% [100, 100]" + 8 * "0")
+        self.answers.fit_column(SHARE, _WIDEST_RATE + 8 * "0")  # and a bar
         self.answers.selectionModel().currentRowChanged.connect(lambda _now, _before: self._show_group())
         self.answers.doubleClicked.connect(lambda _index: self._open_first())
-        self.options = named(PlainTable(self.options_model, LEADS, self), "seedsOptions")
+        self.options = named(PlainTable(self.options_model, ANSWERS, self), "seedsOptions")
         self.options.setAccessibleName(tr("Tokens at which the answers diverge"))
-        for column, widest in ((DRAWN, "000 of 000"), (RAW, "> 99.9%"), (FINAL, "> 99.9%")):
+        for column, widest in ((SAMPLED, _WIDEST_COUNT), (RAW, _WIDEST_PERCENT), (FINAL, _WIDEST_PERCENT)):
             self.options.fit_column(column, widest)
         self.options.setColumnWidth(TOKEN, 150)
         self.options.fit_rows(least=LEAST_OPTIONS)
@@ -281,29 +284,29 @@ class SeedsPage(FollowsSize, QWidget):
         return self.answers_model.row(self.answers.currentIndex().row())
 
     @property
-    def _parting(self) -> Parting | None:
+    def _divergence(self) -> Divergence | None:
         """Where the chosen answer diverges from the most frequent one; for the latter, the first such place."""
-        group, partings = self._group, self._result.partings
-        if group is None or not partings:
+        group, divergences = self._group, self._result.divergences
+        if group is None or not divergences:
             return None
-        return partings[group.parting or 0]
+        return divergences[group.divergence or 0]
 
     def _show_group(self) -> None:
-        group, parting = self._group, self._parting
+        group, divergence = self._group, self._divergence
         self.detail_card.setVisible(group is not None)
-        self.options_model.show(parting)
-        self.options.setVisible(parting is not None)
-        if parting is not None:
-            self.place.setText(tr("Diverges at {place}", place=parting_words(parting)))
+        self.options_model.show(divergence)
+        self.options.setVisible(divergence is not None)
+        if divergence is not None:
+            self.place.setText(tr("Diverges at {place}", place=divergence_words(divergence)))
         else:
             self.place.setText(tr("All runs give this answer") if self._result.n > 1 else tr("One run"))
         links = ", ".join(f'<a href="{seed}">{seed}</a>' for seed in (group.seeds if group else ()))
         self.runs_label.setText(tr("Open the run of seed {seeds}", seeds=links))
 
     def _open(self, seed: str) -> None:
-        self.openRequested.emit(int(seed), self._parting)
+        self.openRequested.emit(int(seed), self._divergence)
 
     def _open_first(self) -> None:
         group = self._group
         if group is not None:
-            self.openRequested.emit(group.seeds[0], self._parting)
+            self.openRequested.emit(group.seeds[0], self._divergence)

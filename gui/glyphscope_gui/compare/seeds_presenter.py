@@ -8,7 +8,7 @@ import msgspec
 from PySide6.QtCore import QObject
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.distribution import Distribution, Parting, SeedRun, distribution, seed_run
+from glyphscope.evals.distribution import Distribution, Divergence, SeedRun, distribution, seed_run
 from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples
 from glyphscope.events import AnyEvent
 from glyphscope.runs import PreparedRequest
@@ -145,7 +145,7 @@ class SeedsPresenter(QObject):
 
     # -- the runs ----------------------------------------------------------------------------------------------
 
-    def _open(self, seed: int, parting: Parting | None) -> None:
+    def _open(self, seed: int, divergence: Divergence | None) -> None:
         """Show that run in the playground, at the token where its answer diverges."""
         events = self.seed_runs.events.get(seed)
         if not events:
@@ -156,8 +156,8 @@ class SeedsPresenter(QObject):
             )
             return
         at = None
-        if parting is not None and parting.token is not None:
-            at = TokenPlace(parting.stage_index, parting.token)
+        if divergence is not None and divergence.token is not None:
+            at = TokenPlace(divergence.stage_index, divergence.token)
         self._runs.show_record(events, at)
         self._context.navigator.show(PageId.PLAYGROUND)
 
