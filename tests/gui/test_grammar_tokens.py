@@ -14,7 +14,7 @@ from glyphscope.runs import prepare
 from glyphscope.runs.relaxation import relaxed
 from glyphscope.strategies import run
 from glyphscope_gui.context import RulePlace
-from glyphscope_gui.grammar.page import EMPTY
+from glyphscope_gui.grammar.page import NOT_MEASURED
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleReader
 from glyphscope_gui.runs.token_table import LEAST, TokenTable
@@ -241,7 +241,7 @@ def test_a_run_without_a_constraint_has_no_rules(make_window, qtbot):
     shown(qtbot, window.context, run(request(constraint="off"), ScriptedModel(CALL)))
     assert page.view.tokens.isColumnHidden(RULE)
     assert not page.evidence.rule_line.isVisible()
-    assert window.page(PageId.GRAMMAR).view.costs.words.text() == EMPTY
+    assert window.page(PageId.GRAMMAR).view.costs.words.text() == NOT_MEASURED
 
 
 @pytest.mark.slow
@@ -301,7 +301,7 @@ def test_costs_of_the_last_run_are_on_the_grammar_page(make_window, qtbot):
     events = bundled_run(RECORD)
     window = make_window(RecordedModel(events))
     costs = window.page(PageId.GRAMMAR).view.costs
-    assert costs.words.text() == EMPTY
+    assert costs.words.text() == NOT_MEASURED
     shown(qtbot, window.context, events)
     model = costs.table.model()
     rows = [model.index(row, 0).data() for row in range(model.rowCount())]

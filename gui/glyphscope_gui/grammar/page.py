@@ -1,4 +1,6 @@
-"""The grammar page: the text with its problems, the rule as a diagram, examples, stepping, and changes by an edit."""
+"""The grammar page: the text with its problems, the rule as a diagram, examples, stepping, changes by an edit, samples,
+and the cost of each rule.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,8 @@ from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.theme.sizes import GAP, PAD
 
-WIDE = 1180
-"""Width in pixels from which samples and differences have a separate column."""
-
-
-EMPTY = tr("Run the model to see the cost of each rule.")
-FREE = tr("The last run computed no masks.")
+NOT_MEASURED = tr("Run the model to see the cost of each rule.")
+NO_MASKS = tr("The last run computed no masks.")
 RULE, SUM, MEAN = range(3)
 _COLUMNS = (
     (tr("rule"), tr("The rule that the tokens belong to. Click to show it.")),
@@ -76,7 +74,7 @@ class RuleCosts(QWidget):
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         for column, widest in ((SUM, "00 000.00"), (MEAN, "000.00")):
             self.table.fit_column(column, widest)
-        self.words = PlainLabel(EMPTY, self, role="hint", wordWrap=True)
+        self.words = PlainLabel(NOT_MEASURED, self, role="hint", wordWrap=True)
         self.words.setContentsMargins(8, 4, 8, 4)
         layout = vbox(self.words, (self.table, 1), parent=self)
         layout.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -89,7 +87,11 @@ class RuleCosts(QWidget):
         self._model.show_rows(costs or ())
         self.table.setVisible(bool(costs))
         self.words.setVisible(not costs)
-        self.words.setText(EMPTY if costs is None else FREE)
+        self.words.setText(NOT_MEASURED if costs is None else NO_MASKS)
+
+
+WIDE = 1180
+"""Width in pixels from which differences, samples and costs have a separate column."""
 
 
 class GrammarPage(FollowsSize, TakesFiles, QWidget):

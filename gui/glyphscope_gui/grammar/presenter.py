@@ -22,6 +22,7 @@ from glyphscope_gui.grammar.page import GrammarPage
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.grammar.railroad_drawing import RailroadDrawing
 from glyphscope_gui.grammar.run_rules_presenter import RunRulesPresenter
+from glyphscope_gui.grammar.step_tokens_presenter import StepTokensPresenter
 from glyphscope_gui.grammar.work import Checked, CheckedExamples, Comparison, StepView
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.shared.language import tr
@@ -46,6 +47,7 @@ class GrammarPresenter(Page):
         self.bench = GrammarBench(self._document, context.project.tools, self)
         self.files = GrammarFiles(self._document, context.window)
         self.run_rules = RunRulesPresenter(context, self.view, self.bench)
+        self.step_tokens = StepTokensPresenter(context, self.view, self.bench)
         self._linking = False
         """Whether this page is selecting an argument in the tools, which must not select its rule again."""
         self._tools_problem = ""

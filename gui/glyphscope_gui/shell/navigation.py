@@ -1,4 +1,7 @@
-"""Navigation between the pages. Every page has its own set of open docks."""
+"""The rail of pages, the navigation between them, and the presentation of one in full screen.
+
+Every page has its own set of open docks, and keeps its focus.
+"""
 
 from __future__ import annotations
 
@@ -28,39 +31,97 @@ from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.theme import FollowsLooks, theme, ui_font
 from glyphscope_gui.theme.sizes import is_crowded, scale
 
+ICON = 22
+SLIM = 36
+"""Pixels of a button's icon at the usual text size, and of its width if there is no room for words."""
 
-class Presentation(QObject):
-    """Hides `parts` (docks, menu, rail, status bar), and removes the shortcuts of `stop`, as the page uses Esc."""
 
-    def __init__(self, window: QMainWindow, parts: Callable[[], Sequence[QWidget]], stop: QAction) -> None:
-        super().__init__(window)
-        self._window, self._parts, self._stop = window, parts, stop
-        self._hidden: list[QWidget] = []
-        self._shortcuts: list[QKeySequence] = []
-        self._state = Qt.WindowState.WindowNoState
-        self.is_on = False
+class PageRail(FollowsLooks, QToolBar):
+    """The slim rail on the left: a button for each page, with its icon, its name and its shortcut.
 
-    def begin(self) -> None:
-        if self.is_on:
-            return
-        self.is_on = True
-        self._state = self._window.windowState()
-        self._shortcuts = self._stop.shortcuts()
-        self._hidden = [part for part in self._parts() if part.isVisible()]
-        for part in self._hidden:
-            part.hide()
-        self._stop.setShortcuts([])
-        self._window.setWindowState(self._state | Qt.WindowState.WindowFullScreen)
+    `chosen` carries the PageId that the user chose. `actions_` are for the menu.
+    """
 
-    def end(self) -> None:
-        """Restore the window as it was before."""
-        if not self.is_on:
-            return
-        self.is_on = False
-        self._window.setWindowState(self._state)
-        for part in self._hidden:
-            part.show()
-        self._stop.setShortcuts(self._shortcuts)
+    chosen = Signal(object)
+
+    def __init__(self, pages: Sequence[Page], parent: QWidget | None = None) -> None:
+        super().__init__(tr("Pages"), parent)
+        named(self, "pageRail", tr("Pages"))
+        self.setMovable(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.toggleViewAction().setVisible(False)
+        self._group = QActionGroup(self)
+        self.actions_: dict[PageId, QAction] = {}
+        self._buttons: dict[PageId, QToolButton] = {}
+        inside = QWidget(self)
+        column = vbox(parent=inside, margins=8, spacing=4)
+        self._slim = False
+        for number, page in enumerate(pages, 1):
+            column.addWidget(self._button(page, number, inside))
+        column.addStretch(1)
+        self.addWidget(inside)
+        layout = self.layout()
+        assert layout is not None, "a tool bar has a layout"
+        # as in the style sheet, which is not applied before the next change of the theme
+        layout.setContentsMargins(0, 0, 0, 0)
+        self._restyle()
+
+    def show_page(self, page: PageId) -> None:
+        """Mark the shown page, without a signal."""
+        self.actions_[page].setChecked(True)
+
+    def set_slim(self, slim: bool) -> None:
+        """Hide the words, for a narrow window; the tips show them."""
+        self._slim = slim
+        self._fit()
+
+    def button(self, page: PageId) -> QToolButton:
+        return self._buttons[page]
+
+    def _button(self, page: Page, number: int, parent: QWidget) -> QToolButton:
+        action = QAction(page.title, self._group, checkable=True, toolTip=f"{page.tip} (Ctrl+{number})")
+        action.setShortcut(f"Ctrl+{number}")
+        action.triggered.connect(lambda _checked=False, chosen=page.id: self.chosen.emit(chosen))
+        button = named(QToolButton(parent), f"{page.id}PageButton", page.title, description=page.tip)
+        button.setProperty("role", "page")
+        button.setDefaultAction(action)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        action.toggled.connect(partial(self._show_icon, page.id))
+        self.actions_[page.id] = action
+        self._buttons[page.id] = button
+        return button
+
+    def _fit(self) -> None:
+        """Make all buttons as wide as the widest."""
+        buttons = self._buttons.values()
+        icon, metrics = round(ICON * scale()), QFontMetrics(ui_font(-1))
+        around = max(14, round(0.8 * metrics.height()))
+        width = max(metrics.horizontalAdvance(button.text()) + around for button in buttons)
+        if self._slim:
+            width = max(SLIM, icon + 10)
+        style = Qt.ToolButtonStyle
+        for button in buttons:
+            button.setToolButtonStyle(
+                style.ToolButtonIconOnly if self._slim else style.ToolButtonTextUnderIcon
+            )
+            button.setIconSize(QSize(icon, icon))
+            button.setFixedWidth(width)
+
+    def _restyle(self) -> None:
+        for page, action in self.actions_.items():
+            self._show_icon(page, action.isChecked())
+        self._fit()
+
+    def _show_icon(self, page: PageId, chosen: bool) -> None:
+        role = "accent" if chosen else "text-muted"
+        self.actions_[page].setIcon(theme().icon(_icon_name(page), role, size=round(16 * scale())))
+
+
+@cache
+def _icon_name(page: PageId) -> str:
+    """The icon of a page, or the generic one if it has none."""
+    name = f"page-{page}"
+    return name if f"{name}.svg" in names("icons", ".svg") else "page"
 
 
 ENOUGH, ENOUGH_IF_CROWDED = 0.6, 0.4
@@ -100,100 +161,38 @@ class _Scrolled(QScrollArea):
         return (self._page.minimumSizeHint() + bar).boundedTo(most)
 
 
-DRAWING = 22
-SLIM = 36
-"""Pixels of a button's width if there is no room for words."""
+class Presentation(QObject):
+    """Hides `parts` (docks, menu, rail, status bar), and removes the shortcuts of `stop`, as the page uses Esc."""
 
+    def __init__(self, window: QMainWindow, parts: Callable[[], Sequence[QWidget]], stop: QAction) -> None:
+        super().__init__(window)
+        self._window, self._parts, self._stop = window, parts, stop
+        self._hidden: list[QWidget] = []
+        self._shortcuts: list[QKeySequence] = []
+        self._state = Qt.WindowState.WindowNoState
+        self.is_on = False
 
-class PageRail(FollowsLooks, QToolBar):
-    """The slim rail on the left: a button for each page, with its icon, its name and its shortcut.
-
-    `chosen` carries the PageId that the user chose. `actions_` are for the menu.
-    """
-
-    chosen = Signal(object)
-
-    def __init__(self, pages: Sequence[Page], parent: QWidget | None = None) -> None:
-        super().__init__(tr("Pages"), parent)
-        named(self, "pageRail", tr("Pages"))
-        self.setMovable(False)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        self.toggleViewAction().setVisible(False)
-        self._group = QActionGroup(self)
-        self.actions_: dict[PageId, QAction] = {}
-        self._buttons: dict[PageId, QToolButton] = {}
-        inside = QWidget(self)
-        column = vbox(parent=inside, margins=8, spacing=4)
-        self._slim = False
-        for number, page in enumerate(pages, 1):
-            column.addWidget(self._button(page, number, inside))
-        column.addStretch(1)
-        self.addWidget(inside)
-        layout = self.layout()
-        assert layout is not None, "a tool bar has a layout"
-        layout.setContentsMargins(
-            0, 0, 0, 0
-        )  # as in the style sheet, which is not applied before the next change of the theme
-        self._restyle()
-
-    def show_page(self, page: PageId) -> None:
-        """Mark the shown page, without a signal."""
-        self.actions_[page].setChecked(True)
-
-    def set_slim(self, slim: bool) -> None:
-        """Hide the words, for a narrow window; the tips show them."""
-        self._slim = slim
-        self._fit()
-
-    def button(self, page: PageId) -> QToolButton:
-        return self._buttons[page]
-
-    def _button(self, page: Page, number: int, parent: QWidget) -> QToolButton:
-        action = QAction(page.title, self._group, checkable=True, toolTip=f"{page.tip} (Ctrl+{number})")
-        action.setShortcut(f"Ctrl+{number}")
-        action.triggered.connect(lambda _checked=False, chosen=page.id: self.chosen.emit(chosen))
-        button = named(QToolButton(parent), f"{page.id}PageButton", page.title, description=page.tip)
-        button.setProperty("role", "page")
-        button.setDefaultAction(action)
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        action.toggled.connect(partial(self._color, page.id))
-        self.actions_[page.id] = action
-        self._buttons[page.id] = button
-        return button
-
-    def _fit(self) -> None:
-        """Make all buttons as wide as the widest."""
-        buttons = getattr(self, "_buttons", {}).values()
-        if not buttons:
+    def begin(self) -> None:
+        if self.is_on:
             return
-        drawing, metrics = round(DRAWING * scale()), QFontMetrics(ui_font(-1))
-        around = max(14, round(0.8 * metrics.height()))
-        width = max(metrics.horizontalAdvance(button.text()) + around for button in buttons)
-        if self._slim:
-            width = max(SLIM, drawing + 10)
-        style = Qt.ToolButtonStyle
-        for button in buttons:
-            button.setToolButtonStyle(
-                style.ToolButtonIconOnly if self._slim else style.ToolButtonTextUnderIcon
-            )
-            button.setIconSize(QSize(drawing, drawing))
-            button.setFixedWidth(width)
+        self.is_on = True
+        self._state = self._window.windowState()
+        self._shortcuts = self._stop.shortcuts()
+        self._hidden = [part for part in self._parts() if part.isVisible()]
+        for part in self._hidden:
+            part.hide()
+        self._stop.setShortcuts([])
+        self._window.setWindowState(self._state | Qt.WindowState.WindowFullScreen)
 
-    def _restyle(self) -> None:
-        for page, action in getattr(self, "actions_", {}).items():
-            self._color(page, action.isChecked())
-        self._fit()
-
-    def _color(self, page: PageId, chosen: bool) -> None:
-        role = "accent" if chosen else "text-muted"
-        self.actions_[page].setIcon(theme().icon(_drawing(page), role, size=round(16 * scale())))
-
-
-@cache
-def _drawing(page: PageId) -> str:
-    """The icon of a page, or the generic one if it has none."""
-    own = f"page-{page}"
-    return own if f"{own}.svg" in names("icons", ".svg") else "page"
+    def end(self) -> None:
+        """Restore the window as it was before."""
+        if not self.is_on:
+            return
+        self.is_on = False
+        self._window.setWindowState(self._state)
+        for part in self._hidden:
+            part.show()
+        self._stop.setShortcuts(self._shortcuts)
 
 
 class Navigation(QObject):
