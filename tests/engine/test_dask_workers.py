@@ -244,3 +244,15 @@ def test_a_file_that_differs_from_that_of_the_other_worker_is_left_out(tmp_path)
     opened = len([each for each in reported if isinstance(each, WorkerJoined)])
     assert opened == 1 and len(folder_of(reported).samples()) == 80
     assert all("SHA-256" in each.why and "tiny-Q4_K_M.gguf" in each.why for each in left)
+
+
+def test_a_models_relative_path_and_its_load_options_reach_the_workers(tmp_path, shared, monkeypatch):
+    """They started in another folder; its options are found by the name that was given."""
+    file = tmp_path / "tiny.gguf"
+    file.write_text("tiny")
+    monkeypatch.chdir(tmp_path)
+    reported = events(
+        plan(tmp_path, models=("tiny.gguf",)), tmp_path / "out", shared, Answering(str(tmp_path))
+    )
+    assert len(folder_of(reported).samples()) == 4
+    assert {*(tmp_path / "names").read_text().splitlines()} == {f"tiny.gguf {file}"}

@@ -33,6 +33,8 @@ class Answering:
         worker = os.environ.get("WORKER", "")
         with open(Path(self.folder) / "opened", "a", encoding="utf-8") as opened:
             print(worker, models, file=opened)
+        with open(Path(self.folder) / "names", "a", encoding="utf-8") as names:
+            print(name, file, file=names)
         if name == "missing":
             raise ModelError("There is no such model.", where=name)
         return _Model(self, worker)

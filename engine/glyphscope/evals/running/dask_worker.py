@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
@@ -52,13 +52,15 @@ class SharedOpener(Protocol):
 @dataclass(frozen=True)
 class Job:
     """The samples of one model of an evaluation, as they are sent to each worker, once. `models` of them compute on its
-    machine at the same time. `sha256` is that of the model's file, empty where that is not known.
+    machine at the same time. `files` are those of the model and the judges where the evaluation was begun, by name;
+    `sha256` are their hashes, as far as they are known.
     """
 
     id: str
     model: str
     models: int
-    sha256: str
+    files: Mapping[str, Path]
+    sha256: Mapping[str, str]
     opener: SharedOpener
     suites: tuple[LoadedSuite, ...]
     needs: Needs
@@ -100,7 +102,7 @@ def _source_digest() -> str:
 
 
 class _OpenJob:
-    """A job whose model and judges are open. One sample is made at a time. `sha256` is that of the model's file."""
+    """A job whose model and judges are open. One sample is made at a time. `sha256` are the hashes of their files."""
 
     def __init__(self, job: Job) -> None:
         """Raises GlyphscopeError where a model cannot be opened, or its file is another one."""
@@ -113,7 +115,7 @@ class _OpenJob:
         self._cancelled: threading.Event | None = None
         self._used = time.monotonic()
         self._timer: threading.Timer | None = None
-        self.sha256 = ""
+        self.sha256: dict[str, str] = {}
         with ExitStack() as stack:
             self._model = self._opened(job.model)
             stack.callback(self._model.close)
@@ -168,13 +170,14 @@ class _OpenJob:
         self._timer.start()
 
     def _opened(self, name: str) -> Model:
-        path = model_file(name)
-        file = "" if path is None else str(_file_here(path))
-        if file and name == self.job.model:
-            self.sha256 = FileHash(Path(file)).value(HASH_SECONDS)
-            if self.job.sha256 not in ("", self.sha256):
-                raise differing_file(file, self.sha256, self.job.sha256)
-        return self.job.opener(name, self.job.models, file=file)
+        path = self.job.files.get(name) or model_file(name)
+        if path is None:
+            return self.job.opener(name, self.job.models)
+        file = _file_here(path)
+        self.sha256[name] = found = FileHash(file).value(HASH_SECONDS)
+        if self.job.sha256.get(name, found) != found:
+            raise differing_file(str(file), found, self.job.sha256[name])
+        return self.job.opener(name, self.job.models, file=str(file))
 
 
 def differing_file(path: str, found: str, expected: str) -> ModelError:
@@ -206,8 +209,8 @@ _jobs: dict[tuple[str, str], _OpenJob] = {}
 """The open jobs by worker, as several may be in one process, and id."""
 
 
-def open_job(job: Job) -> tuple[ModelFacts, str] | str:
-    """Open the model of a job, for `make_sample`: its facts and its file's hash; or the reason why that fails."""
+def open_job(job: Job) -> tuple[ModelFacts, Mapping[str, str]] | str:
+    """Open the models of a job, for `make_sample`: the facts and the files' hashes; or the reason why that fails."""
     here = get_worker().address
     for (worker, _), other in list(_jobs.items()):
         if worker == here:

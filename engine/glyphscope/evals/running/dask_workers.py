@@ -7,6 +7,7 @@ last one is back. Records and samples are written here.
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import threading
 import time
@@ -89,19 +90,21 @@ class DaskWorkers:
 
     @contextmanager
     def pool(self, model: str, todo: Sequence[Planned], control: Control) -> Iterator[WorkerPool]:
-        file = _file_here(model)
+        names = dict.fromkeys((model, *self._needs.judges.values()))
+        files = {name: file for name in names if (file := _file_here(name)) is not None}
         job = Job(
             id=f"glyphscope-{uuid.uuid4().hex}",
-            model=model if file is None or model == EMBEDDED else str(file),
+            model=model,
             models=1,
-            sha256="",
+            files={name: file for name, file in files.items() if name != EMBEDDED},
+            sha256={},
             opener=self._opener,
             suites=self._plan.suites,
             needs=self._needs,
             allow_python=self._allow_python,
             savings=self._plan.matrix.savings,
         )
-        samples = _Samples(self._cluster, job, None if file is None else FileHash(file))
+        samples = _Samples(self._cluster, job, {name: FileHash(file) for name, file in files.items()})
         with samples.receiving(), WorkerPool([], todo, control, samples.joining) as pool:
             yield pool
 
@@ -112,7 +115,7 @@ def _file_here(model: str) -> Path | None:
         file = model_file(model)
     except ModelError:
         return None
-    return file if file is not None and file.is_file() else None
+    return file if file is not None and file.is_file() and os.access(file, os.R_OK) else None
 
 
 def _connected(address: str, control: Control) -> Client | None:
@@ -242,17 +245,17 @@ class _TaskFailed(Exception):
 
 
 class _Samples:
-    """The samples of one job, wherever they are made. `file_hash` is that of the model's file on this machine."""
+    """The samples of one job, wherever they are made. `hashes` are those of the files on this machine, by model."""
 
-    def __init__(self, cluster: _Cluster, job: Job, file_hash: FileHash | None) -> None:
+    def __init__(self, cluster: _Cluster, job: Job, hashes: Mapping[str, FileHash]) -> None:
         self.cluster, self.job = cluster, job
-        self._file_hash = file_hash
+        self._hashes = hashes
         self.reports: dict[str, Callable[[SampleGrew], object]] = {}
         self._here = describe()
         self._known: frozenset[str] = frozenset()
         self._seen = time.monotonic()
         self._opened: list[str] = []
-        self._sha256 = ""
+        self._sha256: dict[str, str] = {}
         self._lock = threading.Lock()
 
     @contextmanager
@@ -304,22 +307,23 @@ class _Samples:
             self.cluster.run(address, resolve_name, name, wait=wait)
             description = self.cluster.call(address, describe, wait=wait)
             self._require_same(description)
-            if self._file_hash is not None:
-                while not self._file_hash.value(POLL_SECONDS):
+            for name, file_hash in self._hashes.items():
+                while not file_hash.value(POLL_SECONDS):
                     wait()
-                self._sha256 = self._file_hash.value()
+                self._sha256[name] = file_hash.value()
             self._opened.append(address)
-            job = replace(self.job, models=models, sha256=self._sha256)
+            job = replace(self.job, models=models, sha256=dict(self._sha256))
             opened = self.cluster.call(address, open_job, job, wait=wait)
         except _TaskFailed as failed:
             raise _unusable(failed) from None
         if isinstance(opened, str):
             raise ModelError(opened)
         facts, sha256 = opened
-        with self._lock:  # of a file that this machine does not have, the first worker's counts
-            self._sha256 = self._sha256 or sha256
-        if sha256 != self._sha256:
-            raise differing_file(facts.info.path or self.job.model, sha256, self._sha256)
+        for name, found in sha256.items():
+            with self._lock:  # of a file that this machine does not have, the first worker's counts
+                expected = self._sha256.setdefault(name, found)
+            if found != expected:
+                raise differing_file(name, found, expected)
         return _DaskWorker(self, WorkerOpened(address, facts, description.machine))
 
     def _require_same(self, there: Description) -> None:
