@@ -1,4 +1,4 @@
-"""Judges and Python functions on the workers of a Dask cluster, each in a process: the verdicts of a local evaluation."""
+"""Judges and Python functions on the workers of a Dask cluster: the verdicts of a local evaluation."""
 
 from __future__ import annotations
 
