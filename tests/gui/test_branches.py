@@ -17,7 +17,7 @@ from glyphscope.runs import branch_tree, run_state
 from glyphscope.sessions.history import kin_of
 from glyphscope_gui.playground.branches.bar import BUSY
 from glyphscope_gui.playground.branches.card import DEEPEST, BranchCard
-from glyphscope_gui.playground.branches.refusal_text import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, mask_reason
+from glyphscope_gui.playground.branches.mask_reason import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, mask_reason
 from glyphscope_gui.playground.branches.words import (
     constraint_words,
     incomplete_words,

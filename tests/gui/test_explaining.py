@@ -7,11 +7,19 @@ import pytest
 from PySide6.QtCore import Qt
 
 from glyphscope.events import Alternative, RunRequest, Token
+from glyphscope.explain.mask_impact import mask_impact
 from glyphscope.explain.retokenization import Boundaries, BoundaryDiff
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
 from glyphscope.strategies import run
-from glyphscope_gui.playground.mask_impact_view import MASKED, TAKEN
+from glyphscope_gui.playground.mask_impact_view import (
+    FIELD,
+    MASKED,
+    TAKEN,
+    MaskImpactModel,
+    MaskImpactTable,
+)
 from glyphscope_gui.runs.model_queries import Answered, token_boundaries
 from glyphscope_gui.runs.token_table_model import CUT_ROLE, TOKEN
 
@@ -87,6 +95,22 @@ def test_the_view_shows_the_field_and_keyword_and_leads_to_its_description(shown
     assert view.place.text() == "Show the description of max_results"
     view.place.click()
     assert page.context.panels.revealed == [("search", "max_results")]
+
+
+@pytest.mark.parametrize(("width", "hidden"), [(209, True), (304, False), (500, False)])
+def test_the_names_of_fields_are_not_cut(qtbot, width, hidden):
+    model = MaskImpactModel()
+    table = MaskImpactTable(model)
+    qtbot.addWidget(table)
+    table.resize(width, 160)
+    table.show()
+    state = run_state(made())
+    model.show_rows(mask_impact(state, state.stages[0]).fields)
+    names = [model.index(row, FIELD).data() for row in range(model.rowCount())]
+    assert "max_results" in names
+    widest = max(map(table.fontMetrics().horizontalAdvance, names))
+    assert widest < table.columnWidth(FIELD) and table.isColumnHidden(MASKED) == hidden
+    assert sum(table.columnWidth(column) for column in range(3)) <= table.viewport().width()
 
 
 @pytest.mark.slow

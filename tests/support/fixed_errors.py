@@ -306,4 +306,11 @@ FIXES = (
         '            return ""\n\n    try:',
         (f"{_COMPILERS}a_grammar_that_crashes_llguidance_is_rejected_and_the_next_one_answered",),
     ),
+    Breakage(
+        "fix: the names of fields in the mask impact are not cut",
+        f"{_PLAYGROUND}/mask_impact_view.py",
+        "room if are_hidden else min(needed, room - tokens)",
+        "69",
+        ("gui/test_explaining.py::test_the_names_of_fields_are_not_cut",),
+    ),
 )

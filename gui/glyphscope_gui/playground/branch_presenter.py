@@ -19,8 +19,8 @@ from glyphscope.models.remote import is_address
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.branches.bar import BUSY
 from glyphscope_gui.playground.branches.branches import Branches, Events, Replacement
+from glyphscope_gui.playground.branches.mask_reason import MaskReason, mask_reason
 from glyphscope_gui.playground.branches.panel import CostLine
-from glyphscope_gui.playground.branches.refusal_text import MaskReason, mask_reason
 from glyphscope_gui.playground.branches.words import (
     NOTHING,
     is_less_constrained,
@@ -231,10 +231,10 @@ class BranchPresenter(QObject):
             return
         started = events[0]
         assert isinstance(started, RunStarted), "the history keeps no run without its beginning"
-        self._select = self._parting(self.branches.shown, started)
+        self._select = self._divergence(self.branches.shown, started)
         self._runs.show_record(events)
 
-    def _parting(self, left: str, started: RunStarted) -> int | None:
+    def _divergence(self, left: str, started: RunStarted) -> int | None:
         request, point = self.branches.request_of(left), started.request.branch_of
         if request is not None and request.branch_of is not None and request.branch_of.run == started.run:
             return request.branch_of.token

@@ -1,4 +1,6 @@
-"""The playground's right side: the alternatives of a token, the size of the call, charts, and the mask impact."""
+"""The playground's right side: the shown branch, a token with its alternatives, the costs of the turn, the size of the
+call, charts of the steps and of savings, and the mask impact.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,7 @@ class EvidenceDock(ScrollArea):
         self._savings: list[Saving] = []
         self._shown: tuple[StageState, int | None] = (StageState(), None)
         """The shown stage, and the index of the token whose alternatives are shown; None for no token."""
-        self._all = False
+        self._shows_all = False
         """Whether all alternatives are shown; otherwise the first `FEW`."""
         self._refusal: Refusal | None = None
         self.alternatives_model = AlternativesModel(self)
@@ -149,15 +151,15 @@ class EvidenceDock(ScrollArea):
             return
         token = stage.tokens[index]
         all_rows = token.step.alternatives
-        rows = all_rows if self._all else all_rows[:FEW]
+        rows = all_rows if self._shows_all else all_rows[:FEW]
         self.alternatives_model.show_token(stage, token, rows, started.request, self._state.registry)
         self.alternatives.setVisible(bool(rows))
         self.all_button.setVisible(len(all_rows) > FEW)
         self.all_button.setText(
-            tr("Show fewer") if self._all else tr("Show all {count}", count=len(all_rows))
+            tr("Show fewer") if self._shows_all else tr("Show all {count}", count=len(all_rows))
         )
         self.alternatives_heading.set_title(tr("Alternatives of token {index}", index=index))
-        constraint = _constraint_words(token, started, masked=_is_masked(stage, started))
+        constraint = _constraint_words(token, started, constrained=_is_constrained(stage, started))
         self.alternatives_note.setText(f"{constraint} {_sampler_words(token, started)}".strip())
 
     def show_refusal(self, refusal: Refusal) -> None:
@@ -183,6 +185,24 @@ class EvidenceDock(ScrollArea):
         self._savings.append(saving)
         self.savings_chart.show_savings(self._savings)
         self.savings_section.show()
+
+    def _show_bar(self) -> None:
+        """Scroll to the actions at the token, once they are laid out."""
+        self._column.activate()
+        self.ensureWidgetVisible(self.branch_bar, 0, 8)
+
+    def _show_all(self) -> None:
+        """Show all alternatives of the token, or the first few again."""
+        self._shows_all = not self._shows_all
+        refusal = self._refusal
+        self.show_token(*self._shown)
+        if refusal is not None:
+            self.show_refusal(refusal)
+
+    def _show_turn(self, stage: StageState) -> None:
+        """Show the costs of the answer's parts."""
+        self.turn.show_stage(stage)
+        self.turn_section.setVisible(self.turn.has_any)
 
     # -- the charts, made on first use, as their library loads slowly ----------------------------------------------
 
@@ -220,23 +240,7 @@ class EvidenceDock(ScrollArea):
 
         return SavingsChart(self)
 
-    def _show_bar(self) -> None:
-        """Scroll to the actions at the token, once they are laid out."""
-        self._column.activate()
-        self.ensureWidgetVisible(self.branch_bar, 0, 8)
-
-    def _show_all(self) -> None:
-        """Show all alternatives of the token, or the first few again."""
-        self._all = not self._all
-        refusal = self._refusal
-        self.show_token(*self._shown)
-        if refusal is not None:
-            self.show_refusal(refusal)
-
-    def _show_turn(self, stage: StageState) -> None:
-        """Show the costs of the answer's parts."""
-        self.turn.show_stage(stage)
-        self.turn_section.setVisible(self.turn.has_any)
+    # -- layout ------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
         self._body = body = QWidget(self)
@@ -293,14 +297,14 @@ class EvidenceDock(ScrollArea):
         self.setWidget(body)
 
 
-def _is_masked(stage: StageState, started: RunStarted) -> bool:
+def _is_constrained(stage: StageState, started: RunStarted) -> bool:
     """Whether a constraint was enforced in the stage; in old records, only the request says so."""
     if started.request.strategy == "direct":
         return started.request.constraint != "off"
     return stage.constraint is not None
 
 
-def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str:
+def _constraint_words(token: Token, started: RunStarted, *, constrained: bool) -> str:
     """The effect of the constraint at this token, in words."""
     step = token.step
     if step.forced:
@@ -314,7 +318,7 @@ def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str
         return _no_probabilities(started)
     if started.request.constraint == "endpoint":
         return tr("The endpoint enforced the constraint and reports no mask statistics.")
-    if not masked:
+    if not constrained:
         return (
             tr("No constraint: all {allowed} tokens allowed.", allowed=count(step.allowed))
             if step.allowed

@@ -1,5 +1,5 @@
-"""The presenters of explanations: the effect of the mask by field and the token boundaries of a run that has ended, and
-its rules.
+"""The presenters of explanations: the mask impact and the token boundaries of a run that has ended, and the grammar
+rule of each token.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from glyphscope_gui.shared.page_ids import PageId, PanelId
 
 
 class ExplainPresenter(QObject):
-    """Explains only runs that have ended."""
+    """Shows the mask impact and the token boundaries of the shown stage, once the run has ended."""
 
     def __init__(
         self, context: AppContext, view: RunPage, evidence: EvidenceDock, choice: StageChoice
@@ -35,64 +35,67 @@ class ExplainPresenter(QObject):
         self._page = view
         self._evidence = evidence
         self._choice = choice
-        self._view = evidence.mask_impact
-        self._background = Background(self, self._drop)
-        self._dropped = threading.Event()
+        self._impact = evidence.mask_impact
+        self._background = Background(self, self._cancel)
+        self._cancelled = threading.Event()
         """Set once the running explanation is no longer needed."""
         self._asked: Answered | None = None
-        self._over = False
+        """The answer whose boundaries were requested; None once they are shown."""
+        self._has_ended = False
         self._runs.modelStatusChanged.connect(self._model_changed)
         choice.shown.connect(self._stage_shown)
-        self._view.tokenChosen.connect(view.tokens.choose)
-        self._view.placeChosen.connect(context.panels.reveal_argument)
-        self._view.promptChosen.connect(lambda: context.panels.reveal(PanelId.PROMPT))
+        self._impact.tokenChosen.connect(view.tokens.choose)
+        self._impact.placeChosen.connect(context.panels.reveal_argument)
+        self._impact.promptChosen.connect(lambda: context.panels.reveal(PanelId.PROMPT))
 
     @property
     def is_busy(self) -> bool:
         """Whether a job is running or awaited."""
         return self._background.is_busy or self._asked is not None
 
-    def _drop(self) -> None:
-        self._dropped.set()
-
-    # -- the run -----------------------------------------------------------------------------------------------
+    # -- mask impact -------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        self._over = False
-        self._drop()
+        self._has_ended = False
+        self._cancel()
         self._asked = None
-        self._view.clear()
+        self._impact.clear()
         self._evidence.mask_impact_section.hide()
 
     def finish(self) -> None:
-        self._over = True
+        self._has_ended = True
         self._explain(self._choice.stage)
 
     def _stage_shown(self, stage: StageState) -> None:
-        if self._over:
+        if self._has_ended:
             self._explain(stage)
 
     def _explain(self, stage: StageState) -> None:
         state = self._runs.state
-        self._drop()
-        self._view.clear()
+        self._cancel()
+        self._impact.clear()
         self._evidence.mask_impact_section.setVisible(bool(stage.tokens))
         if not stage.tokens or state.started is None:
             return
-        dropped = self._dropped = threading.Event()
+        cancelled = self._cancelled = threading.Event()
         self._background.start(
-            "impact", lambda: mask_impact(state, stage, cancel=dropped.is_set), self._show, self._failed
+            "impact",
+            lambda: mask_impact(state, stage, cancel=cancelled.is_set),
+            self._show_impact,
+            self._failed,
         )
         self._ask_boundaries(stage)
 
+    def _show_impact(self, impact: MaskImpact) -> None:
+        if not self._cancelled.is_set():
+            self._impact.show_impact(impact, self._runs.state.registry)
+
     def _failed(self, error: BaseException) -> None:
-        if not self._dropped.is_set():
+        if not self._cancelled.is_set():
             self._context.show_error(error)
 
-    def _show(self, impact: MaskImpact) -> None:
-        started = self._runs.state.started
-        if not self._dropped.is_set() and started is not None:
-            self._view.show_impact(impact, self._runs.state.registry)
+    def _cancel(self) -> None:
+        self._cancelled.set()
 
     # -- token boundaries --------------------------------------------------------------------------------------
 
@@ -109,13 +112,13 @@ class ExplainPresenter(QObject):
         if asked is not self._asked:
             return
         self._asked = None
-        self._view.show_boundaries(boundaries)
+        self._impact.show_boundaries(boundaries)
         self._page.tokens_model.set_boundaries(boundaries)
         self._page.stream.set_boundaries(boundaries)
 
     def _model_changed(self, status: ModelStatus) -> None:
-        """Explain again: the opened model may be the one that wrote the shown run."""
-        if status.phase == "ready" and self._over and not self._runs.is_busy:
+        """Ask again: the opened model may be the one that wrote the shown run."""
+        if status.phase == "ready" and self._has_ended and not self._runs.is_busy:
             stage = self._choice.stage
             if stage.tokens and self._runs.state.started is not None:
                 self._ask_boundaries(stage)
@@ -127,7 +130,7 @@ class RulesPresenter(QObject):
     def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
         super().__init__(view)
         self._context = context
-        self._view = view
+        self._page = view
         self._evidence = evidence
         self._rules = rules = context.rules
         rules.began.connect(view.tokens.show_rules)
@@ -142,11 +145,11 @@ class RulesPresenter(QObject):
 
     def show_token(self, index: int | None) -> None:
         """Show the rule of that token, and request the reasons of its masked alternatives."""
-        self._evidence.rule_line.show_rule(None if index is None else self._view.tokens_model.rule(index))
+        self._evidence.rule_line.show_rule(None if index is None else self._page.tokens_model.rule(index))
         self._rules.ask(index)
 
     def _show_rules(self, first: int, rules: list[TokenRule]) -> None:
-        self._view.tokens_model.set_rules(first, rules)
-        row = self._view.tokens.currentIndex().row()
+        self._page.tokens_model.set_rules(first, rules)
+        row = self._page.tokens.currentIndex().row()
         if first <= row < first + len(rules):
             self._evidence.rule_line.show_rule(rules[row - first])

@@ -20,10 +20,13 @@ from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import link, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
-from glyphscope_gui.shared.plain_table import WholeTable
+from glyphscope_gui.shared.plain_table import CELL, WholeTable
 from glyphscope_gui.shared.table_model import TableModel
 
 FIELD, TAKEN, MASKED = range(3)
+_OUTSIDE = tr("(outside fields)")
+_USUAL_TOKENS = "word → {"
+"""The text for which the tokens' column has room, unless it is hidden."""
 _COLUMNS = (
     (tr("field"), tr("A field of the call; “(outside fields)” is the text around them")),
     (
@@ -69,7 +72,7 @@ class MaskImpactModel(TableModel[FieldImpact]):
     def words(self, row: FieldImpact, column: int) -> str:
         masked = row.worst
         return (
-            tr("(outside fields)") if row.path == AROUND else field_name(row),
+            _OUTSIDE if row.path == AROUND else field_name(row),
             tokens_taken(row.lost) if row.tokens > row.unknown else UNKNOWN,
             "" if masked is None else f"{_token(masked.preferred)} → {_token(masked.sampled)}",
         )[column]
@@ -84,13 +87,27 @@ _MOST_BOUNDARIES = 4
 
 
 class MaskImpactTable(WholeTable):
+    """The names of fields have priority: the tokens get the rest of the width, and are hidden if it is too narrow; the
+    words below the table show those of the selected field.
+    """
+
     def __init__(self, model: MaskImpactModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=MASKED, parent=parent)
         named(self, "maskImpactTable", tr("Preferred and sampled tokens, by field"))
         self.setAccessibleDescription(tr("Up and Down select a field; Enter goes to its token."))
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.fit_column(TAKEN, "100%")
-        self.fit_column(FIELD, "max_res")
+        model.modelReset.connect(self._fit)
+
+    def _fit(self) -> None:
+        model, metrics = self.model(), self.fontMetrics()
+        names = (str(model.index(row, FIELD).data()) for row in range(model.rowCount()))
+        needed = max(map(metrics.horizontalAdvance, names), default=0) + CELL
+        usual, tokens = (metrics.horizontalAdvance(text) + CELL for text in (_OUTSIDE, _USUAL_TOKENS))
+        room = self.viewport().width() - self.columnWidth(TAKEN)
+        are_hidden = room < min(needed, usual) + tokens
+        self.setColumnHidden(MASKED, are_hidden)
+        self.setColumnWidth(FIELD, room if are_hidden else min(needed, room - tokens))
 
 
 class MaskImpactView(QWidget):

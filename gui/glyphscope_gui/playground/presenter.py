@@ -148,6 +148,31 @@ class PlaygroundPresenter(Page):
         if applied.at is not None:
             self._choose(applied.at)
 
+    def _show_sizes(self, measured: Measured) -> None:
+        called = next((stage for stage in reversed(self._runs.state.stages) if stage.calls), None)
+        self.evidence.show_sizes(measured, 0 if called is None else reasoning_tokens(called))
+
+    def _show_continuation(self, events: tuple[AnyEvent, ...]) -> None:
+        text = "".join(event.step.text for event in events if isinstance(event, Token))
+        self.view.stream.append_continuation(text)
+
+    def _show_saving(self, saving: Saving | None) -> None:
+        self.stages.finish()
+        if saving is None:
+            self.view.banner.show_stopped()
+        else:
+            self.view.banner.show_saving(saving)
+            self.evidence.add_saving(saving)
+
+    def _show_phase(self, phase: Phase) -> None:
+        if self._phase is Phase.IDLE and phase is not Phase.IDLE and not self._runs.is_in_background:
+            self.view.notice.hide()  # the error of the previous start
+        self._phase = phase
+        actions, recorded = self.context.actions, phase is Phase.IDLE and bool(self._runs.events)
+        actions.replay.setEnabled(recorded)
+        actions.save_record.setEnabled(recorded)
+        actions.continue_aborted.setEnabled(self._runs.can_continue)
+
     # -- connections -------------------------------------------------------------------------------------------
 
     def _connect_runs(self) -> None:
@@ -227,8 +252,10 @@ class PlaygroundPresenter(Page):
         self.rules.show_token(index)
         self.branches.show_token(index)
 
+    # -- notices, with a button if there is a fix --------------------------------------------------------------
+
     def _show_failure(self, failed: RunFailed, started: RunStarted | None) -> None:
-        """Show a failure, with a button if there is a fix."""
+        """Show a failure."""
         words = " ".join(part for part in (failed.message, failed.hint) if part)
         fix: tuple[str, Callable[[], None] | None] = ("", None)
         if started is not None and started.request.native and failed.code in ("PROMPT_FAILED", "BAD_REQUEST"):
@@ -238,7 +265,7 @@ class PlaygroundPresenter(Page):
         self.view.notice.show_words(words, *fix, error=True)
 
     def _show_end(self, end: RunEnd, state: RunState) -> None:
-        """Show that a run ended without a valid call, with its prompt's note, and a button if there is a fix."""
+        """Show that a run ended without a valid call, with its prompt's note."""
         note = state.prompt.note if state.prompt is not None else ""
         words = f"{capitalised(end.words)}. {end.hint} {note}".rstrip()
         request = state.started.request if state.started is not None else None
@@ -259,31 +286,6 @@ class PlaygroundPresenter(Page):
 
     def _use_glyph(self) -> None:
         self.context.project.set_options(native="", notation="glyph")
-
-    def _show_sizes(self, measured: Measured) -> None:
-        called = next((stage for stage in reversed(self._runs.state.stages) if stage.calls), None)
-        self.evidence.show_sizes(measured, 0 if called is None else reasoning_tokens(called))
-
-    def _show_continuation(self, events: tuple[AnyEvent, ...]) -> None:
-        text = "".join(event.step.text for event in events if isinstance(event, Token))
-        self.view.stream.append_continuation(text)
-
-    def _show_saving(self, saving: Saving | None) -> None:
-        self.stages.finish()
-        if saving is None:
-            self.view.banner.show_stopped()
-        else:
-            self.view.banner.show_saving(saving)
-            self.evidence.add_saving(saving)
-
-    def _show_phase(self, phase: Phase) -> None:
-        if self._phase is Phase.IDLE and phase is not Phase.IDLE and not self._runs.is_in_background:
-            self.view.notice.hide()  # the error of the previous start
-        self._phase = phase
-        actions, recorded = self.context.actions, phase is Phase.IDLE and bool(self._runs.events)
-        actions.replay.setEnabled(recorded)
-        actions.save_record.setEnabled(recorded)
-        actions.continue_aborted.setEnabled(self._runs.can_continue)
 
     def _model_changed(self, status: ModelStatus) -> None:
         if status.phase == "failed" and not self._runs.is_busy:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 from glyphscope.models.response_prefix import CONTEXT
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.branches.bar import BranchBar
-from glyphscope_gui.playground.branches.refusal_text import mask_reason
+from glyphscope_gui.playground.branches.mask_reason import mask_reason
 from glyphscope_gui.playground.branches.words import incomplete_words, pieces_words
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.runs.token_rules import Refusal
@@ -71,7 +71,7 @@ class TypedTextPresenter(QObject):
             return
         said, found = (*refusal.alternatives, "")[0], (*refusal.constraints, None)[0]
         if not said and found is None:
-            self._bar.show_refused(text, None)
+            self._bar.show_typed(text, None)
             return
         registry = self._runs.state.registry
-        self._bar.show_refused(text, mask_reason(started.request, registry, "", said, found, known=True))
+        self._bar.show_typed(text, mask_reason(started.request, registry, "", said, found, known=True))

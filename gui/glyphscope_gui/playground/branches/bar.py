@@ -1,6 +1,6 @@
-"""The actions at a token of a run: continue with another token, with a text, or without the token.
+"""The actions at a token of a run: continue with another token, with a typed text, or without the token.
 
-For a masked alternative, it shows the reason and the constraint that can be relaxed.
+For a masked alternative or text, it shows the reason and the constraint that can be relaxed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QWidget
 from glyphscope.events import Alternative, Token
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import unseen
-from glyphscope_gui.playground.branches.refusal_text import LOOKING, MaskReason
+from glyphscope_gui.playground.branches.mask_reason import LOOKING, MaskReason
 from glyphscope_gui.playground.branches.words import visible_token
 from glyphscope_gui.shared.labels import link, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
@@ -24,9 +24,11 @@ from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.shared.token_words import is_masked
 
 BUSY = tr("Stop the run, or wait until it finishes, to branch.")
-_LONGEST = 16
-"""Characters of a token on a button."""
-CHOOSE = tr("Select an alternative to continue with it.")
+_CHOOSE = tr("Select an alternative to continue with it.")
+_LONGEST_NAME, _LONGEST_TEXT = 16, 20_000
+"""Characters of a token on a button, and of a typed text: no call is longer."""
+_ASK_MS = 150
+"""Milliseconds after the last key press before the tokens of a text are requested."""
 
 
 class MaskedBox(QFrame):
@@ -87,12 +89,6 @@ class MaskedBox(QFrame):
             self.unconstrained_button.setFocus(Qt.FocusReason.OtherFocusReason)
 
 
-ASK_MS = 150
-"""Milliseconds after the last key press before the tokens of a text are requested."""
-LONGEST = 20_000
-"""The most characters: no call is longer."""
-
-
 class _Edit(LineEdit):
     """An edit that emits `left` when Escape is pressed in it."""
 
@@ -122,11 +118,11 @@ class BranchField(QWidget):
             tr("Enter lets the model continue from this text. Escape closes the field.")
         )
         self.edit.setPlaceholderText(tr("Replacement text"))
-        self.edit.setMaxLength(LONGEST)
+        self.edit.setMaxLength(_LONGEST_TEXT)
         tip = tr("Let the model continue from the typed text (Enter)")
         self.go_button = push_button(tr("Continue"), self, name="branchTypeButton", tip=tip, clicked=self._go)
         self.pieces = words_label(role="hint", parent=self, name="branchPieces")
-        self._later = QTimer(self, singleShot=True, interval=ASK_MS)
+        self._later = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._later.timeout.connect(lambda: self.tokensRequested.emit(self.edit.text()))
         self.edit.textChanged.connect(self._changed)
         self.edit.returnPressed.connect(self._go)
@@ -188,7 +184,8 @@ class BranchBar(QWidget):
         self.setObjectName("branchBar")
         self._token: Token | None = None
         self._chosen: Alternative | None = None
-        self._refused: tuple[str, MaskReason] | None = None
+        self._masked_text: str | None = None
+        """The typed text, if it is masked."""
         self._why_not = ""
         self._special: frozenset[int] = frozenset()
         self.words = words_label(name="branchWords")
@@ -206,29 +203,13 @@ class BranchBar(QWidget):
         self.typed_box.unconstrainedRequested.connect(
             lambda: self.unconstrainedRequested.emit(self.field.edit.text())
         )
-        self.actions_ = {
-            "type": self._action(
-                tr("&Type instead…"), "T", tr("Type text to replace this token"), self.open_field
-            ),
-            "delete": self._action(
-                tr("&Delete from here and continue"),
-                "Del",
-                tr("Delete this token and everything after it, and let the model continue"),
-                self.deleteRequested.emit,
-            ),
-            "keep": self._action(
-                tr("&Keep it and continue"),
-                "",
-                tr("Keep this token, delete everything after it, and let the model continue"),
-                self.keepRequested.emit,
-            ),
-        }
+        self.actions_ = self._make_actions()
         self.links = Flow(self, gap=14)
         self.link_buttons = [self._link(name) for name in self.actions_]
         for button in self.link_buttons:
             self.links.add(button)
         self.field.typed.connect(self._typed)
-        self.field.edit.textChanged.connect(lambda _text: self.show_refused("", None))
+        self.field.edit.textChanged.connect(lambda _text: self.show_typed("", None))
         self.field.closed.connect(self._field_closed)
         self._lay_out()
         self.show_token(None)
@@ -259,11 +240,11 @@ class BranchBar(QWidget):
         if masked and not self.box.isHidden():
             self.grown.emit()
 
-    def show_refused(self, text: str, reason: MaskReason | None) -> None:
-        """Show why the constraint rejects a typed text, or None if it does not, unless the field's text has changed."""
+    def show_typed(self, text: str, reason: MaskReason | None) -> None:
+        """Show why a typed text is masked, or None if it is not, unless the field's text has changed."""
         if reason is not None and (text != self.field.edit.text() or self.field.isHidden()):
             return
-        self._refused = (text, reason) if reason is not None else None
+        self._masked_text = text if reason is not None else None
         if reason is not None:
             self.typed_box.show_masked(tr("Typed text"), reason)
             self.grown.emit()
@@ -278,6 +259,34 @@ class BranchBar(QWidget):
         """Show why a request cannot be fulfilled."""
         self.words.setText(words)
         self.words.show()
+
+    def _show(self) -> None:
+        able, chosen = self.can_branch, self._chosen
+        self.setVisible(self._token is not None)
+        masked = chosen is not None and is_masked(chosen)
+        self.words.setText(self._why_not or ("" if chosen is not None else _CHOOSE))
+        self.words.setVisible(bool(self._why_not) or (able and chosen is None and bool(self._alternatives())))
+        self.take_button.setVisible(able and chosen is not None and not masked)
+        self.box.setVisible(able and masked and self.field.isHidden())
+        self.links.setVisible(able)
+        for action in self.actions_.values():
+            action.setEnabled(able)
+        end = self._token is not None and self._token.step.end
+        self.actions_["keep"].setEnabled(able and not end)
+        if not able:
+            self._hide_field()
+        if chosen is not None:
+            self.take_button.setText(tr("Continue with {name}", name=self._name(chosen)))
+            self.take_button.setToolTip(tr("Replace the token with it, and let the model continue (Enter)"))
+
+    def _name(self, one: Alternative) -> str:
+        name = visible_token(one.data, one.text, special=one.id in self._special)
+        return shorten(name, _LONGEST_NAME)
+
+    def _alternatives(self) -> tuple[Alternative, ...]:
+        return self._token.step.alternatives if self._token is not None else ()
+
+    # -- requests ----------------------------------------------------------------------------------------------
 
     def open_field(self) -> None:
         if self.can_branch:
@@ -311,52 +320,47 @@ class BranchBar(QWidget):
         menu.addActions(list(self.actions_.values()))
         return menu
 
-    def _show(self) -> None:
-        able, chosen = self.can_branch, self._chosen
-        self.setVisible(self._token is not None)
-        masked = chosen is not None and is_masked(chosen)
-        self.words.setText(self._why_not or ("" if chosen is not None else CHOOSE))
-        self.words.setVisible(bool(self._why_not) or (able and chosen is None and bool(self._alternatives())))
-        self.take_button.setVisible(able and chosen is not None and not masked)
-        self.box.setVisible(able and masked and self.field.isHidden())
-        self.links.setVisible(able)
-        for action in self.actions_.values():
-            action.setEnabled(able)
-        end = self._token is not None and self._token.step.end
-        self.actions_["keep"].setEnabled(able and not end)
-        if not able:
-            self._hide_field()
-        if chosen is not None:
-            self.take_button.setText(tr("Continue with {name}", name=self._name(chosen)))
-            self.take_button.setToolTip(tr("Replace the token with it, and let the model continue (Enter)"))
-
-    def _name(self, one: Alternative) -> str:
-        name = visible_token(one.data, one.text, special=one.id in self._special)
-        return shorten(name, _LONGEST)
-
-    def _alternatives(self) -> tuple[Alternative, ...]:
-        return self._token.step.alternatives if self._token is not None else ()
-
     def _take(self) -> None:
         if self._chosen is not None:
             self.tokenRequested.emit(self._chosen)
 
     def _typed(self, text: str) -> None:
-        """Request a branch with the text; for a rejected one, focus the button that relaxes its constraint."""
-        if self._refused is not None and self._refused[0] == text:
+        """Request a branch with the text; for a masked one, focus the button that relaxes its constraint."""
+        if text == self._masked_text:
             self.typed_box.focus_first()
         else:
             self.textRequested.emit(text)
 
     def _hide_field(self) -> None:
         self.field.close_field()
-        self._refused = None
+        self._masked_text = None
         self.typed_box.hide()
 
     def _field_closed(self) -> None:
         self._hide_field()
         self._show()
         self.link_buttons[0].setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # -- parts -------------------------------------------------------------------------------------------------
+
+    def _make_actions(self) -> dict[str, QAction]:
+        return {
+            "type": self._action(
+                tr("&Type instead…"), "T", tr("Type text to replace this token"), self.open_field
+            ),
+            "delete": self._action(
+                tr("&Delete from here and continue"),
+                "Del",
+                tr("Delete this token and everything after it, and let the model continue"),
+                self.deleteRequested.emit,
+            ),
+            "keep": self._action(
+                tr("&Keep it and continue"),
+                "",
+                tr("Keep this token, delete everything after it, and let the model continue"),
+                self.keepRequested.emit,
+            ),
+        }
 
     def _action(self, words: str, keys: str, tip: str, slot: Callable[[], None]) -> QAction:
         action = QAction(words, self)
