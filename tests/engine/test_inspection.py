@@ -96,6 +96,17 @@ def test_omissions_of_a_conversation_are_listed(found: Inspection) -> None:
     assert any("no calls of the history" in words for words in lossy.warnings)
 
 
+def test_errors_in_forms_of_messages_that_the_template_does_not_accept_are_not_warnings() -> None:
+    source = """{% for m in messages %}<|{{ m.role }}|>{{ m.content + '' }}{% for c in m.tool_calls or [] %}
+{%- if not loop.first %}{{ raise_exception('One call at once') }}{% endif -%}
+<call>{{ c.function.name }} {{ c.function.arguments + '' }}</call>{% endfor %}<|end|>
+{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"""
+    found = inspect_template(template_of_text(source, ""))
+    assert found.arguments_as == "string"  # an object raises Python's error about dict and str
+    rejected = [words for words in found.warnings if "rejects" in words]
+    assert rejected == ["It rejects some conversations. The template raises: One call at once"]
+
+
 @pytest.mark.parametrize(
     "source", ["{% for m in range(10**12) %}x{% endfor %}", "{{ raise_exception('no') }}", "x"]
 )

@@ -113,7 +113,7 @@ def form_warnings(template: TemplateRenderer, form: TurnForm, derived: Derived) 
         out.append(f"The template writes eos_token, and {ASSUMED_END} is assumed for it.")
     if form.calls and form.calls[0].arguments.literals == "python":
         out.append("Values in the history are Python's literals (True, None); both notations are read.")
-    return out + [f"It rejects some conversations: {error}" for error in derived.errors[:5]]
+    return out + [f"It rejects some conversations. {error}" for error in derived.errors[:5]]
 
 
 def end_warnings(form: TurnForm, found: VocabularyMarkers, written: tuple[str, ...]) -> list[str]:

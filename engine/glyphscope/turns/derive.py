@@ -34,8 +34,8 @@ _LONGEST_END = 80
 
 
 class Derived(NamedTuple):
-    """A form before corrections, the parts that the template drops, the renderings by name, and the errors that the
-    template raised.
+    """A form before corrections, the parts that the template drops, the renderings by name, the dialect, and the errors
+    that the template raised in it.
     """
 
     form: TurnForm
@@ -66,7 +66,7 @@ def derive(renderer: Renders) -> Derived:
     renderings = _renderings(probe, prompts, text)
     tool_words = renderings.get("prompt with tools", "")
     form = replace(form, describes_tools=NAMES[0] in tool_words)
-    return Derived(form, tuple(drops), renderings, probe.dialect, tuple(probe.errors))
+    return Derived(form, tuple(drops), renderings, probe.dialect, probe.errors)
 
 
 def _dialect(probe: Probe) -> Dialect:

@@ -73,8 +73,13 @@ class Probe:
     renderer: Renders
     dialect: Dialect = field(default_factory=Dialect)
     tools: list[dict[str, Any]] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    _raised: dict[tuple[Dialect, str], None] = field(default_factory=dict)
     _users: dict[bool | None, tuple[str, str | None]] = field(default_factory=dict)
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """The errors that the template raised in its dialect; those in other dialects only ruled these out."""
+        return tuple(message for dialect, message in self._raised if dialect == self.dialect)
 
     def prompt(self, thinking: bool | None = None) -> str | None:
         """The text between the user's message and a generated turn; None if the template raises an error."""
@@ -120,8 +125,7 @@ class Probe:
                 messages, self.tools, thinking=thinking, add_generation_prompt=generate
             )
         except PromptError as error:
-            if error.message not in self.errors:
-                self.errors.append(error.message)
+            self._raised[self.dialect, error.message] = None
             return None
         _, found, rest = text.rpartition(USER)
         return rest if found else None

@@ -133,7 +133,6 @@ class _Prover:
             kinds = [kind for kind in _SCHEMAS if kind not in without]
             document = self._registry(kinds)
             self.probe.tools = document
-            self.probe.errors.clear()
             if self.probe.turn(calls=(SampleCall("lookup", {"str_0": "plain words"}),)) is not None:
                 self.left_out = without
                 return document

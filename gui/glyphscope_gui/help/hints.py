@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 from glyphscope.resources import read_page
 from glyphscope_gui.shared.language import tr
 
-PAGE = "glossary.md"
+GLOSSARY = "glossary.md"
 _ROW = re.compile(r"^\| (?P<term>[^|]+) \| (?P<meaning>.+) \|$", re.MULTILINE)
 _NARROWED = re.compile(r" \([^)]*\)$")
 _AROUND = " \t\n:…*?&"
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 def glossary() -> dict[str, tuple[Entry, ...]]:
     """The entries by the terms that they explain, in small letters. Empty where the page is missing."""
     try:
-        page = read_page(PAGE)
+        page = read_page(GLOSSARY)
     except OSError:
         return {}
     found: dict[str, tuple[Entry, ...]] = {}

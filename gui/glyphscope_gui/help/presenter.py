@@ -9,8 +9,7 @@ from glyphscope.events import CallReady
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.help.commands import Command, CommandPalette, commands_of
 from glyphscope_gui.help.guide import GuideDialog
-from glyphscope_gui.help.hints import PAGE as GLOSSARY
-from glyphscope_gui.help.hints import GlossaryHints, term_at_cursor
+from glyphscope_gui.help.hints import GLOSSARY, GlossaryHints, term_at_cursor
 from glyphscope_gui.help.pages import SHORTCUTS, slug_of
 from glyphscope_gui.help.tour import Tour, tour_cards
 from glyphscope_gui.shared.page_ids import PageId

@@ -23,7 +23,7 @@ from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, hbox, vbox
 LINES = 45
 """Lines of text per screen height: 16 points at 720 pixels, 24 at 1080."""
 SMALLEST, LARGEST = 12, 48
-_ON = (Qt.Key.Key_Right, Qt.Key.Key_Space, Qt.Key.Key_PageDown)
+_FORWARD = (Qt.Key.Key_Right, Qt.Key.Key_Space, Qt.Key.Key_PageDown)
 _BACK = (Qt.Key.Key_Left, Qt.Key.Key_PageUp, Qt.Key.Key_Backspace)
 
 
@@ -148,9 +148,9 @@ class Lecture(QObject):
             self.end()
         elif (key in _BACK and not modifiers) or (key == Qt.Key.Key_Space and modifiers == shift):
             self._turn(-1)
-        elif key in _ON and modifiers == control:
+        elif key in _FORWARD and modifiers == control:
             self._turn(1)
-        elif key in _ON and not modifiers:
+        elif key in _FORWARD and not modifiers:
             if not self._view.reader.advance():
                 self._turn(1)
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal) and not modifiers & control:

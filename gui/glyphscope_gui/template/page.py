@@ -1,4 +1,6 @@
-"""The page of the chat template: the form's slots, the pairs that show them, markers as tokens, and the details."""
+"""The page of the chat template: the form's slots, the pairs that show them, markers as tokens, and the details:
+thinking, kept parts, notes and values.
+"""
 
 from __future__ import annotations
 
@@ -21,39 +23,8 @@ from glyphscope_gui.template.marked_text import MarkedText
 from glyphscope_gui.template.tables import HISTORY, MARKERS, NOTES, SLOTS, THINKING, VALUES, RowsTable
 from glyphscope_gui.theme.sizes import GAP, PAD
 
-VIEWS = (
-    ("thinking", tr("Thinking"), tr("End of the prompt with thinking on, off and not set")),
-    ("history", tr("Kept"), tr("Parts of a conversation that the template keeps and drops")),
-    ("notes", tr("Notes"), tr("Warnings, and the corrections that apply, with their reasons")),
-    ("values", tr("Values"), tr("Values of arguments that survive a round trip")),
-)
-
-
-class Details(Card):
-    """One of four tables: the views of `VIEWS`, in that order."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        self.thinking = RowsTable(THINKING, tr("Prompt by thinking setting"))
-        self.history = RowsTable(HISTORY, tr("Kept and dropped parts"))
-        self.notes = RowsTable(NOTES, tr("Warnings and corrections"))
-        self.values = RowsTable(VALUES, tr("Round trip of values"))
-        self.stack = stack(self.thinking, self.history, self.notes, self.values)
-        self.views = named(Segmented(VIEWS, small=True), words=tr("Thinking, kept, notes or values"))
-        super().__init__(tr("Thinking"), self.stack, actions=(self.views,), padded=False, parent=parent)
-        self.views.chosen.connect(self.show_view)
-
-    def show_view(self, name: str) -> None:
-        """Show the table of that name."""
-        self.stack.setCurrentIndex(self.views.place(name))
-        self.heading.set_title(self.views.button(name).text())
-        self.views.set_value(name)
-
-
-WIDE = 1180
-"""Width in pixels from which the right column gets a larger share."""
-
-
 _MOST_MARKS = 20
+"""Most occurrences of markers that are marked in a text."""
 
 
 class PairView(Card):
@@ -120,6 +91,38 @@ def places_of(text: str, markers: tuple[str, ...]) -> list[tuple[int, int]]:
                 found.append((at, end))
             at = text.find(marker, end)
     return sorted(found)
+
+
+DETAILS = (
+    ("thinking", tr("Thinking"), tr("End of the prompt with thinking on, off and not set")),
+    ("history", tr("Kept"), tr("Parts of a conversation that the template keeps and drops")),
+    ("notes", tr("Notes"), tr("Warnings, and the corrections that apply, with their reasons")),
+    ("values", tr("Values"), tr("Values of arguments that survive a round trip")),
+)
+
+
+class Details(Card):
+    """One of four tables: those of `DETAILS`, in that order."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        self.thinking = RowsTable(THINKING, tr("Prompt by thinking setting"))
+        self.history = RowsTable(HISTORY, tr("Kept and dropped parts"))
+        self.notes = RowsTable(NOTES, tr("Warnings and corrections"))
+        self.values = RowsTable(VALUES, tr("Round trip of values"))
+        self.stack = stack(self.thinking, self.history, self.notes, self.values)
+        self.views = named(Segmented(DETAILS, small=True), words=tr("Thinking, kept, notes or values"))
+        super().__init__(tr("Thinking"), self.stack, actions=(self.views,), padded=False, parent=parent)
+        self.views.chosen.connect(self.show_view)
+
+    def show_view(self, name: str) -> None:
+        """Show the table of that name."""
+        self.stack.setCurrentIndex(self.views.place(name))
+        self.heading.set_title(self.views.button(name).text())
+        self.views.set_value(name)
+
+
+WIDE = 1180
+"""Width in pixels from which the right column gets a larger share."""
 
 
 class TemplatePage(FollowsSize, TakesFiles, QWidget):
