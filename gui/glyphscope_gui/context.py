@@ -98,7 +98,10 @@ class Status(Protocol):
         """Show the page's activity in place of the state of the run or model; "" for none."""
 
     def set_note(self, words: str) -> None:
-        """Show a note on the last action."""
+        """Show a note, until the next one."""
+
+    def show_result(self, words: str) -> None:
+        """Show the result of an action in place of the note, until another page is shown."""
 
 
 @dataclass(frozen=True)

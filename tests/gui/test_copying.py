@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QToolButton
 
 from fake_context import CALL
 from glyphscope.events import ToolResult
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.runs.copy_menu import COPIED
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
@@ -49,6 +50,23 @@ def test_a_run_is_copied_in_every_form_and_a_missing_form_leaves_the_clipboard(q
     QGuiApplication.clipboard().setText("mine")
     assert copied(qtbot, page, "calls") == "mine"
     assert "no valid call" in page.context.status.notes[-1] and not page.context.errors
+
+
+@pytest.mark.slow
+def test_the_message_of_a_failed_copy_ends_with_the_page(qtbot, open_window):
+    window = open_window(lambda _name, **_options: ScriptedModel(CALL))
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(bundled_run("search-mask.jsonl"))
+    note = window.status.note.text()
+    assert note
+    window.context.recorder.copy(tuple(window.runs.events[:2]), "calls")
+    qtbot.waitUntil(lambda: "no valid call" in window.status.note.text())
+    window.navigator.show(PageId.PLAYGROUND)
+    assert "no valid call" in window.status.note.text()  # the same page
+    window.navigator.show(PageId.GRAMMAR)
+    assert window.status.note.text() == note
+    window.navigator.show(PageId.PLAYGROUND)
+    assert window.status.note.text() == note
 
 
 def test_the_shown_stage_and_a_tool_result_are_copied(qtbot, page):

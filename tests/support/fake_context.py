@@ -79,7 +79,7 @@ class FakePanels(QObject):
 
 @dataclass
 class FakeStatus:
-    """`activity` is the page's current activity, `notes` are all that were shown."""
+    """`activity` is the page's current activity, `notes` are all that were shown, with the results of actions."""
 
     activity: str = ""
     notes: list[str] = field(default_factory=list)
@@ -89,6 +89,8 @@ class FakeStatus:
 
     def set_note(self, words: str) -> None:
         self.notes.append(words)
+
+    show_result = set_note
 
 
 @dataclass(frozen=True)

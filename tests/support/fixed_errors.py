@@ -313,4 +313,11 @@ FIXES = (
         "69",
         ("gui/test_explaining.py::test_the_names_of_fields_are_not_cut",),
     ),
+    Breakage(
+        "fix: the message of a failed copy ends with its page",
+        "gui/glyphscope_gui/shell/window_presenter.py",
+        "self._navigation.shown.connect(lambda _page: self._status.end_result())",
+        "pass",
+        ("gui/test_copying.py::test_the_message_of_a_failed_copy_ends_with_the_page",),
+    ),
 )

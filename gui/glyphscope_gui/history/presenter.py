@@ -78,7 +78,7 @@ class HistoryPresenter(QObject):
         self._background = Background(self)
         dock.runOpened.connect(self._open)
         dock.suiteRequested.connect(self._ask_for_suite)
-        dock.notified.connect(context.status.set_note)
+        dock.notified.connect(context.status.show_result)
         context.recorder.runSaved.connect(dock.refresh)
         context.recorder.described.connect(dock.refresh)
         dock.described.connect(context.recorder.described)
@@ -103,5 +103,5 @@ class HistoryPresenter(QObject):
 
     def _added(self, path: Path, scenario: Scenario) -> None:
         words = tr("Added to the suite {suite} as {scenario}.", suite=path.stem, scenario=scenario.id)
-        self._context.status.set_note(words)
+        self._context.status.show_result(words)
         self._context.offer(words, tr("Open Evaluate"), lambda: self._context.navigator.show(PageId.EVALUATE))

@@ -134,7 +134,7 @@ class BranchPresenter(QObject):
         branches.ready.connect(self._run)
         branches.refused.connect(self._bar.show_words)
         branches.failed.connect(self._context.show_error)
-        branches.notFound.connect(lambda error: self._context.status.set_note(str(error)))
+        branches.notFound.connect(lambda error: self._context.status.show_result(str(error)))
         branches.described.connect(self._context.recorder.described)
         self._context.recorder.described.connect(branches.look_again)
         branches.keepRequested.connect(self._context.recorder.keep)

@@ -80,7 +80,7 @@ class OpenFiles(QObject):
         history.exportRequested.connect(self.export_run)
         history.copyRequested.connect(self.copy_run)
         self._recorder.written.connect(self._announce_file)
-        self._recorder.noticed.connect(context.status.set_note)
+        self._recorder.noticed.connect(context.status.show_result)
         self._runs.phaseChanged.connect(self._show_phase)
         self._show_phase()
 
@@ -159,7 +159,7 @@ class OpenFiles(QObject):
         )
         if self._context.navigator.current is not PageId.PLAYGROUND:
             note = tr("{name} was saved; the playground shows its contents", name=Path(path).name)
-            self._context.status.set_note(note)
+            self._context.status.show_result(note)
 
     # -- exports -----------------------------------------------------------------------------------------------
 

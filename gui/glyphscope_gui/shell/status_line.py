@@ -48,12 +48,13 @@ class Dot(QWidget):
 
 
 class StatusLine(QFrame):
-    """Shows the state in words (`statusMessage`), the figures beside it, and the last action on the right."""
+    """Shows the state in words (`statusMessage`), the run's figures, and on the right a note or an action's result."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("statusLine")
         self._state, self._words, self._activity = "none", "", ""
+        self._note = ""
         self.dot = Dot(self)
         self.message = PlainLabel(self, objectName="statusMessage", accessibleName=tr("Status"))
         self.figures = named(ElidedLabel(self, Qt.TextElideMode.ElideRight), "", tr("Statistics of the run"))
@@ -81,4 +82,12 @@ class StatusLine(QFrame):
         self.figures.setText("     ".join(figures))
 
     def set_note(self, words: str) -> None:
+        self._note = words
         self.note.setText(words)
+
+    def show_result(self, words: str) -> None:
+        self.note.setText(words)
+
+    def end_result(self) -> None:
+        """Show the note again instead of the last action's result."""
+        self.note.setText(self._note)

@@ -106,6 +106,7 @@ class WindowPresenter(QObject):
 
     def _connect_pages(self) -> None:
         self._navigation.shown.connect(lambda _page: self._show_page())
+        self._navigation.shown.connect(lambda _page: self._status.end_result())
         for page in self._navigation.pages.values():
             page.headerChanged.connect(self._show_page)
 
