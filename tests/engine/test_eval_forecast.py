@@ -39,20 +39,20 @@ def test_the_forecast_is_right_within_half_after_five_samples(matrix):
         before = prompt
     seconds[0] += 1.5  # the first sample starts cold
     for number, each in enumerate(samples[:40], 1):
-        forecast.add(each.id, seconds[number - 1])
+        forecast.add(each, seconds[number - 1])
         real = sum(seconds[number:])
         if number >= 5 and number + 5 <= len(samples):
             assert real / 1.5 < forecast.left < real * 1.5, number
     for each, length in list(zip(samples, seconds))[40:]:
-        forecast.add(each.id, length)
+        forecast.add(each, length)
     assert forecast.left == 0
 
 
 def test_abandoned_arms_take_no_more_time():
     plan = plan_of(Matrix(suites=("starter",), models=("good", "broken"), constraints=("mask",)))
     forecast = Forecast(plan.samples())
-    first = next(plan.samples())
-    forecast.add(first.id, 2.0)
+    first = plan.samples()[0]
+    forecast.add(first, 2.0)
     both = forecast.left
     forecast.cancel_arms(arm.id for arm in plan.arms if arm.model == "broken")
     assert 0 < forecast.left < both
@@ -64,6 +64,6 @@ def test_one_text_that_reaches_its_limit_does_not_dominate_the_forecast():
     samples = list(plan.samples())
     forecast = Forecast(samples)
     for number, each in enumerate(samples[:8]):
-        forecast.add(each.id, 8.6 if number == 5 else 0.3 if each.arm.constraint == "off" else 0.8)
+        forecast.add(each, 8.6 if number == 5 else 0.3 if each.arm.constraint == "off" else 0.8)
     usual = 8 * 0.3 + 8 * 0.8
     assert usual < forecast.left < 2 * usual

@@ -102,7 +102,7 @@ def record(
 ) -> None:
     """Write the record of one of a sample's runs to a separate file."""
     result = ResultFolder.open(folder)
-    found = [each for each in result.lines() if each.id == sample]
+    found = [each for each in result.lines(Sample) if each.id == sample]
     if not found or len(found[-1].runs) < turn:
         why = (
             f"It has {pluralize(len(found[-1].runs), 'recorded turn')}."

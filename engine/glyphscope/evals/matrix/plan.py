@@ -1,13 +1,19 @@
-"""The matrix as a list of samples: their prompts, order and seeds are fixed before the first run."""
+"""The matrix as a list of samples: their prompts, order and seeds are fixed before the first run.
+
+A sample is made when it is read: a plan of a million samples has only its arms and scenarios in memory.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from array import array
+from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from itertools import chain, product
-from typing import Any
+from functools import cached_property
+from itertools import accumulate, chain, product
+from typing import Any, overload
 
 import msgspec
 
@@ -142,18 +148,17 @@ class Plan:
     arms: tuple[Arm, ...]
     saved_digest: str = ""
 
-    def samples(self) -> Iterator[Planned]:
+    @cached_property
+    def order(self) -> SampleOrder:
+        """The places of all samples."""
+        return SampleOrder(self)
+
+    def samples(self) -> Sequence[Planned]:
         """The samples in the order in which they are made. Arms that differ only in the constraint take turns at each
         scenario: their prompts are the same and stay in the model's cache, and the first samples already compare them.
         Scenarios with the same tools, whose prompts begin alike, are consecutive.
         """
-        for arms in _alike(self.arms):
-            for suite in self.suites:
-                for scenario in _by_prompt(suite.suite.scenarios):
-                    for trial in range(1, self.matrix.trials + 1):
-                        seed = seed_of(self.matrix.seed, suite.suite.name, scenario.id, trial)
-                        for arm in arms:
-                            yield Planned(arm, suite, scenario, trial, seed)
+        return PlannedSamples(self.order, range(len(self.order)))
 
     @property
     def cost(self) -> Cost:
@@ -177,6 +182,76 @@ class Plan:
         for suite in self.suites:
             digest.update(suite.data)
         return digest.hexdigest()[:16]
+
+
+class SampleOrder:
+    """The place of each sample of a plan, from 0: arms with the same prompts, then suite, scenario, trial, arm."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._groups = _alike(plan.arms)
+        self._scenarios = [
+            (suite, scenario) for suite in plan.suites for scenario in _by_prompt(suite.suite.scenarios)
+        ]
+        self._seed, self._trials = plan.matrix.seed, plan.matrix.trials
+        self._each = len(self._scenarios) * self._trials  # the samples of an arm
+        self._starts = [0, *accumulate(len(arms) * self._each for arms in self._groups)]
+        self._arms = {
+            arm.id: (group, number)
+            for group, arms in enumerate(self._groups)
+            for number, arm in enumerate(arms)
+        }
+        self._numbers = {
+            (suite.suite.name, scenario.id): number
+            for number, (suite, scenario) in enumerate(self._scenarios)
+        }
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def at(self, place: int) -> Planned:
+        """The sample at a place."""
+        group = bisect_right(self._starts, place) - 1
+        arms = self._groups[group]
+        rest, arm = divmod(place - self._starts[group], len(arms))
+        number, trial = divmod(rest, self._trials)
+        suite, scenario = self._scenarios[number]
+        seed = seed_of(self._seed, suite.suite.name, scenario.id, trial + 1)
+        return Planned(arms[arm], suite, scenario, trial + 1, seed)
+
+    def place(self, arm: str, suite: str, scenario: str, trial: int) -> int | None:
+        """The place of a sample; None if it is not planned."""
+        number, found = self._numbers.get((suite, scenario)), self._arms.get(arm)
+        if number is None or found is None or not 1 <= trial <= self._trials:
+            return None
+        group, place = found
+        return self._starts[group] + (number * self._trials + trial - 1) * len(self._groups[group]) + place
+
+    def missing(self, model: str, made: bytearray) -> PlannedSamples:
+        """The samples of a model whose bytes in `made`, by place, are 0."""
+        places = array("I")
+        for arms, start, stop in zip(self._groups, self._starts, self._starts[1:]):
+            if arms[0].model == model:
+                places.extend(place for place in range(start, stop) if not made[place])
+        return PlannedSamples(self, places)
+
+
+class PlannedSamples(Sequence[Planned]):
+    """The samples at these places; each is made when it is read."""
+
+    def __init__(self, order: SampleOrder, places: Sequence[int]) -> None:
+        self._order, self._places = order, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> Planned: ...
+    @overload
+    def __getitem__(self, place: slice) -> PlannedSamples: ...
+    def __getitem__(self, place: int | slice) -> Planned | PlannedSamples:
+        if isinstance(place, slice):
+            return PlannedSamples(self._order, self._places[place])
+        return self._order.at(self._places[place])
 
 
 def plan_of(matrix: Matrix) -> Plan:

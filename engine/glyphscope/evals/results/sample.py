@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -119,4 +120,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def answered(self) -> bool:
         """Whether the model answered: a process that died or an endpoint that was down did not."""
-        return not any(failure.reason in NO_ANSWER for failure in self.failures)
+        return has_answer(self.failures)
+
+
+def has_answer(failures: Iterable[Failure]) -> bool:
+    """Whether a sample with these failures has an answer of the model."""
+    return not any(failure.reason in NO_ANSWER for failure in failures)

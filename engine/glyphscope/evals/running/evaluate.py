@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ import msgspec
 
 from glyphscope.errors import ModelError, RecordError
 from glyphscope.evals.matrix.needs import needs_of, require_consent
-from glyphscope.evals.matrix.plan import LoadedSuite, Matrix, Plan, Planned
+from glyphscope.evals.matrix.plan import LoadedSuite, Matrix, Plan, Planned, SampleOrder
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter
 from glyphscope.evals.results.manifest import IN_SEGMENTS, MOST_FILES, Manifest, WorkerFacts, this_machine
+from glyphscope.evals.results.sample import Failure, has_answer
 from glyphscope.evals.running.forecast import Forecast
 from glyphscope.evals.running.local_workers import LocalWorkers, Opener
 from glyphscope.evals.running.progress import (
@@ -79,18 +81,38 @@ def evaluate(
             folder.keep(msgspec.structs.replace(manifest, finished="", jobs=plan.matrix.jobs))
         if judges:
             folder.keep(msgspec.structs.replace(folder.manifest, judges=dict(judges)))
-        present = {sample.id for sample in folder.samples() if sample.answered or not again}
-        missing = [planned for planned in plan.samples() if planned.id not in present]
-        yield Begun(folder.path, folder.manifest, len(present))
-        work = _Work(folder, writer, control, workers, Forecast(missing), done=len(present))
-        for name in plan.matrix.models:
-            todo = [planned for planned in missing if planned.arm.model == name]
+        made = _made(folder, plan.order, again=again)
+        missing = {name: plan.order.missing(name, made) for name in plan.matrix.models}
+        yield Begun(folder.path, folder.manifest, done := sum(made))
+        forecast = Forecast(chain.from_iterable(missing.values()))
+        work = _Work(folder, writer, control, workers, forecast, done)
+        for name, todo in missing.items():
             if todo and not control.stopped.is_set():
                 yield from work.of_model(name, todo)
         complete = not control.stopped.is_set()
         if complete:
             folder.keep(msgspec.structs.replace(folder.manifest, finished=now()))
     yield Ended(folder.path, complete)
+
+
+class _Made(msgspec.Struct):
+    """The part of a sample's line that says whether it is to be made again."""
+
+    arm: str
+    suite: str
+    scenario: str
+    trial: int
+    failures: tuple[Failure, ...] = ()
+
+
+def _made(folder: ResultFolder, order: SampleOrder, *, again: bool) -> bytearray:
+    """A byte for each planned sample, 1 for those in the folder; with `again`, only for those with an answer."""
+    made = bytearray(len(order))
+    for each in folder.lines(_Made):
+        place = order.place(each.arm, each.suite, each.scenario, each.trial)
+        if place is not None:
+            made[place] = not again or has_answer(each.failures)
+    return made
 
 
 def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
@@ -136,7 +158,7 @@ class _Work:
     _open: set[str] = field(default_factory=set)
     _joined: set[str] = field(default_factory=set)
 
-    def of_model(self, name: str, todo: list[Planned]) -> Iterator[Progress]:
+    def of_model(self, name: str, todo: Sequence[Planned]) -> Iterator[Progress]:
         """Make the samples of one model. Its workers report to this thread, which alone writes the samples."""
         try:
             self._joined.clear()
@@ -161,7 +183,7 @@ class _Work:
                 continue  # a stopped one is dropped, and so is a failed one after the limit
             sample = self.writer.add(item.sample, item.runs)
             self.done += 1
-            self.forecast.add(sample.id, item.seconds)
+            self.forecast.add(item.planned, item.seconds)
             yield SampleDone(sample, self.done, self.forecast.left / pool.jobs)
             if left_out:
                 continue

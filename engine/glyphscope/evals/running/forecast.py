@@ -7,12 +7,15 @@ kinds by them; within a kind, scenarios differ, which averages out.
 
 from __future__ import annotations
 
-from bisect import insort
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from glyphscope.evals.matrix.plan import Planned
+
+LATEST = 100
+"""The number of samples of a kind, the latest ones, from which its time is computed."""
 
 
 class _Kind(NamedTuple):
@@ -29,26 +32,32 @@ class Forecast:
     """
 
     def __init__(self, planned: Iterable[Planned]) -> None:
-        self._kinds: dict[str, _Kind] = {}
+        self._left: Counter[_Kind] = Counter()
+        self._reading: set[str] = set()
+        """The ids of the samples whose prompts are read: few, as arms and trials have the same ones."""
         before: Hashable = None
         for each in planned:
             prompt = each.prompt_kind
-            self._kinds[each.id] = _Kind(each.arm.id, prompt != before)
+            if prompt != before:
+                self._reading.add(each.id)
+            self._left[_Kind(each.arm.id, prompt != before)] += 1
             before = prompt
-        self._left = Counter(self._kinds.values())
-        self._took: dict[_Kind, list[float]] = defaultdict(list)
+        self._took: dict[_Kind, deque[float]] = defaultdict(partial(deque, maxlen=LATEST))
+        self._totals: dict[_Kind, tuple[float, int]] = {}
+        """The total of these times, and their number."""
         self._warmed_up: _Kind | None = None
 
-    def add(self, id: str, seconds: float) -> None:
+    def add(self, planned: Planned, seconds: float) -> None:
         """Record the time of a finished sample."""
-        kind = self._kinds[id]
+        kind = _Kind(planned.arm.id, planned.id in self._reading)
         self._left[kind] -= 1
         if kind == self._warmed_up:
             self._warmed_up = None
             self._took[kind].clear()
         elif not self._took:
             self._warmed_up = kind
-        insort(self._took[kind], seconds)
+        self._took[kind].append(seconds)
+        self._totals[kind] = _total(sorted(self._took[kind])), len(self._took[kind])
 
     def cancel_arms(self, arms: Iterable[str]) -> None:
         """Drop the remaining samples of these arms."""
@@ -59,16 +68,18 @@ class Forecast:
     @property
     def left(self) -> float:
         """The time for all remaining samples; 0 before the first one is finished."""
-        return sum(number * self._seconds(kind) for kind, number in self._left.items() if number)
+        usual, _ = self._mean(self._totals)
+        return sum(number * self._seconds(kind, usual) for kind, number in self._left.items() if number)
 
-    def _seconds(self, kind: _Kind) -> float:
+    def _seconds(self, kind: _Kind, usual: float) -> float:
         """The mean of its kind, or of the most similar kinds if it has no samples yet, pulled towards the mean of all
         samples as if one more had taken that long: a single long text must not dominate two or three samples.
         """
-        usual, _ = self._mean(self._took)
-        of_arm = [each for each in self._took if each.arm == kind.arm]
-        alike = [each for each in self._took if each.reads == kind.reads]
-        for kinds in ([kind], alike, of_arm):
+        for kinds in (
+            (kind,),
+            (each for each in self._totals if each.reads == kind.reads),
+            (each for each in self._totals if each.arm == kind.arm),
+        ):
             mean, made = self._mean(kinds)
             if made:
                 return (mean * made + usual) / (made + 1)
@@ -76,9 +87,11 @@ class Forecast:
 
     def _mean(self, kinds: Iterable[_Kind]) -> tuple[float, int]:
         """The mean of these kinds, and the number of samples; 0.0 without any."""
-        took = [self._took.get(each, []) for each in kinds]
-        made = sum(map(len, took))
-        return sum(map(_total, took)) / made if made else 0.0, made
+        seconds, made = 0.0, 0
+        for each in kinds:
+            total, number = self._totals.get(each, (0.0, 0))
+            seconds, made = seconds + total, made + number
+        return seconds / made if made else 0.0, made
 
 
 def _total(took: list[float]) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from array import array
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -29,6 +30,8 @@ from glyphscope.events import AnyEvent, ModelInfo
 
 LOOK_SECONDS = 1.0
 """Time between two looks for workers that have joined."""
+MOST_WAITING = 1_000
+"""The reports from which on the threads wait for them to be taken."""
 TRIES = 2
 """How often a sample is begun whose worker ends in the middle of it."""
 
@@ -126,71 +129,102 @@ class Workers(Protocol):
         """The pool that makes these samples. Raises ModelError where the model cannot be opened."""
 
 
+class _Line:
+    """Places of samples that wait for one worker, four bytes each."""
+
+    def __init__(self, places: Iterable[int] = ()) -> None:
+        self._places = array("I", places)
+        self._first = 0
+
+    def __len__(self) -> int:
+        return len(self._places) - self._first
+
+    def append(self, place: int) -> None:
+        self._places.append(place)
+
+    def put_back(self, place: int) -> None:
+        """Make it the first one."""
+        self._places, self._first = array("I", [place, *self._places[self._first :]]), 0
+
+    def first(self) -> int:
+        self._first += 1
+        return self._places[self._first - 1]
+
+    def last(self) -> int:
+        return self._places.pop()
+
+
 class SampleQueue:
     """Samples in their order, for one worker. For several, samples with the same prompt go to the same worker, and so
     do prompts that begin alike, as each model has a separate cache. An idle worker takes another's last ones.
     With `workers` None their number is not known.
     """
 
-    def __init__(self, samples: Iterable[Planned], workers: int | None) -> None:
+    def __init__(self, samples: Sequence[Planned], workers: int | None) -> None:
+        self._samples = samples
         self._lock = threading.Lock()
-        self._unfinished = 0
-        self._left: dict[Hashable, deque[deque[Planned]]] = {}  # by kind of prompt, each prompt's samples
-        self._taken: dict[int, tuple[Hashable, deque[Planned]]] = {}  # by worker
+        self._begun: dict[int, int] = {}  # by worker, the place of the sample that it makes
+        self._left: dict[Hashable, deque[_Line]] = {}  # by kind of prompt, each prompt's samples
+        self._taken: dict[int, tuple[Hashable, _Line]] = {}  # by worker
         if workers == 1:
-            self._taken[0] = None, deque(samples)
+            self._taken[0] = None, _Line(range(len(samples)))
             return
-        prompts: dict[Hashable, deque[Planned]] = {}
-        for sample in samples:
+        prompts: dict[Hashable, _Line] = {}
+        for place, sample in enumerate(samples):
             kind = sample.prompt_kind
-            prompt = prompts.setdefault((kind, sample.scenario.id), deque())
+            prompt = prompts.setdefault((kind, sample.scenario.id), _Line())
             if not prompt:
                 self._left.setdefault(kind, deque()).append(prompt)
-            prompt.append(sample)
+            prompt.append(place)
 
     def next(self, worker: int) -> Planned | None:
-        """The worker's next sample; None if nothing is left. From any thread."""
+        """The worker's next sample; None if nothing is left. Its previous one is finished. From any thread."""
         with self._lock:
-            sample = self._next(worker)
-            self._unfinished += sample is not None
-            return sample
+            self._begun.pop(worker, None)
+            place = self._next(worker)
+            if place is None:
+                return None
+            self._begun[worker] = place
+            return self._samples[place]
 
-    def finished(self) -> None:
-        """A sample is made, or is not to be made. From any thread."""
+    def leave(self, worker: int, *, finished: bool = True) -> None:
+        """Others make the samples of this worker; one that it did not finish is the first of them. From any thread."""
         with self._lock:
-            self._unfinished -= 1
-
-    def leave(self, worker: int, *unfinished: Planned) -> None:
-        """Others make the samples of this worker; those that it began are the first of them. From any thread."""
-        with self._lock:
-            kind, samples = self._taken.pop(worker, (None, deque()))
-            samples.extendleft(unfinished)
-            self._unfinished -= len(unfinished)
-            if samples:
-                self._left.setdefault(kind, deque()).appendleft(samples)
+            kind, places = self._taken.pop(worker, (None, _Line()))
+            begun = self._begun.pop(worker, None)
+            if begun is not None and not finished:
+                places.put_back(begun)
+            if places:
+                self._left.setdefault(kind, deque()).appendleft(places)
 
     @property
     def is_done(self) -> bool:
         """Whether every sample is finished."""
         with self._lock:
-            left = bool(self._left) or any(samples for _, samples in self._taken.values())
-            return not left and not self._unfinished
+            return (
+                not self._left and not self._begun and not any(places for _, places in self._taken.values())
+            )
 
-    def _next(self, worker: int) -> Planned | None:
-        kind, samples = self._taken.get(worker, (None, deque()))
-        if samples:
-            return samples.popleft()
+    def finished(self, worker: int) -> None:
+        """The sample of the worker is made, or is not to be made. From any thread."""
+        with self._lock:
+            self._begun.pop(worker, None)
+
+    def _next(self, worker: int) -> int | None:
+        kind, places = self._taken.get(worker, (None, _Line()))
+        if places:
+            return places.first()
         others = {taken for other, (taken, _) in self._taken.items() if other != worker}
         same = (each for each in (kind,) if each in self._left)
         found = next(chain(same, (each for each in self._left if each not in others), self._left), None)
         if found is None:
-            samples = max((taken for _, taken in self._taken.values()), key=len, default=samples)
-            return samples.pop() if samples else None
-        samples = self._left[found].popleft()
+            places = max((taken for _, taken in self._taken.values()), key=len, default=places)
+            return places.last() if places else None
+        places = self._left[found].popleft()
         if not self._left[found]:
             del self._left[found]
-        self._taken[worker] = found, samples
-        return samples.popleft()
+        self._taken[worker] = found, places
+        return places.first()
 
 
 class WorkerPool:
@@ -204,7 +238,7 @@ class WorkerPool:
     def __init__(
         self,
         workers: Sequence[Worker],
-        todo: Iterable[Planned],
+        todo: Sequence[Planned],
         control: Control,
         joining: Joining | None = None,
     ) -> None:
@@ -296,7 +330,7 @@ class WorkerPool:
         try:
             thread.worker = worker = open_worker(self._ended)
             self._items.put(worker.opened)
-            while self._control.wait(self._ended) and not thread.left_out.is_set():
+            while self._may_continue() and not thread.left_out.is_set():
                 planned = self._todo.next(thread.number)
                 if planned is not None:
                     self._make(thread, worker, planned)
@@ -317,6 +351,12 @@ class WorkerPool:
         finally:
             self._items.put(None)
 
+    def _may_continue(self) -> bool:
+        """Wait while paused, and while samples that are made wait to be taken; returns whether to make another one."""
+        while self._items.qsize() > MOST_WAITING and not self._ended.is_set():
+            self._ended.wait(0.005)
+        return self._control.wait(self._ended)
+
     def _make(self, thread: _WorkerThread, worker: Worker, planned: Planned) -> None:
         suite, scenario = planned.suite.suite.name, planned.scenario.id
         self._items.put(SampleBegun(planned.id, planned.arm.id, suite, scenario, planned.trial))
@@ -327,14 +367,14 @@ class WorkerPool:
             lost = error
             self._begun[planned.id] = begun = self._begun.get(planned.id, 0) + 1
             if begun < TRIES:
-                self._todo.leave(thread.number, planned)
+                self._todo.leave(thread.number, finished=False)
                 raise
             why = f"Its worker was lost {TRIES} times, last: {thread.address}: {error}"
             sample, runs = unanswered(planned, "MODEL_FAILED", why), []
         stopped = self._ended.is_set() and sample.outcome == "cancelled"
         seconds = time.monotonic() - began
         self._items.put(FinishedSample(planned, sample, runs, seconds, stopped, thread.address))
-        self._todo.finished()
+        self._todo.finished(thread.number)
         if lost is not None:
             raise lost
 
