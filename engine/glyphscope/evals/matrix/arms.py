@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -80,6 +81,7 @@ def varied(arms: Sequence[Arm]) -> list[str]:
     return [name for name in names if not (usual and name == "order")]
 
 
+@lru_cache(maxsize=1024)
 def _slug(text: str) -> str:
     """The last part of a path or an address, of several addresses of the first."""
     text = replicas_of(text)[0] if is_address(text) else text
