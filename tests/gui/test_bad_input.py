@@ -26,7 +26,7 @@ from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.tools.tools_dock import ToolsDock
+from glyphscope_gui.tools.dock import ToolsDock
 
 pytestmark = pytest.mark.slow
 

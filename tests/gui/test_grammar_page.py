@@ -13,7 +13,7 @@ from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId, PanelId
-from glyphscope_gui.tools.tools_dock import ToolsDock
+from glyphscope_gui.tools.dock import ToolsDock
 from grammar_window import checked, put_cursor, show
 
 pytestmark = pytest.mark.slow

@@ -18,9 +18,9 @@ from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.tools import actions as tool_actions
+from glyphscope_gui.tools.dock import ToolsDock
 from glyphscope_gui.tools.keyword_fields import FormGrid
 from glyphscope_gui.tools.registry_tree_model import Item
-from glyphscope_gui.tools.tools_dock import ToolsDock
 from glyphscope_gui.tools.tree import tick_rect
 
 

@@ -1,4 +1,4 @@
-"""The presenter of the history: opens runs, lists stored ones, and makes them scenarios of suites."""
+"""The presenter of the history: opens stored runs, and adds them to suites as scenarios, which a dialog chooses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt: its messages, its template, the whole text with the tokens of each part, and the changes."""
+"""The panel of the prompt: its messages, its template, the whole text with the tokens of each part, and the changes."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from glyphscope_gui.shared.token_words import cached_words
 from glyphscope_gui.theme import mono_font
 
 LEAST_CHARACTERS = 30
+"""The least width of the panel, in characters."""
 MESSAGES, TEMPLATE, RENDERED, CHANGES = range(4)
 """The tabs."""
-
-
-_LINES = 4
+_PART_LINES = 4
+"""The lines of the field that edits a part of the prompt."""
 
 
 class PartEditor(QWidget):
@@ -53,7 +53,7 @@ class PartEditor(QWidget):
         self._place: PartPlace | None = None
         self.title = ElidedLabel(self, role="title")
         self.link = named(ElidedLink(self), "promptPartLink")
-        self.edit = named(GrowingEdit(_LINES, self), "promptPartEdit")
+        self.edit = named(GrowingEdit(_PART_LINES, self), "promptPartEdit")
         self.edit.bar_when_full()
         self.words = words_label(parent=self)
         top = hbox((self.title, 1), self.link, spacing=8)
@@ -96,8 +96,35 @@ class PartEditor(QWidget):
             self.edited.emit(self.edit.toPlainText())
 
 
+class RecordedPrompt(QWidget):
+    """The system prompt, the conversation and the message of one request."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("recordedPrompt")
+        self.mark = words_label(tr("Messages of the record, read-only."), parent=self)
+        self.text = named(QPlainTextEdit(self, readOnly=True, tabChangesFocus=True), "recordedMessages")
+        self.text.setAccessibleName(tr("Messages of the record"))
+        self.text.setFont(mono_font(-0.5))
+        vbox(self.mark, (self.text, 1), parent=self, margins=(14, 12), spacing=8)
+
+    def show_request(self, request: RunRequest) -> None:
+        system = (Message("system", request.system_prompt),) if request.system_prompt else ()
+        messages = (*system, *request.history, Message("user", request.prompt))
+        self.text.setPlainText(visible("\n\n".join(map(_words, messages)), lines=True))
+
+
+def _words(message: Message) -> str:
+    name = f" {message.name}" if message.name else ""
+    reasoning = (tr("[reasoning]\n{text}", text=message.reasoning),) if message.reasoning else ()
+    calls = (f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in message.tool_calls)
+    content = (message.content,) if message.content else ()
+    return "\n".join((f"[{message.role}{name}]", *reasoning, *content, *calls))
+
+
 class PromptDock(QWidget):
-    """The left page about prompts. The user's message is edited in the centre, or here as a part of the whole.
+    """Edits the prompt's messages and template, and shows the rendered prompt. The user's message is edited on the
+    page, or here as a part of the whole.
 
     `partChosen` carries the Cost of a row of the costs, or None.
     """
@@ -110,6 +137,7 @@ class PromptDock(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._document = document
         self._costs_of: RenderedMessages | None = None
+        """The messages of the project whose costs are shown, if any."""
         self.expects_price = False
         """Whether the current prompt is being counted; until it is, the shown one stays."""
         self._record: RunRequest | None = None
@@ -136,10 +164,10 @@ class PromptDock(QWidget):
         self.problem = words_label(role="problem", parent=self, name="promptProblem")
         self.rendered_view = RenderedPrompt(self)
         self.caption = words_label(parent=self)
-        self._sent = ""
+        self._shown_text = ""
         copy = tr("Copy the prompt")
         self.copy_button = named(IconButton("duplicate", None, self), "copyPromptButton", copy, tip=copy)
-        self.copy_button.clicked.connect(lambda: copy_text(self._sent))
+        self.copy_button.clicked.connect(lambda: copy_text(self._shown_text))
         self.costs_model = PromptCostsModel(self)
         self.costs = PromptCosts(self.costs_model, self)
         self.part = PartEditor(self)
@@ -170,7 +198,7 @@ class PromptDock(QWidget):
         """
         prompt = shown.prompt
         self._costs_of = self._document.messages if is_own else None
-        self._sent = prompt.text
+        self._shown_text = prompt.text
         self.rendered_view.show_prompt(prompt.text)
         self.caption.setText(self._caption(shown))
         self.costs_model.show_rows(shown.rows, counted=bool(prompt.tokens))
@@ -211,40 +239,6 @@ class PromptDock(QWidget):
             self.system_edit.centerCursor()
         self.system_edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _connect(self, document: PromptDocument) -> None:
-        self.conversation.template_link.clicked.connect(lambda: self.tabs.setCurrentIndex(TEMPLATE))
-        self.preset_combo.activated.connect(
-            lambda _place: document.set_preset(self.preset_combo.currentData())
-        )
-        self.reset_button.clicked.connect(document.reset_to_preset)
-        self.system_edit.textEdited.connect(document.set_system)
-        self.costs.partChosen.connect(self._part_chosen)
-        self.costs.partHovered.connect(self._hover)
-        self.rendered_view.placeChosen.connect(self._place_chosen)
-        self.rendered_view.placeHovered.connect(self._place_hovered)
-        document.changed.connect(self._show_state)
-        document.rendered.connect(self._show_messages)
-        document.failed.connect(self._show_problem)
-
-    def _lay_out(self) -> None:
-        top = hbox((self.preset_combo, 1), self.reset_button, spacing=8)
-        template = holder(vbox(top, (self.system_edit, 1), self.problem, margins=(14, 12), spacing=10), self)
-        parts = ((self.costs, 1), self.part, (self.run_button, 0, Qt.AlignmentFlag.AlignRight))
-        below = holder(vbox(*parts, margins=(0, 6, 0, 0), spacing=10), self)
-        views = splitter(Qt.Orientation.Vertical, (self.rendered_view, below), (0, 0), of_cards=False)
-        views.setSizes([400, 500])
-        above = hbox((self.caption, 1), (self.copy_button, 0, Qt.AlignmentFlag.AlignTop))
-        rendered = holder(vbox(above, (views, 1), margins=(14, 12), spacing=8), self)
-        self.tabs.setObjectName("promptTabs")
-        self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(tr("The prompt: messages, template, rendered, diff"))
-        self.messages_stack = stack(_scrolled(self.conversation), self.recorded)
-        self.tabs.addTab(self.messages_stack, tr("Messages"))
-        self.tabs.addTab(template, tr("Template"))
-        self.tabs.addTab(_scrolled(rendered), tr("Rendered"))
-        self.tabs.addTab(_scrolled(self.changes), tr("Diff"))
-        vbox(self.tabs, parent=self)
-
     def _show_state(self, state: PromptState) -> None:
         record = self._record
         self.preset_combo.setCurrentIndex(
@@ -262,7 +256,7 @@ class PromptDock(QWidget):
         self._show_uncounted("\n\n".join(f"[{m.role}]\n{m.content}" for m in messages.messages))
 
     def _show_uncounted(self, text: str) -> None:
-        self._sent = text
+        self._shown_text = text
         self.rendered_view.show_prompt(text)
         self.caption.setText(tr("Before the model’s chat template. The tokens are not counted yet."))
         self.costs_model.show_rows(CostRows())
@@ -306,6 +300,42 @@ class PromptDock(QWidget):
         self._hover(cost)
         self.rendered_view.setToolTip(str(index.data(Qt.ItemDataRole.ToolTipRole) or "") if cost else "")
 
+    # -- layout and connections --------------------------------------------------------------------------------
+
+    def _connect(self, document: PromptDocument) -> None:
+        self.conversation.template_link.clicked.connect(lambda: self.tabs.setCurrentIndex(TEMPLATE))
+        self.preset_combo.activated.connect(
+            lambda _place: document.set_preset(self.preset_combo.currentData())
+        )
+        self.reset_button.clicked.connect(document.reset_to_preset)
+        self.system_edit.textEdited.connect(document.set_system)
+        self.costs.partChosen.connect(self._part_chosen)
+        self.costs.partHovered.connect(self._hover)
+        self.rendered_view.placeChosen.connect(self._place_chosen)
+        self.rendered_view.placeHovered.connect(self._place_hovered)
+        document.changed.connect(self._show_state)
+        document.rendered.connect(self._show_messages)
+        document.failed.connect(self._show_problem)
+
+    def _lay_out(self) -> None:
+        top = hbox((self.preset_combo, 1), self.reset_button, spacing=8)
+        template = holder(vbox(top, (self.system_edit, 1), self.problem, margins=(14, 12), spacing=10), self)
+        parts = ((self.costs, 1), self.part, (self.run_button, 0, Qt.AlignmentFlag.AlignRight))
+        below = holder(vbox(*parts, margins=(0, 6, 0, 0), spacing=10), self)
+        views = splitter(Qt.Orientation.Vertical, (self.rendered_view, below), (0, 0), of_cards=False)
+        views.setSizes([400, 500])
+        above = hbox((self.caption, 1), (self.copy_button, 0, Qt.AlignmentFlag.AlignTop))
+        rendered = holder(vbox(above, (views, 1), margins=(14, 12), spacing=8), self)
+        self.tabs.setObjectName("promptTabs")
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(tr("The prompt: messages, template, rendered, diff"))
+        self.messages_stack = stack(_scrolled(self.conversation), self.recorded)
+        self.tabs.addTab(self.messages_stack, tr("Messages"))
+        self.tabs.addTab(template, tr("Template"))
+        self.tabs.addTab(_scrolled(rendered), tr("Rendered"))
+        self.tabs.addTab(_scrolled(self.changes), tr("Diff"))
+        vbox(self.tabs, parent=self)
+
 
 def _scrolled(page: QWidget) -> QScrollArea:
     """Make a page scrollable, as with large text it lacks height."""
@@ -313,29 +343,3 @@ def _scrolled(page: QWidget) -> QScrollArea:
     for ground in (area.viewport(), page):
         ground.setAutoFillBackground(False)  # the dock's background shows through
     return area
-
-
-class RecordedPrompt(QWidget):
-    """The system prompt, the conversation and the message of one request."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("recordedPrompt")
-        self.mark = words_label(tr("Messages of the record, read-only."), parent=self)
-        self.text = named(QPlainTextEdit(self, readOnly=True, tabChangesFocus=True), "recordedMessages")
-        self.text.setAccessibleName(tr("Messages of the record"))
-        self.text.setFont(mono_font(-0.5))
-        vbox(self.mark, (self.text, 1), parent=self, margins=(14, 12), spacing=8)
-
-    def show_request(self, request: RunRequest) -> None:
-        system = (Message("system", request.system_prompt),) if request.system_prompt else ()
-        messages = (*system, *request.history, Message("user", request.prompt))
-        self.text.setPlainText(visible("\n\n".join(map(_words, messages)), lines=True))
-
-
-def _words(message: Message) -> str:
-    name = f" {message.name}" if message.name else ""
-    reasoning = (tr("[reasoning]\n{text}", text=message.reasoning),) if message.reasoning else ()
-    calls = (f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in message.tool_calls)
-    content = (message.content,) if message.content else ()
-    return "\n".join((f"[{message.role}{name}]", *reasoning, *content, *calls))

@@ -14,8 +14,8 @@ from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PanelId
 from glyphscope_gui.shell.dock_frame import DockFrame
+from glyphscope_gui.tools.dock import ToolsDock
 from glyphscope_gui.tools.registry_tree_model import Item
-from glyphscope_gui.tools.tools_dock import ToolsDock
 
 
 class SidePanels(QObject):

@@ -1,4 +1,7 @@
-"""The tools: the tree with the allow list above, the form or the raw schema of the chosen one below."""
+"""The panel of tools: the tree with the allow list above, the form or the raw schema of the chosen tool below.
+
+The tools of a record are shown read-only instead, by `RecordedTools`.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,79 @@ FILTER_FROM = 13
 """Number of tools from which a search field is shown."""
 LEAST_CHARACTERS = 33
 """The least width of the panel, in characters."""
+MOST_PROBLEMS, PROBLEMS_HEIGHT = 50, 120
+"""The largest number of listed problems of a schema, and of their list's pixels, so that the text keeps its room."""
+ROW_MARGINS = 36
+"""Pixels on the left and right of the words in the list of problems, including the scroll bar."""
+_EDIT_ICONS = ("add", "add-below", "duplicate", "remove", "up", "down")
+"""The icons of the first group of actions."""
+
+
+class SchemaPanel(FollowsSize, QWidget):
+    """Edits the raw JSON Schema of one tool, with its problems below, which link to their places; every key press
+    updates the document.
+    """
+
+    def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._document = document
+        self._tool = ""
+        self.editor = named(JsonEditor(self, own_undo=False), "toolSchemaEdit")
+        self.editor.setStyleSheet("#toolSchemaEdit { border: none; border-radius: 0; }")
+        named(self.editor, words=tr("JSON Schema of the tool's arguments"), description=TAB_WORDS)
+        self.notice = words_label(NOT_APPLIED, "problem", self)
+        self.notice.setContentsMargins(14, 6, 14, 0)
+        self.list = named(QListWidget(self), "toolSchemaProblems", tr("Errors in the schema"), wordWrap=True)
+        self.list.setFrameShape(QListWidget.Shape.NoFrame)
+        vbox((self.editor, 1), self.notice, self.list, parent=self, spacing=0)
+        self.editor.textEdited.connect(self._edited)
+        self.list.itemActivated.connect(self._go_to)
+        self.list.itemClicked.connect(self._go_to)
+        document.changed.connect(self._refresh)
+        document.textChanged.connect(self._refresh)
+        document.problemsChanged.connect(self._show_problems)
+        self.show_tool("")
+
+    def show_tool(self, name: str) -> None:
+        """Show the schema of a tool; "" for none."""
+        self._tool = name
+        self.editor.setReadOnly(not name)
+        self._refresh()
+
+    def _refresh(self, _change: object = None) -> None:
+        self.editor.show_text(self._document.schema_text(self._tool))
+        self._show_problems()
+
+    def _show_problems(self, _problems: object = None) -> None:
+        found = self._document.problems.get(self._tool, ())[:MOST_PROBLEMS]
+        self.editor.set_problems(found)
+        self.list.clear()
+        for problem in found:
+            place = f"{problem.pointer}\n" if problem.pointer else ""
+            entry = QListWidgetItem(f"{problem.line}:{problem.column}  {problem.message}", self.list)
+            entry.setToolTip(plain_tip(f"{place}{problem.message}"))
+            entry.setData(Qt.ItemDataRole.UserRole, problem)
+        self._fit()
+        self.list.setVisible(bool(found))
+        self.notice.setVisible(bool(found))
+
+    def _fit(self) -> None:
+        """Fit the list's height to its problems at the panel's width; its own width is known only once it is shown."""
+        room = QRect(0, 0, max(self.width() - ROW_MARGINS, 50), 1000)
+        height = sum(
+            self.fontMetrics()
+            .boundingRect(room, Qt.TextFlag.TextWordWrap, self.list.item(row).text())
+            .height()
+            + 9
+            for row in range(self.list.count())
+        )
+        self.list.setFixedHeight(min(height + 6, PROBLEMS_HEIGHT))
+
+    def _edited(self, text: str) -> None:
+        self._document.set_schema_text(self._tool, text)
+
+    def _go_to(self, entry: QListWidgetItem) -> None:
+        self.editor.go_to(entry.data(Qt.ItemDataRole.UserRole))
 
 
 class _ReadOnlyModel(RegistryTreeModel):
@@ -92,82 +168,8 @@ class RecordedTools(QWidget):
         vbox(parts, parent=self)
 
 
-MAX_SHOWN = 50
-MAX_HEIGHT = 120
-"""Largest height of the list of problems in pixels, so that the text keeps its room."""
-ROW_MARGINS = 36
-"""Pixels on the left and right of the words in the list, including the scroll bar."""
-
-
-class SchemaPanel(FollowsSize, QWidget):
-    """Edits the raw JSON Schema of one tool, with its problems below, which link to their places; every key press
-    updates the document.
-    """
-
-    def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._document = document
-        self._tool = ""
-        self.editor = named(JsonEditor(self, own_undo=False), "toolSchemaEdit")
-        self.editor.setStyleSheet("#toolSchemaEdit { border: none; border-radius: 0; }")
-        named(self.editor, words=tr("JSON Schema of the tool's arguments"), description=TAB_WORDS)
-        self.notice = words_label(NOT_APPLIED, "problem", self)
-        self.notice.setContentsMargins(14, 6, 14, 0)
-        self.list = named(QListWidget(self), "toolSchemaProblems", tr("Errors in the schema"), wordWrap=True)
-        self.list.setFrameShape(QListWidget.Shape.NoFrame)
-        vbox((self.editor, 1), self.notice, self.list, parent=self, spacing=0)
-        self.editor.textEdited.connect(self._edited)
-        self.list.itemActivated.connect(self._go_to)
-        self.list.itemClicked.connect(self._go_to)
-        document.changed.connect(self._refresh)
-        document.textChanged.connect(self._refresh)
-        document.problemsChanged.connect(self._show_problems)
-        self.show_tool("")
-
-    def show_tool(self, name: str) -> None:
-        """Show the schema of a tool; "" for none."""
-        self._tool = name
-        self.editor.setReadOnly(not name)
-        self._refresh()
-
-    def _refresh(self, _change: object = None) -> None:
-        self.editor.show_text(self._document.schema_text(self._tool))
-        self._show_problems()
-
-    def _show_problems(self, _problems: object = None) -> None:
-        found = self._document.problems.get(self._tool, ())[:MAX_SHOWN]
-        self.editor.set_problems(found)
-        self.list.clear()
-        for problem in found:
-            place = f"{problem.pointer}\n" if problem.pointer else ""
-            entry = QListWidgetItem(f"{problem.line}:{problem.column}  {problem.message}", self.list)
-            entry.setToolTip(plain_tip(f"{place}{problem.message}"))
-            entry.setData(Qt.ItemDataRole.UserRole, problem)
-        self._fit()
-        self.list.setVisible(bool(found))
-        self.notice.setVisible(bool(found))
-
-    def _fit(self) -> None:
-        """Fit the list's height to its problems at the panel's width; its own width is known only once it is shown."""
-        room = QRect(0, 0, max(self.width() - ROW_MARGINS, 50), 1000)
-        height = sum(
-            self.fontMetrics()
-            .boundingRect(room, Qt.TextFlag.TextWordWrap, self.list.item(row).text())
-            .height()
-            + 9
-            for row in range(self.list.count())
-        )
-        self.list.setFixedHeight(min(height + 6, MAX_HEIGHT))
-
-    def _edited(self, text: str) -> None:
-        self._document.set_schema_text(self._tool, text)
-
-    def _go_to(self, entry: QListWidgetItem) -> None:
-        self.editor.go_to(entry.data(Qt.ItemDataRole.UserRole))
-
-
 class ToolsDock(TakesFiles, QWidget):
-    """The left page about tools. It changes only the RegistryDocument."""
+    """Edits the project's tools in the RegistryDocument, which alone it changes."""
 
     endings = (".json",)
 
@@ -194,7 +196,7 @@ class ToolsDock(TakesFiles, QWidget):
         self.tree.itemSelected.connect(self._select)
         self.tree.removeRequested.connect(self.actions_.remove.trigger)
         self.actions_.selectRequested.connect(self.tree.select)
-        self.actions_.added.connect(self._name_it)
+        self.actions_.added.connect(self._focus_name)
         for signal in (document.changed, document.textChanged, document.problemsChanged):
             signal.connect(self._refresh)
         self._add_shortcuts()
@@ -272,22 +274,15 @@ class ToolsDock(TakesFiles, QWidget):
         vbox(self.stack, parent=self)
 
     def _make_buttons(self) -> QHBoxLayout:
-        actions = self.actions_
+        edits, *others = self._groups()
         row = hbox(spacing=2)
-        for icon, action in (
-            ("add", actions.add_tool),
-            ("add-below", actions.add_argument),
-            ("duplicate", actions.duplicate),
-            ("remove", actions.remove),
-            ("up", actions.move_up),
-            ("down", actions.move_down),
-        ):
+        for icon, action in zip(_EDIT_ICONS, edits, strict=True):
             row.addWidget(IconButton(icon, action, self))
         row.addStretch(1)
         words, tip = tr("More about tools: import, export, allow all"), tr("Import, export, allow all")
         more = named(IconButton("more", None, self), "", words, tip=tip)
         menu = QMenu(more)
-        for group in self._groups()[1:]:
+        for group in others:
             menu.addActions(group)
             menu.addSeparator()
         more.setMenu(menu)
@@ -296,21 +291,21 @@ class ToolsDock(TakesFiles, QWidget):
         return row
 
     def _groups(self) -> tuple[list[QAction], ...]:
-        a = self.actions_
+        acts = self.actions_
         return (
-            [a.add_tool, a.add_argument, a.duplicate, a.remove, a.move_up, a.move_down],
-            [a.allow_all, a.forbid_all],
-            [a.import_file, a.paste],
-            [a.export_file, a.export_openai],
+            [acts.add_tool, acts.add_argument, acts.duplicate, acts.remove, acts.move_up, acts.move_down],
+            [acts.allow_all, acts.forbid_all],
+            [acts.import_file, acts.paste],
+            [acts.export_file, acts.export_openai],
         )
 
     def _add_shortcuts(self) -> None:
         """Add shortcuts that work only in this page; keys that fields use work only in the tree."""
-        act = self.actions_
-        for action in (act.duplicate, act.move_up, act.move_down):
+        acts = self.actions_
+        for action in (acts.duplicate, acts.move_up, acts.move_down):
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             self.tree.addAction(action)
-        for action in (act.add_tool, act.add_argument, act.paste, act.undo, act.redo):
+        for action in (acts.add_tool, acts.add_argument, acts.paste, acts.undo, acts.redo):
             action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             self.addAction(action)
 
@@ -323,7 +318,7 @@ class ToolsDock(TakesFiles, QWidget):
         self.form.show_item(item)
         self.schema.show_tool(item.tool if item else "")
 
-    def _name_it(self) -> None:
+    def _focus_name(self) -> None:
         """Focus the placeholder name of a new tool or argument, so that the user can type the real one."""
         self.tabs.setCurrentWidget(self.form)
         self.form.focus_name()
