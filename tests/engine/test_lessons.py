@@ -15,7 +15,8 @@ from glyphscope.lessons.lesson import Experiment, NextQuestion, Watch
 from glyphscope.lessons.library import MAX_RECORD_BYTES, MOST_TOKENS, LessonPlace, find_lesson
 from glyphscope.lessons.progress import LessonProgress, Progress
 from glyphscope.lessons.questions import grade, sheet
-from glyphscope.lessons.reading import MAX_BYTES, MAX_LINES, MAX_STEPS, parse_lesson, varied
+from glyphscope.lessons.reading import MAX_BYTES, MAX_LINES, MAX_STEPS, parse_lesson
+from glyphscope.lessons.run_settings import varied_request
 from lesson_texts import HEAD, LESSON, RUN, written_lesson
 
 NEXT = '```question\nkind = "next"\n{}\n```\n'
@@ -259,7 +260,7 @@ def test_a_question_without_an_answer_is_rejected(tmp_path):
 def test_the_readers_changes_reach_the_request(tmp_path):
     lesson = written_lesson(tmp_path, record=False).read()
     (experiment,) = lesson.experiments
-    request = varied(lesson, experiment, {"search/max_results/maximum": 7, "temperature": 0.5}, None)
+    request = varied_request(lesson, experiment, {"search/max_results/maximum": 7, "temperature": 0.5}, None)
     tool = next(tool for tool in request.registry["tools"] if tool["name"] == "search")
     assert (
         tool["parameters"]["properties"]["max_results"]["maximum"] == 7
@@ -272,7 +273,7 @@ def test_the_readers_changes_reach_the_request(tmp_path):
         {"nowhere/x": 1},
     ):
         with pytest.raises(LessonError):
-            varied(lesson, experiment, wrong, None)
+            varied_request(lesson, experiment, wrong, None)
 
 
 def test_a_lesson_is_completed_when_every_step_was_seen_and_every_question_answered():

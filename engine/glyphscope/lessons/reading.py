@@ -6,7 +6,7 @@ Errors that only recordings show (a missing recording, or a missing token in it)
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ from glyphscope.lessons.lesson import (
     Step,
     Watch,
 )
-from glyphscope.lessons.run_settings import NAMES, bound_problems, merged, request_of, value_at
+from glyphscope.lessons.run_settings import NAMES, VARY, bound_problems, merged, request_of, value_at
 from glyphscope.lessons.tables import QUESTIONS, ChoiceTable, LessonExperiment, LessonHead, LessonRun
 from glyphscope.lessons.toml import place, read_toml
 from glyphscope.text.figures import byte_size
@@ -47,11 +47,6 @@ LONGEST_TEXT = 2_000
 LONGEST_STEP, MOST_PARTS = 20_000, 24
 """The maximum characters of a step's text, and its maximum number of parts: the whole step is laid out at once."""
 RUN_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-VARY = (
-    "prompt", "notation", "shape", "constraint", "constrain_from", "thinking", "stop_on", "seed", "temperature",
-    "max_tokens",
-)  # fmt: skip
-"""The settings that can be varied, in addition to places in the registry."""
 NUMBER = re.compile(r"^\d+-")
 """The number at the beginning of a file name, for the order; the lesson's name begins after it."""
 
@@ -71,29 +66,6 @@ def lesson_error(problems: Sequence[PlacedProblem], where: str) -> LessonError:
     """The error of a lesson with these problems."""
     count = "an error" if len(problems) == 1 else f"{len(problems)} errors"
     return LessonError(f"The lesson has {count}.", where=where, problems=tuple(problems))
-
-
-def varied(
-    lesson: Lesson, experiment: Experiment, changes: Mapping[str, Any], folder: Path | None
-) -> RunRequest:
-    """The experiment's request with the reader's changes, by names of `VARY` and by places in the registry.
-
-    Raises LessonError with every invalid change.
-    """
-    settings = dict(lesson.asked[experiment.run])
-    places = {name: value for name, value in changes.items() if name not in VARY}
-    settings.update({name: value for name, value in changes.items() if name in VARY})
-    if places:
-        settings["change"] = {**settings.get("change", {}), **places}  # type: ignore[dict-item]
-    table = {"name": experiment.run, "title": experiment.title, **settings}
-    found = [*problems_of(LessonExperiment, table)] or [*bound_problems(settings)]
-    request = None
-    if not found:
-        request, found = request_of(settings, folder)
-    if request is None:
-        problems = tuple(PlacedProblem("/".join(map(str, path)), message) for path, message in found[:20])
-        raise LessonError("These settings are invalid.", where=experiment.title, problems=problems)
-    return request
 
 
 def _text(data: str | bytes, where: str) -> str:

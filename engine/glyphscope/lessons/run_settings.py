@@ -1,4 +1,5 @@
-"""The settings of a run in a lesson, and their request: the names of `RunRequest` and of its sampling, flattened.
+"""The settings of a run in a lesson, and their request: the names of `RunRequest` and of its sampling, flattened; and
+the request of an experiment that its reader varied.
 
 Tools are from a bundled registry, given by name, from a file beside the lesson, or from the block itself; a lesson does
 not name MCP servers, so it never starts a program.
@@ -13,10 +14,10 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, RegistryError
+from glyphscope.errors import GlyphscopeError, LessonError, PlacedProblem, RegistryError
 from glyphscope.evals.scoring.values import shown
 from glyphscope.evals.suites.registries import only_allowed, open_registry
-from glyphscope.evals.suites.structure import Found
+from glyphscope.evals.suites.structure import Found, problems_of
 from glyphscope.events import (
     ApprovalRule,
     ConstrainFrom,
@@ -34,6 +35,7 @@ from glyphscope.events import (
     Thinking,
 )
 from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.lessons.lesson import Experiment, Lesson
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.prompting.presets import preset
 from glyphscope.registry import ToolRegistry, load_registry
@@ -89,6 +91,11 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 _Made = TypeVar("_Made")
 
 NAMES = frozenset(RunSettings.__struct_fields__)
+VARY = (
+    "prompt", "notation", "shape", "constraint", "constrain_from", "thinking", "stop_on", "seed", "temperature",
+    "max_tokens",
+)  # fmt: skip
+"""The settings that can be varied, in addition to places in the registry."""
 _SAMPLING = ("seed", "temperature", "top_k", "top_p", "min_p", "repeat_penalty")
 _SAME = (
     "prompt", "system", "preset", "shape", "constraint", "grammar", "free_text", "strategy", "stop_on", "max_tokens",
@@ -171,6 +178,27 @@ def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunReques
         repeatable=True,
     )
     return request, []
+
+
+def varied_request(
+    lesson: Lesson, experiment: Experiment, changes: Mapping[str, Any], folder: Path | None
+) -> RunRequest:
+    """The experiment's request with the reader's changes, by names of `VARY` and by places in the registry.
+
+    Raises LessonError with every invalid change.
+    """
+    settings: dict[str, Any] = dict(lesson.asked[experiment.run])
+    settings.update({name: value for name, value in changes.items() if name in VARY})
+    if places := {name: value for name, value in changes.items() if name not in VARY}:
+        settings["change"] = {**settings.get("change", {}), **places}
+    found = [*problems_of(RunSettings, settings)] or [*bound_problems(settings)]
+    request = None
+    if not found:
+        request, found = request_of(settings, folder)
+    if request is None:
+        problems = tuple(PlacedProblem("/".join(map(str, path)), message) for path, message in found[:20])
+        raise LessonError("These settings are invalid.", where=experiment.title, problems=problems)
+    return request
 
 
 def value_at(document: dict[str, Any], place: str) -> Any:

@@ -1,4 +1,4 @@
-"""A block's TOML, and the places of values in the block's text, for error messages."""
+"""The TOML of a lesson's block, and the places of values in its text, for error messages: `tomllib` has no places."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def place(text: str, path: Path) -> tuple[int, int]:
         if isinstance(step, int) or not lines:
             continue
         key = re.escape(str(step))
+        # `[key]`, `[[key]]`, `[above.key]`; then `key =`, `key.below =`, `{key = …, key = …}`, `above.key =`
         header = re.compile(rf'^\s*+\[++\s*+(?:[^\]=]*\.)?"?{key}"?\s*+\]')
         member = re.compile(
             rf'^\s*+(?:\[++[^\]]*+\]++)?\s*+"?{key}"?\s*+[.=]|[{{,]\s*+"?{key}"?\s*+=|\.\s*+"?{key}"?\s*+='

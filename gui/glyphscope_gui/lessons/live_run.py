@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
-from glyphscope.lessons.reading import varied
+from glyphscope.lessons.run_settings import varied_request
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.opened import Opened
@@ -52,7 +52,7 @@ class LiveRun(QObject):
         if self._runs.is_busy:
             return
         self._card = card
-        request = partial(varied, opened.lesson, card.part, changes, opened.place.folder)
+        request = partial(varied_request, opened.lesson, card.part, changes, opened.place.folder)
         self._background.start("live", request, self._begin, self._refuse)
 
     def stop(self) -> None:

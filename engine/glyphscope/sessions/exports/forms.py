@@ -1,5 +1,5 @@
-"""All export forms of a run by name, and its parts: prompt, text of the answer, calls and their results, and the
-conversation as OpenAI's list of messages.
+"""All export forms of a run by name (`EXPORTS`), and those that are parts of it: prompt, text of the answer, calls and
+their results, and the conversation as OpenAI's messages. The larger forms are in files of their names.
 """
 
 from __future__ import annotations
@@ -24,27 +24,6 @@ from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.sessions.exports.spans import run_spans, spans_json
 from glyphscope.strategies.loop.history_policy import with_system
 
-
-def openai_messages(run: RecordedRun) -> str:
-    """The `messages` of a chat completion request. Results of calls that are text are user messages, because that API
-    accepts a tool's message only for a call that it knows.
-
-    Raises GlyphscopeError for a strategy with several prompts, and the errors of rendering the prompt.
-    """
-    request = run.request
-    if request.strategy == "route-execute":
-        raise GlyphscopeError(
-            "The strategy route-execute sends several prompts, which are not one list of messages.",
-            where="openai-messages",
-            hint="Each prompt is in the record, as prompt_rendered.",
-        )
-    if request.strategy == "loop":
-        request = with_system(request)
-    asked = render_messages(request, run.registry).messages
-    messages = (*asked, *answer_messages(run_state(run.events), run.request))
-    return to_json(outgoing(messages)[0])
-
-
 ExportForm: TypeAlias = Literal[
     "gbnf",
     "lark",
@@ -63,6 +42,7 @@ ExportForm: TypeAlias = Literal[
 ]
 
 _TIMING = ("type", "t", "stage")
+"""The members of an event that are not part of a result."""
 
 
 def answer(run: RecordedRun) -> str:
@@ -95,6 +75,26 @@ def openai_tool_calls(run: RecordedRun) -> str:
             for number, call in enumerate(_calls(run, "openai-tool-calls"), 1)
         ]
     )
+
+
+def openai_messages(run: RecordedRun) -> str:
+    """The `messages` of a chat completion request. Results of calls that are text are user messages, because that API
+    accepts a tool's message only for a call that it knows.
+
+    Raises GlyphscopeError for a strategy with several prompts, and the errors of rendering the prompt.
+    """
+    request = run.request
+    if request.strategy == "route-execute":
+        raise GlyphscopeError(
+            "The strategy route-execute sends several prompts, which are not one list of messages.",
+            where="openai-messages",
+            hint="Each prompt is in the record, as prompt_rendered.",
+        )
+    if request.strategy == "loop":
+        request = with_system(request)
+    asked = render_messages(request, run.registry).messages
+    messages = (*asked, *answer_messages(run_state(run.events), run.request))
+    return to_json(outgoing(messages)[0])
 
 
 def results(run: RecordedRun) -> str:

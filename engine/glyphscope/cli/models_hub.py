@@ -1,6 +1,5 @@
-"""`glyphscope models get`: download a model, by its name on the Hugging Face Hub, into the folder of models.
-
-`glyphscope models search`: repositories of the Hub with models in GGUF, and which of their files fits.
+"""The commands that query the Hugging Face Hub: `glyphscope models get` downloads a model by its name, `search` lists
+repositories with models in GGUF, and which of their files fits.
 """
 
 from __future__ import annotations
@@ -38,6 +37,7 @@ _HOW = {
     "kept": "Already downloaded, unchanged:",
     "cached": "Already in the Hugging Face cache, and used from there:",
 }
+_FITS = {True: "fits", False: "too large", None: "unknown"}
 
 
 def get(
@@ -59,7 +59,7 @@ def get(
 ) -> None:
     """Download a model by its name. Ctrl-C stops; the same command resumes.
 
-    HF_ENDPOINT, HF_TOKEN, HF_HOME and HF_HUB_OFFLINE hold as elsewhere. The file has its name only when it is whole.
+    HF_ENDPOINT, HF_TOKEN, HF_HOME and HF_HUB_OFFLINE are used. The file has its name only when it is complete.
     """
     request = read_request(name)
     out = diagnostics()
@@ -76,7 +76,7 @@ def get(
             if not as_json:
                 _print_listing(listing, picked.choice, out)
             print_note(f"{picked.choice.name}: {picked.why}")
-            got = _load(listing, picked.choice, to or places().models, out)
+            got = _download(listing, picked.choice, to or places().models, out)
     except KeyboardInterrupt:
         words = "Stopped. The same command resumes the download."
         out.print("Stopped." if only_list else words)
@@ -84,7 +84,7 @@ def get(
     _print_result(listing, picked, got, as_json)
 
 
-def _load(listing: Listing, choice: Choice, folder: Path, out: Console) -> DownloadResult:
+def _download(listing: Listing, choice: Choice, folder: Path, out: Console) -> DownloadResult:
     bar = Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -98,13 +98,13 @@ def _load(listing: Listing, choice: Choice, folder: Path, out: Console) -> Downl
     )
     with bar:
         task = bar.add_task("looking", total=choice.bytes or None)
-        said = ""
+        printed = ""
 
         def show_progress(progress: Progress) -> None:
-            nonlocal said
-            if progress.words and progress.words != said:  # report the reason for waiting once
+            nonlocal printed
+            if progress.words and progress.words != printed:  # report the reason for waiting once
                 out.print(progress.words)
-            said = progress.words
+            printed = progress.words
             bar.update(task, description=progress.phase, completed=progress.done)
 
         return Download(listing, choice, folder, report=show_progress).run_to_end()
@@ -155,9 +155,6 @@ def _facts(choice: Choice) -> dict[str, Any]:
         "sha256": [file.sha256 for file in choice.files],
         "missing": choice.missing,
     }
-
-
-_FITS = {True: "fits", False: "too large", None: "unknown"}
 
 
 def search(
