@@ -126,7 +126,7 @@ class ContextOverflow(PromptError):
     def __init__(self, needed: int, available: int) -> None:
         super().__init__(
             f"The prompt has {needed:,} tokens, and the model's context holds {available:,}.",
-            hint="Shorten the prompt, allow fewer tools, or open the model with a larger context.",
+            hint="Shorten the prompt, allow fewer tools, or load the model with a larger context.",
         )
         self.needed = needed
         self.available = available

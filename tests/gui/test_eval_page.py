@@ -154,7 +154,7 @@ def test_progress_is_shown_from_the_first_token(opened, qtbot, suite):
     page.view.setup.go.click()
     qtbot.waitUntil(lambda: "token" in page.view.progress.now.text())
     assert page.evaluations.progress.done == 0 and "{" in page.view.progress.now.text()
-    assert "no model was opened" not in page.view.result.provenance.text()
+    assert "no model was loaded" not in page.view.result.provenance.text()
     gate.set()
     ended(qtbot, page)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from PySide6.QtCore import Qt
 
@@ -14,6 +16,8 @@ from glyphscope_gui.model_picker import presenter as model_presenter
 from glyphscope_gui.model_picker.load_panel import LoadPanel, OpenModelLine
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.presenter import ModelPresenter
+from glyphscope_gui.model_picker.words import status_words
+from glyphscope_gui.runs.outcome_text import model_words
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.settings.presenter import SettingsPresenter
 from glyphscope_gui.shared.background import end_work
@@ -86,12 +90,26 @@ def test_a_loading_model_shows_its_progress_and_a_loaded_one_its_options(qtbot):
     assert line.unload.isEnabled() and not line.bar.isVisible()
 
 
+@pytest.mark.parametrize(
+    ("phase", "words"),
+    [
+        ("opening", "Connecting to m…"),
+        ("ready", "Connected: m"),
+        ("failed", "Not connected: refused"),
+    ],
+)
+def test_an_endpoint_is_connected_not_loaded(phase, words):
+    assert status_words(ModelStatus(phase, "http://localhost:8080/v1#m", "refused")) == words
+
+
 class Closing(ScriptedModel):
-    """Counts how often it is closed."""
+    """Counts how often it is closed, which takes until `may_close`."""
 
     closed = 0
+    may_close = threading.Event()
 
     def close(self):
+        assert Closing.may_close.wait(30)
         Closing.closed += 1
 
 
@@ -101,6 +119,7 @@ def test_options_reload_the_open_model_and_unload_frees_it_until_the_next_run(
 ):
     monkeypatch.setattr("glyphscope_gui.settings.presenter.REOPEN_MS", 20)
     monkeypatch.setattr(Closing, "closed", 0)
+    Closing.may_close.set()
     file = tmp_path / "a.gguf"
     file.write_bytes(gguf())
     found = [FoundModel(name="a", path=str(file), source="folder", bytes=4096)]
@@ -113,7 +132,8 @@ def test_options_reload_the_open_model_and_unload_frees_it_until_the_next_run(
 
     context = open_context(opener)
     settings = SettingsPresenter(context)
-    presenter = ModelPresenter(context, ModelPicker(context.settings, context.window))
+    picker = ModelPicker(context.settings, context.window)
+    presenter = ModelPresenter(context, picker)
     try:
         context.project.choose_model(str(file))
         context.runs.open_model(str(file))
@@ -125,8 +145,13 @@ def test_options_reload_the_open_model_and_unload_frees_it_until_the_next_run(
         assert context.settings.value.load_options == {str(file): LoadOptions(kv_type="q8_0")}
         qtbot.waitUntil(context.actions.unload_model.isEnabled)
         closed = Closing.closed
+        Closing.may_close.clear()
         qtbot.mouseClick(dialog.open_line.unload, Qt.MouseButton.LeftButton)
         assert dialog.table.hasFocus()
+        assert dialog.open_line.words.text() == "Unloading a…" and not dialog.open_line.unload.isEnabled()
+        assert "Unloading…" in picker.accessibleName()
+        assert model_words(context.runs.model) == "Unloading the model…"
+        Closing.may_close.set()
         qtbot.waitUntil(lambda: context.runs.model.phase == "none")
         assert Closing.closed == closed + 1 and "next run loads it" in dialog.open_line.words.text()
         assert not context.actions.unload_model.isEnabled()

@@ -111,7 +111,7 @@ def test_a_chosen_model_is_the_projects_and_the_pickers(context, qtbot):
         picker.modelChosen.emit("/m/qwen3-4b.Q4_K_M.gguf")
     assert chosen.args == [context.project.model] and picker.accessibleName() == "Model: qwen3-4b Q4_K_M"
     context.runs.modelStatusChanged.emit(ModelStatus("opening", "/m/qwen3-4b.Q4_K_M.gguf"))
-    assert "Opening…" in picker.accessibleName()
+    assert "Loading…" in picker.accessibleName()
     context.runs.modelStatusChanged.emit(ModelStatus("opening", "/m/qwen3-4b.Q4_K_M.gguf", progress=0.5))
     assert "loading" in picker.accessibleName()
     info = ModelInfo(name="Qwen3", path="/m/qwen3-4b.Q4_K_M.gguf", quantisation="Q5_K")

@@ -272,7 +272,7 @@ def test_thinking_is_shown_and_chosen(panel):
 @pytest.mark.parametrize(
     ("model", "why_not"),
     [
-        (None, "No model is open"),
+        (None, "No model is loaded"),
         (ModelInfo(name="m", reads_thinking=False), "no such switch"),
         (ModelInfo(name="m"), "cannot be read"),
         (ModelInfo(name="m", reads_thinking=False, has_chat_template=False), "no chat template"),

@@ -239,7 +239,7 @@ def test_stop_does_not_wait_for_a_model_that_is_being_opened(qtbot):
         progress(0.5)
         progress.begins(ended.set)
         assert ended.wait(20), "the opening did not end"
-        raise ModelError("Opening the model was stopped.")
+        raise ModelError("Loading the model was stopped.")
 
     controller = RunController(opener)
     try:

@@ -233,6 +233,26 @@ FIXES = (
         (_NOT_STARTED,),
     ),
     Breakage(
+        "fix: the unloading of a model is shown while it takes",
+        "gui/glyphscope_gui/runs/run_controller.py",
+        '            self._model_changed(ModelStatus("unloading", self.model.name))\n',
+        "",
+        (
+            "gui/test_load_panel.py::"
+            "test_options_reload_the_open_model_and_unload_frees_it_until_the_next_run",
+        ),
+    ),
+    Breakage(
+        "fix: errors of forms of messages that a template does not accept are no warnings",
+        "engine/glyphscope/turns/probe.py",
+        " if dialect == self.dialect)",
+        ")",
+        (
+            "engine/test_inspection.py::"
+            "test_errors_in_forms_of_messages_that_the_template_does_not_accept_are_not_warnings",
+        ),
+    ),
+    Breakage(
         "fix: choosing the open model does not change the project",
         "gui/glyphscope_gui/project/project_controller.py",
         "        if other:\n            self.set_options(model=name)",

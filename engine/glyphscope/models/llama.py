@@ -71,7 +71,7 @@ class LlamaModel:
             self._hash.stop()
             if isinstance(error, ModelError) and isinstance(progress, Opening) and progress.cancelled:
                 raise ModelError(
-                    "Opening the model was stopped.", where=str(path), hint="The next run opens it."
+                    "Loading the model was stopped.", where=str(path), hint="The next run loads it."
                 ) from error
             raise
         self._hash.value(wait=_HASH_WAIT)

@@ -280,7 +280,7 @@ class LlamaEngine:
                 raise Interrupted
             raise ModelError(
                 f"llama.cpp could not evaluate {count:,} tokens (status {status}).",
-                hint="Open the model with a smaller context, or use another one.",
+                hint="Load the model with a smaller context, or use another one.",
             )
         self._add(tokens, outputs)
         return [self._row(i) for i in range(count - outputs, count)]

@@ -109,7 +109,7 @@ def _cut_off(state: RunState) -> RunEnd | None:
     if limit.limit == "max_tokens":
         return RunEnd(_CUT, _length_hint(state), "open")
     return RunEnd(
-        "cut off where the context is full", "Open the model with a larger context, or ask for less.", "open"
+        "cut off where the context is full", "Load the model with a larger context, or ask for less.", "open"
     )
 
 

@@ -18,7 +18,7 @@ MAX_TOKENS = 2_048
 def answer_sampling(model: Model | None, request: SamplingRequest, cancel: threading.Event) -> Answer:
     """The model's answer, without a constraint. Raises ModelError, PromptError and ContextOverflow."""
     if model is None:
-        raise ModelError("No model is open.", hint="Open one, or write the answer yourself.")
+        raise ModelError("No model is loaded.", hint="Run once to load it, or write the answer yourself.")
     if not request.is_text:
         raise ModelError("The request has images or sound.", hint="Write the answer yourself.")
     messages = [Message(role="system", content=request.system)] if request.system else []

@@ -81,7 +81,7 @@ def _progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
     elif progress.left is not None and progress.done < progress.planned:
         parts.append(tr("about {time} left", time=estimate(progress.left)))
     elif not progress.model:
-        parts.append(tr("opening the model…"))
+        parts.append(tr("loading the model…"))
     return ", ".join(parts)
 
 

@@ -165,7 +165,7 @@ def provenance(manifest: Manifest, samples: int) -> str:
     )
     versions = ", ".join(f"{name} {version}" for name, version in list(manifest.versions.items())[:4])
     words = [
-        "; ".join(models) or (tr("no model was opened") if manifest.finished else ""),
+        "; ".join(models) or (tr("no model was loaded") if manifest.finished else ""),
         tr("judge {name}", name=judges) if judges else "",
         tr("seed {seed}", seed=manifest.seed),
         size,

@@ -91,7 +91,7 @@ class LoadPanel(QWidget):
 
 
 class OpenModelLine(QWidget):
-    """The model that is loaded or loading, with Unload."""
+    """The model that is loaded or loading, or the endpoint that is connected, with Unload."""
 
     unloadRequested = Signal()
 

@@ -83,7 +83,7 @@ class ModelPicker(QToolButton):
         self._show_state()
 
     def set_loading(self, fraction: float | None, text: str = "") -> None:
-        """Show the loading progress, 0 to 1; None with a text while it is unknown, None alone at the end."""
+        """Show the loading progress, 0 to 1; None with a text while it is unknown or unloading, None alone else."""
         self._fraction, self._progress_text = fraction, text
         self._show_state()
 
@@ -186,7 +186,8 @@ class ModelPicker(QToolButton):
         more_width = QFontMetrics(small).horizontalAdvance(more) + 8
         if self.fontMetrics().horizontalAdvance(words) + more_width > room and not self._loading:
             more, more_width = "", 0  # if it is narrow, the name takes precedence; the tooltip has both
-        shown = self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideMiddle, room - more_width)
+        mode = Qt.TextElideMode.ElideRight if self._loading else Qt.TextElideMode.ElideMiddle
+        shown = self.fontMetrics().elidedText(words, mode, room - more_width)
         painter.setFont(self.font())
         painter.setPen(colors.color("text-muted" if self._loading else "text"))
         painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)

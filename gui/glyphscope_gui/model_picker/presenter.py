@@ -102,11 +102,12 @@ class ModelPresenter(QObject):
         return self.downloads.phase is not Phase.IDLE
 
     def _show_status(self, status: ModelStatus) -> None:
-        """Show the loading progress and, once the model is open, its name and quantisation from the file."""
+        """Show that the model is loaded or unloaded, and its name and quantisation from the file once it is loaded."""
         if status.phase == "opening":
-            self._picker.set_loading(status.progress, tr("Opening…") if status.progress is None else "")
+            words = tr("Connecting…") if status.is_endpoint else tr("Loading…")
+            self._picker.set_loading(status.progress, words if status.progress is None else "")
         else:
-            self._picker.set_loading(None)
+            self._picker.set_loading(None, tr("Unloading…") if status.phase == "unloading" else "")
         self._show_loaded()
         if status.phase == "ready" and status.info is not None:
             name = model_name(status.info.path).name if status.info.path else status.info.name
@@ -115,7 +116,8 @@ class ModelPresenter(QObject):
     def _show_loaded(self) -> None:
         """Show the state of the model's process, and whether it can be ended now."""
         runs = self._context.runs
-        can_unload = runs.model.phase == "ready" and runs.phase is RunPhase.IDLE
+        loaded = runs.model.phase == "ready" and not runs.model.is_endpoint
+        can_unload = loaded and runs.phase is RunPhase.IDLE
         self._context.actions.unload_model.setEnabled(can_unload)
         if self._dialog is not None:
             self._dialog.open_line.show_status(runs.model, can_unload=can_unload)

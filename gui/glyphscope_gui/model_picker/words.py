@@ -81,15 +81,23 @@ def load_words(load: LoadOptions) -> str:
 
 
 def status_words(status: ModelStatus) -> str:
-    """Describe the state of the model's process, and its options."""
+    """Describe the state of the model's process with its options, or of the connection to its endpoint."""
     name = model_name(status.name).name if status.name else ""
     match status.phase:
+        case "opening" if status.is_endpoint:
+            return tr("Connecting to {name}…", name=name)
+        case "ready" if status.is_endpoint:
+            return tr("Connected: {name}", name=name)
+        case "failed" if status.is_endpoint:
+            return tr("Not connected: {message}", message=status.message)
         case "opening":
             share = "" if status.progress is None else f" {percent(status.progress, 0)}"
             return tr("Loading {name}…{share}", name=name, share=share)
         case "ready":
             load = status.info.load if status.info is not None else None
             return tr("Loaded: {name}", name=name) + (f" ({load_words(load)})" if load else "")
+        case "unloading":
+            return tr("Unloading {name}…", name=name)
         case "failed":
             return tr("Not loaded: {message}", message=status.message)
         case _:

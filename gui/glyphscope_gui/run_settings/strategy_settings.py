@@ -139,7 +139,7 @@ def _section(title: str, *widgets: QWidget) -> QWidget:
 def _no_thinking_words(model: ModelInfo | None) -> str:
     """Why the open model's thinking cannot be switched; empty if it can, or if only an endpoint knows."""
     if model is None:
-        return tr("No model is open yet.")
+        return tr("No model is loaded yet.")
     if model.kind == "recorded":
         return tr("A recorded model only replays its output.")
     if model.reads_thinking or (model.reads_thinking is None and model.kind == "remote"):

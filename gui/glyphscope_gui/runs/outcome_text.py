@@ -98,13 +98,17 @@ def _limit(state: RunState) -> str:
 def model_words(status: ModelStatus) -> str:
     """The state of the model's process, in a few words for the status line."""
     match status.phase:
+        case "opening" if status.is_endpoint:
+            return tr("Connecting to the endpoint…")
         case "opening":
             if status.progress is None:
-                return tr("Opening the model…")
-            return tr("Opening the model: {progress}", progress=percent(status.progress, 0))
+                return tr("Loading the model…")
+            return tr("Loading the model: {progress}", progress=percent(status.progress, 0))
+        case "unloading":
+            return tr("Unloading the model…")
         case "ready":
             return tr("Model process ready")
         case "failed":
             return tr("No model")
         case _:
-            return tr("No model is open")
+            return tr("No model is loaded")

@@ -285,6 +285,7 @@ class RunController(QObject):
         """End the open model's process, which frees its memory; the next run loads it again."""
         if not self.is_busy:
             self.queries.interrupt()
+            self._model_changed(ModelStatus("unloading", self.model.name))
             self._unloadRequested.emit(self.model.name)
 
     def close(self) -> None:

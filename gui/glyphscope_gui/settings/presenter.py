@@ -61,5 +61,5 @@ class SettingsPresenter(QObject):
 
     def _open_again(self) -> None:
         runs = self._context.runs
-        if runs.model.phase != "none":
+        if runs.model.phase not in ("none", "unloading"):
             runs.open_model(self._context.project.model)

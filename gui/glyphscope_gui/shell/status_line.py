@@ -34,7 +34,8 @@ class Dot(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         box = QRectF(0.5, 0.5, 8, 8)
-        roles = {"ready": "holds-line", "opening": "accent", "busy": "accent", "failed": "impossible-line"}
+        roles = {"ready": "holds-line", "failed": "impossible-line"}
+        roles |= dict.fromkeys(("opening", "unloading", "busy"), "accent")
         colour = theme().color(roles.get(self._state, "text-faint"))
         if self._state in ("ready", "busy"):
             painter.setPen(Qt.PenStyle.NoPen)

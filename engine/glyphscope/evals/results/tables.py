@@ -173,7 +173,7 @@ def _explained(sizes: Sequence[SizeResult], model: str) -> tuple[str, ...]:
             "differ. The notation's instructions in each prompt cost additional tokens."
         )
     elif sizes:
-        words.append("Tokens were not counted: no model was open to count them.")
+        words.append("Tokens were not counted: no model was loaded to count them.")
     return tuple(words)
 
 

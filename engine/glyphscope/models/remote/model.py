@@ -176,7 +176,9 @@ def open_remote(
         connection.close()
         if isinstance(error, Interrupted):
             raise ModelError(
-                "Opening the model was stopped.", where=str(address), hint="The next run opens it."
+                "Connecting to the endpoint was stopped.",
+                where=str(address),
+                hint="The next run connects again.",
             ) from None
         if isinstance(error, RequestFailed):
             raise error.error from None

@@ -21,7 +21,7 @@ from glyphscope.strategies.loop.turn import FoundCall, Plan, TurnResult, take_tu
 
 _OUTGROWN = (
     "The conversation no longer fits: allow smaller results (max_tool_output_bytes, the "
-    "preset small-context) or fewer turns, or open the model with a larger context."
+    "preset small-context) or fewer turns, or load the model with a larger context."
 )
 
 

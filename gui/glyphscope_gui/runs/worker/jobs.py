@@ -9,10 +9,11 @@ from typing import Any, Literal, TypeAlias
 
 from glyphscope.events import AnyEvent, ApprovalNeeded, ModelInfo, Notation, PromptRendered, RunRequest
 from glyphscope.models.interface import Model
+from glyphscope.models.remote import is_address
 from glyphscope.notation.write import Sizes
 from glyphscope.runs import PreparedRequest
 
-ModelPhase: TypeAlias = Literal["none", "opening", "ready", "failed"]
+ModelPhase: TypeAlias = Literal["none", "opening", "ready", "unloading", "failed"]
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,21 @@ class Ended:
 
 @dataclass(frozen=True)
 class ModelStatus:
-    """The model process as the window shows it; `progress` of opening is 0 to 1, None where it is unknown."""
+    """The model's process, or the connection to its endpoint, as the window shows it.
+
+    `progress` of opening is 0 to 1, None where it is unknown.
+    """
 
     phase: ModelPhase
     name: str = ""
     message: str = ""
     progress: float | None = None
     info: ModelInfo | None = None
+
+    @property
+    def is_endpoint(self) -> bool:
+        """Whether the model is connected rather than loaded."""
+        return is_address(self.name)
 
 
 @dataclass(frozen=True)
