@@ -19,8 +19,8 @@ from glyphscope.events import Token, TokenStep
 from glyphscope.notation.write import call_sizes
 from glyphscope_gui.compare.seeds_page import SHARE_ROLE, ShareDelegate
 from glyphscope_gui.evaluate.charts import EvalCharts, ShareChart
+from glyphscope_gui.playground.evidence_words import size_words
 from glyphscope_gui.playground.size_chart import SavingsChart, SizeChart
-from glyphscope_gui.playground.size_words import summary
 from glyphscope_gui.playground.step_chart import LEAST_SLOT, StepChart
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.shared.bars import BarChart, Series
@@ -77,12 +77,12 @@ def test_tokens_that_were_not_counted_are_not_drawn(show):
     sizes = tuple(call_sizes(*CALL, count_tokens=None))
     chart.show_sizes(sizes)
     assert chart.table()[0] == ("", "characters", "bytes")
-    assert "Open the model of the run" in summary(sizes, {})
+    assert "Open the model of the run" in size_words(sizes, {})
 
 
 def test_a_size_summary_says_that_no_token_was_saved():
     sizes = tuple(call_sizes(*CALL, count_tokens=lambda text: 17))
-    words = summary(sizes, {"glyph": 61, "json": 58})
+    words = size_words(sizes, {"glyph": 61, "json": 58})
     assert "6 bytes fewer" in words
     assert "the same number of tokens of this model" in words
     assert "61 tokens in GLYPH, 58 in JSON" in words

@@ -4,7 +4,6 @@ call, charts of the steps and of savings, and the mask impact.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -12,14 +11,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
-from glyphscope.events import AnyEvent, RunStarted, SegmentClosed, StageFinished, Token
+from glyphscope.events import AnyEvent, SegmentClosed, StageFinished, Token
 from glyphscope.runs import RunState
 from glyphscope.runs.run_state import StageState
-from glyphscope.text.figures import count, percent
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
+from glyphscope_gui.playground.evidence_words import SAVED, STYLES, size_words, token_words
 from glyphscope_gui.playground.mask_impact_view import MaskImpactView
-from glyphscope_gui.playground.size_words import SAVED, STYLES, summary
 from glyphscope_gui.playground.turn_costs import TurnCosts
 from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
@@ -40,7 +38,6 @@ from glyphscope_gui.shared.labels import (
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, Flow, LateWidget, ScrollArea, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.theme import FollowsLooks, theme
 from glyphscope_gui.theme.sizes import PAD
 
@@ -159,8 +156,7 @@ class EvidenceDock(ScrollArea):
             tr("Show fewer") if self._shows_all else tr("Show all {count}", count=len(all_rows))
         )
         self.alternatives_heading.set_title(tr("Alternatives of token {index}", index=index))
-        constraint = _constraint_words(token, started, constrained=_is_constrained(stage, started))
-        self.alternatives_note.setText(f"{constraint} {_sampler_words(token, started)}".strip())
+        self.alternatives_note.setText(token_words(token, stage, started))
 
     def show_refusal(self, refusal: Refusal) -> None:
         """Show the grammar's expectation at that token, if it is still the shown one."""
@@ -178,7 +174,7 @@ class EvidenceDock(ScrollArea):
             tr("Size of this call") if measured.calls == 1 else tr("Size of these calls")
         )
         apart = " " + tr("Not counted: %n token(s) of reasoning.", "", reasoned) if reasoned else ""
-        self.size_note.setText(summary(measured.sizes, measured.instructions) + apart)
+        self.size_note.setText(size_words(measured.sizes, measured.instructions) + apart)
         self.size_section.show()
 
     def add_saving(self, saving: Saving) -> None:
@@ -295,60 +291,6 @@ class EvidenceDock(ScrollArea):
             spacing=0,
         )
         self.setWidget(body)
-
-
-def _is_constrained(stage: StageState, started: RunStarted) -> bool:
-    """Whether a constraint was enforced in the stage; in old records, only the request says so."""
-    if started.request.strategy == "direct":
-        return started.request.constraint != "off"
-    return stage.constraint is not None
-
-
-def _constraint_words(token: Token, started: RunStarted, *, constrained: bool) -> str:
-    """The effect of the constraint at this token, in words."""
-    step = token.step
-    if step.forced:
-        raw = (
-            _no_probabilities(started)
-            if step.logprob is None
-            else tr("Raw probability: {share}.", share=percent(math.exp(step.logprob)))
-        )
-        return tr("Forced: the grammar allowed only this token. {raw}", raw=raw)
-    if not step.alternatives:
-        return _no_probabilities(started)
-    if started.request.constraint == "endpoint":
-        return tr("The endpoint enforced the constraint and reports no mask statistics.")
-    if not constrained:
-        return (
-            tr("No constraint: all {allowed} tokens allowed.", allowed=count(step.allowed))
-            if step.allowed
-            else tr("No constraint.")
-        )
-    return tr(
-        "The mask kept {share} of the probability mass: %n token(s) allowed, “{token}” sampled.",
-        "",
-        step.allowed,
-        share=percent(step.feasible),
-        token=step_text(step),
-    )
-
-
-def _sampler_words(token: Token, started: RunStarted) -> str:
-    """The numbers of tokens after each sampling filter; empty if no token was sampled."""
-    step = token.step
-    if step.left:
-        left = dict(zip(("top_k", "top_p", "min_p"), map(count, step.left)))
-        return tr("Of these, top-k left {top_k}, top-p {top_p} and min-p {min_p}.", **left)
-    greedy = started.request.sampling.temperature == 0 and bool(step.alternatives) and not step.forced
-    if greedy and started.request.constraint != "endpoint":
-        return tr("Temperature 0: the most likely allowed token is always taken.")
-    return ""
-
-
-def _no_probabilities(started: RunStarted) -> str:
-    if started.request.evidence == "all":
-        return tr("This model reports no probabilities.")
-    return tr("Probabilities were not recorded (evidence: {evidence}).", evidence=started.request.evidence)
 
 
 def _section(heading: Heading, *widgets: QWidget) -> QFrame:

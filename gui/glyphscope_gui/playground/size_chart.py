@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.notation.write import Sizes
-from glyphscope_gui.playground.size_words import SAVED, STYLES
+from glyphscope_gui.playground.evidence_words import SAVED, STYLES
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.language import tr
