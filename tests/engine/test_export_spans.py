@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
+import socket
+import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import msgspec
 import pytest
@@ -19,7 +24,7 @@ from typer.testing import CliRunner
 from glyphscope import read_run
 from glyphscope.cli.app import app
 from glyphscope.errors import GlyphscopeError, RecordError
-from glyphscope.events import ModelInfo, RunFailed, Token
+from glyphscope.events import ModelInfo, RunFailed, StageFinished, Token, ToolResult
 from glyphscope.resources import read_bytes
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports.spans import run_spans, send_spans, spans_json
@@ -47,6 +52,8 @@ def receiver(status: int = 200, answer: bytes = b"", kind: str = "application/x-
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers["Content-Encoding"] == "gzip":
+                body = gzip.decompress(body)
             received.append((self.path, dict(self.headers), ExportTraceServiceRequest.FromString(body)))
             self.send_response(status)
             self.send_header("Content-Type", kind)
@@ -97,11 +104,12 @@ def test_a_generation_has_its_model_sampling_tokens_and_reason():
     first = next(event for event in run.events if isinstance(event, Token))
     attributes = dict(chat.attributes)
     assert attributes.pop("gen_ai.response.time_to_first_chunk") == pytest.approx(first.t - 0.0033, abs=1e-4)
+    assert isinstance(attributes["gen_ai.request.top_k"], int)
     assert attributes == {
         "gen_ai.operation.name": "chat", "gen_ai.provider.name": "llama.cpp",
         "gen_ai.request.model": "Smollm2 135M 8k Lc100K Mix1 Ep2", "gen_ai.request.stream": True,
         "gen_ai.request.seed": 1, "gen_ai.request.temperature": 0.0, "gen_ai.request.top_p": 0.95,
-        "gen_ai.request.top_k": 40.0, "gen_ai.request.max_tokens": 512,
+        "gen_ai.request.top_k": 40, "gen_ai.request.max_tokens": 512,
         "gen_ai.response.finish_reasons": ("tool_call",), "gen_ai.usage.input_tokens": 533,
         "gen_ai.usage.cache_read.input_tokens": 0, "gen_ai.usage.output_tokens": 17,
         "glyphscope.stage.name": "turn", "glyphscope.stage.kind": "turn",
@@ -114,12 +122,39 @@ def test_the_model_of_an_endpoint_has_the_address_of_its_server_without_its_path
     remote = ModelInfo(name="gpt", kind="remote", path="https://models.example.com/v1")
     events = (msgspec.structs.replace(run.started, model=remote), *run.events[1:])
     root, chat = spans_of(RecordedRun(events))
-    for span in (root, chat):
-        assert span.attributes["gen_ai.provider.name"] == "openai"
-        assert (span.attributes["server.address"], span.attributes["server.port"]) == (
-            "models.example.com",
-            443,
-        )
+    assert {span.attributes["gen_ai.provider.name"] for span in (root, chat)} == {"openai"}
+    address = chat.attributes["server.address"], chat.attributes["server.port"]
+    assert address == ("models.example.com", 443)
+    assert "server.address" not in root.attributes, "the agent runs in this process"
+
+
+def test_the_tokens_of_reasoning_are_part_of_those_of_the_answer():
+    _, first, *_, last = spans_of(recorded("native-tags"))
+    for span in (first, last):
+        reasoning = span.attributes["gen_ai.usage.reasoning.output_tokens"]
+        assert 0 < reasoning < span.attributes["gen_ai.usage.output_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "finished"),
+    [
+        ("end-of-text", "stop"),
+        ("stop-string", "stop"),
+        ("length", "length"),
+        ("cancelled", "error"),
+        (None, "error"),
+    ],
+)
+def test_a_generation_ends_for_a_reason_of_the_conventions(reason, finished):
+    events = [
+        event
+        for event in recorded("sources-abort").events
+        if type(event).__name__ not in ("Violation", "Aborted", "RunFinished")
+    ]
+    finish = next(event for event in events if isinstance(event, StageFinished))
+    events[events.index(finish) :] = [msgspec.structs.replace(finish, reason=reason)] if reason else []
+    _, chat = spans_of(RecordedRun(events))
+    assert chat.attributes["gen_ai.response.finish_reasons"] == (finished,)
 
 
 def test_without_content_no_prompt_answer_argument_or_result_is_in_the_spans():
@@ -154,6 +189,26 @@ def test_with_content_messages_calls_and_results_are_in_the_conventions_form():
     assert json.loads(tool.attributes["gen_ai.tool.call.result"])["verb"] == "jump"
     assert json.loads(first.attributes["gen_ai.tool.definitions"])[0]["name"] == "lookup_irregular_verb"
     assert json.loads(root.attributes["gen_ai.output.messages"]) == [answer]
+
+
+@pytest.mark.parametrize(
+    ("structured", "result"),
+    [
+        ({"verb": "jump"}, {"verb": "jump"}),
+        (["jump"], {"content": ["jump"]}),
+        (None, {"content": "It is regular."}),
+    ],
+)
+def test_a_result_is_an_object_also_where_the_tool_returned_something_else(structured, result):
+    run = recorded("native-tags")
+    events = [
+        msgspec.structs.replace(event, structured=structured, sent="It is regular.")
+        if isinstance(event, ToolResult)
+        else event
+        for event in run.events
+    ]
+    _, _, tool, *_ = spans_of(RecordedRun(events), content=True)
+    assert json.loads(tool.attributes["gen_ai.tool.call.result"]) == result
 
 
 def test_an_invalid_answer_is_an_error_with_the_code_and_place_of_its_violation():
@@ -237,9 +292,9 @@ def test_a_receiver_gets_the_spans_of_several_runs_with_the_headers_of_the_envir
         result = CliRunner().invoke(app, ["export", "otel", *map(str, paths), "--endpoint", address])
     assert result.exit_code == 0 and result.stdout == "", result.stderr
     assert f"13 spans sent to {address}" in result.stderr
-    ((path, headers, request),) = received
+    ((path, headers, _),) = received
     assert path == "/v1/traces" and headers["authorization"] == "Basic abc"
-    spans = [span for each in request.resource_spans for scope in each.scope_spans for span in scope.spans]
+    spans = spans_in(received[0])
     assert len({span.trace_id for span in spans}) == 3 and len(spans) == 13
     chat = next(span for span in spans if span.name.startswith("chat"))
     assert chat.kind == chat.SPAN_KIND_CLIENT and len(chat.parent_span_id) == 8
@@ -247,6 +302,61 @@ def test_a_receiver_gets_the_spans_of_several_runs_with_the_headers_of_the_envir
         "gen_ai.usage.input_tokens",
         "gen_ai.request.temperature",
     }
+
+
+@contextmanager
+def collector(forward_to: str) -> Iterator[str]:
+    """Run an OpenTelemetry collector that forwards the spans; yield its address."""
+    rotel = pytest.importorskip("rotel")
+    with socket.create_server(("127.0.0.1", 0)) as http, socket.create_server(("127.0.0.1", 0)) as grpc:
+        addresses = [f"127.0.0.1:{server.getsockname()[1]}" for server in (http, grpc)]
+    options = {
+        "otlp-http-endpoint": addresses[0],
+        "otlp-grpc-endpoint": addresses[1],
+        "exporter": "otlp",
+        "otlp-exporter-endpoint": forward_to,
+        "otlp-exporter-protocol": "http",
+        "batch-timeout": "10ms",
+    }
+    arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
+    program = Path(rotel.__file__).with_name("rotel-agent")
+    process = subprocess.Popen([program, "start", *arguments], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None and "Starting" in process.stdout.readline()
+        for address in addresses:
+            host, port = address.split(":")
+            while process.poll() is None:
+                with suppress(ConnectionRefusedError):
+                    socket.create_connection((host, int(port))).close()
+                    break
+        yield f"http://{addresses[0]}"
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+@pytest.mark.slow
+def test_a_collector_forwards_the_spans_as_they_were_sent():
+    spans = [span for name in RUNS for span in spans_of(recorded(name), content=True)]
+    with receiver() as (address, received), collector(address) as there:
+        send_spans(spans, there)
+        line = spans_json(spans_of(recorded("search-mask"))).encode()
+        request = Request(f"{there}/v1/traces", line, {"Content-Type": "application/json"})
+        with urlopen(request) as answer:
+            assert answer.status == 200
+        while sum(len(each) for each in map(spans_in, received)) < len(spans) + 2:
+            threading.Event().wait(0.01)
+    found = {span.span_id.hex(): span for each in received for span in spans_in(each)}
+    for span in spans:
+        got = found[f"{span.context.span_id:016x}"]
+        assert (got.name, got.trace_id.hex()) == (span.name, f"{span.context.trace_id:032x}")
+        assert (got.start_time_unix_nano, got.end_time_unix_nano) == (span.start_time, span.end_time)
+        assert {each.key for each in got.attributes} == {*span.attributes}
+        assert [event.name for event in got.events] == [event.name for event in span.events]
+
+
+def spans_in(request: tuple[str, dict[str, str], Any]) -> list[Any]:
+    return [span for each in request[2].resource_spans for scope in each.scope_spans for span in scope.spans]
 
 
 def test_a_line_of_json_has_the_same_spans_as_the_protocol_with_ids_in_hexadecimal():

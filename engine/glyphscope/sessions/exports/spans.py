@@ -1,4 +1,4 @@
-"""Recorded runs as OpenTelemetry spans, following its semantic conventions for generative AI.
+"""Recorded runs as OpenTelemetry spans, following its semantic conventions for generative AI (version 0.1.0).
 
 A run is an `invoke_agent` span, with a `chat` span for each generation and an `execute_tool` span for each call, at the
 recorded times. Prompts, answers, arguments and results are included only on request. Attributes for which the
@@ -33,8 +33,8 @@ PATH = "/v1/traces"
 """The path at which a receiver of OTLP over HTTP accepts spans."""
 _LOGGER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 _HINT = "Check the address. A collector usually takes OTLP over HTTP at http://127.0.0.1:4318."
-_FINISHED = {"complete": "stop", "end-of-text": "stop", "stop-string": "stop", "aborted": "error"}
-"""The conventions' finish reasons; any other reason is unchanged."""
+_FINISHED = {"complete": "stop", "end-of-text": "stop", "stop-string": "stop", "length": "length"}
+"""The conventions' finish reasons; any other end of a text is an `error`, as is a text without an end."""
 _BYTES = ("traceId", "spanId", "parentSpanId")
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -289,16 +289,11 @@ class _Trace:
 
     def _common(self, operation: str) -> dict[str, Any]:
         info = self._model
-        attributes: dict[str, Any] = {
+        return {
             "gen_ai.operation.name": operation,
             "gen_ai.provider.name": "openai" if info.kind == "remote" else info.kind,
             "gen_ai.request.model": info.name,
         }
-        if info.kind == "remote":
-            address = urlsplit(info.path)
-            port = address.port or (443 if address.scheme == "https" else 80)
-            attributes |= {"server.address": address.hostname, "server.port": port}
-        return attributes
 
     def _agent(self) -> dict[str, Any]:
         request, state = self._run.run.request, self._run.state
@@ -306,7 +301,6 @@ class _Trace:
         attributes = {
             **self._common("invoke_agent"),
             "gen_ai.agent.name": AGENT,
-            "gen_ai.agent.version": self._run.run.started.versions.get("glyphscope", ""),
             "gen_ai.usage.input_tokens": sum(prompt.tokens for prompt in prompts) or None,
             "gen_ai.usage.output_tokens": sum(len(made.stage.tokens) for made in self._run.generations),
             "glyphscope.run.id": self._run.run.started.run,
@@ -334,17 +328,27 @@ class _Trace:
             "gen_ai.request.seed": sampling.seed,
             "gen_ai.request.temperature": sampling.temperature,
             "gen_ai.request.top_p": sampling.top_p,
-            "gen_ai.request.top_k": float(sampling.top_k),
+            "gen_ai.request.top_k": sampling.top_k,
             "gen_ai.request.max_tokens": request.max_tokens,
             "gen_ai.request.stop_sequences": request.stop,
             "gen_ai.response.finish_reasons": (_finish_reason(made),),
             "gen_ai.usage.output_tokens": len(stage.tokens)
             if stage.finished is None
             else stage.finished.tokens,
+            "gen_ai.usage.reasoning.output_tokens": sum(
+                len(stage.tokens_between(part.start, part.end))
+                for part in stage.segments
+                if part.kind == "reasoning"
+            )
+            or None,
             "glyphscope.stage.name": stage.name,
             "glyphscope.stage.kind": stage.kind,
             "glyphscope.tokens.forced": stage.forced,
         }
+        if self._model.kind == "remote":
+            address = urlsplit(self._model.path)
+            port = address.port or (443 if address.scheme == "https" else 80)
+            attributes |= {"server.address": address.hostname, "server.port": port}
         if prompt is not None and prompt.tokens:
             attributes["gen_ai.usage.input_tokens"] = prompt.tokens
             attributes["gen_ai.usage.cache_read.input_tokens"] = prompt.cached
@@ -372,10 +376,10 @@ class _Trace:
         if self._content:
             attributes["gen_ai.tool.call.arguments"] = _json(made.arguments)
             if made.result is not None and made.result.ok:
-                structured = made.result.structured
-                attributes["gen_ai.tool.call.result"] = (
-                    made.message.content if structured is None else _json(structured)
-                )
+                found = made.result.structured
+                if not isinstance(found, dict):  # the conventions' results are objects
+                    found = {"content": made.message.content if found is None else found}
+                attributes["gen_ai.tool.call.result"] = _json(found)
         return attributes
 
     def _tools(self) -> str:
@@ -422,7 +426,7 @@ def _tool_error(made: Execution) -> tuple[str, str]:
 
 
 def _finish_reason(made: Generation) -> str:
-    return "tool_call" if made.stage.calls else _FINISHED.get(made.reason, made.reason)
+    return "tool_call" if made.stage.calls else _FINISHED.get(made.reason, "error")
 
 
 def _messages(messages: Sequence[Message], finish_reason: str | None = None) -> str:
