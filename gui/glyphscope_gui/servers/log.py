@@ -57,29 +57,29 @@ class ServerLog(Card):
         self.filter_edit.setMinimumWidth(60)
         self.filter_edit.setMaximumWidth(170)
         self.copy_button = push_button(tr("Copy"), role="link", tip=tr("Copy the lines shown"))
-        stack = QStackedWidget()
+        self._stack = QStackedWidget()
         tip = tr("Levels of the log messages that the server sends, and of those shown")
         self.levels_button = link("", tip, name="logLevelsButton")
         actions = (self.filter_edit, self.levels_button, self.copy_button, self.views)
-        super().__init__(tr("Log"), stack, actions=actions, padded=False, parent=parent)
+        super().__init__(tr("Log"), self._stack, actions=actions, padded=False, parent=parent)
         self.heading.title.hide()  # the segments name it
         self.model = model
-        self._stack = stack
         self._following = True
+        """Whether the end of the log is shown, and stays shown as it grows."""
         self.table = named(PlainTable(model, TEXT), "serverLogTable", tr("Protocol messages"))
         self.detail = named(JsonEditor(), "serverLogDetail", tr("Selected message"), readOnly=True)
         self.detail.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.detail.setStyleSheet("#serverLogDetail { border: none; border-radius: 0; }")
         self.detail.hide()
-        beside = self._make_beside()
-        self._split = splitter(Qt.Orientation.Horizontal, (self.table, beside), (3, 2), of_cards=False)
+        self._beside = self._make_beside()
+        self._split = splitter(Qt.Orientation.Horizontal, (self.table, self._beside), (3, 2), of_cards=False)
         self.stderr = named(WrappingEdit(), "serverStderr", tr("stderr of the server"), readOnly=True)
         self.stderr.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.stderr.setStyleSheet("#serverStderr { border: none; }")
         self.stderr.setFont(mono_font(-0.5))
         self.stderr.setPlaceholderText(tr("No output on stderr."))
-        stack.addWidget(self._split)
-        stack.addWidget(self.stderr)
+        self._stack.addWidget(self._split)
+        self._stack.addWidget(self.stderr)
         self._make_levels()
         self._fit_columns()
         self.views.chosen.connect(self._show_view)
@@ -128,19 +128,19 @@ class ServerLog(Card):
 
     def _make_beside(self) -> QWidget:
         """Make the view of the chosen message, with its actions."""
-        self._beside = QWidget()
+        beside = QWidget()
         tip = tr("Show the whole message, with search, Copy and Save as")
         self.open_link = link(tr("Open"), tip, name="openMessageButton")
         self.copy_link = link(tr("Copy message"), tr("Copy the whole message as it was sent"))
         tip = tr("Edit this request and send it again")
         self.resend_link = link(tr("Send again…"), tip, name="resendButton")
         row = hbox(self.open_link, self.copy_link, self.resend_link, STRETCH, margins=(8, 2), spacing=12)
-        vbox(row, (self.detail, 1), parent=self._beside, spacing=0)
-        self._beside.hide()
+        vbox(row, (self.detail, 1), parent=beside, spacing=0)
+        beside.hide()
         self.open_link.clicked.connect(self._open)
         self.copy_link.clicked.connect(self._copy_one)
         self.resend_link.clicked.connect(lambda: self.resendRequested.emit(self._current))
-        return self._beside
+        return beside
 
     def _make_levels(self) -> None:
         """Make the menus of log levels: the requested level, and the least level that is shown."""
