@@ -57,7 +57,7 @@ class Environment:
             print_note(f"installing {self.name} once, in {folder}", "dim")
             shutil.rmtree(folder, ignore_errors=True)
             for command in _installing(folder, python, requirements):
-                _run(command, f"the packages of {self.name} cannot be installed")
+                run_step(command, f"the packages of {self.name} cannot be installed")
             done.touch()
         return python
 
@@ -84,15 +84,14 @@ def _compiled() -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as unfinished:
         by_name = ("--no-deps", "--no-binary", "llama-cpp-python", "-d", unfinished, setup.LLAMA)
-        _run([sys.executable, "-m", "pip", "download", "--quiet", *by_name], _NOT_COMPILED)
+        run_step([sys.executable, "-m", "pip", "download", "--quiet", *by_name], _NOT_COMPILED)
         source, build = _unpacked(Path(unfinished)), Path(unfinished, "build")
-        _run(
-            [str(python.with_name("cmake")), *_configured(source, build, options.split())],
-            _NOT_COMPILED,
-            python,
-        )
+        path = os.pathsep.join([str(python.parent), os.environ.get("PATH", "")])
+        environment = {**os.environ, "PATH": path}
+        cmake = str(python.with_name("cmake"))
+        run_step([cmake, *_configured(source, build, options.split())], _NOT_COMPILED, environment)
         compiling = ["--build", str(build), "--parallel", str(os.cpu_count() or 1), "--target", *TOOLS]
-        _run([str(python.with_name("cmake")), *compiling], _NOT_COMPILED, python)
+        run_step([cmake, *compiling], _NOT_COMPILED, environment)
         shutil.copytree(build / "bin", folder, symlinks=True, dirs_exist_ok=True)
     return folder
 
@@ -156,12 +155,8 @@ def _installing(folder: Path, python: Path, requirements: tuple[str, ...]) -> li
     ]
 
 
-def _run(command: list[str], failing: str, environment_of: Path | None = None) -> None:
-    """Run a command. Raises GlyphscopeError with the last line of its error."""
-    environment: Mapping[str, str] = os.environ
-    if environment_of is not None:
-        path = os.pathsep.join([str(environment_of.parent), os.environ.get("PATH", "")])
-        environment = {**os.environ, "PATH": path}
+def run_step(command: list[str], failing: str, environment: Mapping[str, str] | None = None) -> bytes:
+    """The output of a command. Raises GlyphscopeError with the last line of its error."""
     try:
         done = subprocess.run(
             command,
@@ -179,3 +174,4 @@ def _run(command: list[str], failing: str, environment_of: Path | None = None) -
         lines = (done.stderr or done.stdout).splitlines()
         errors = [line for line in lines if b"error" in line.lower()]
         raise GlyphscopeError(f"{failing}: {last_line(errors[-1] if errors else done.stderr)}")
+    return done.stdout

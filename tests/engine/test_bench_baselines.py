@@ -44,7 +44,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands of installations, none of which runs."""
     seen: list[list[str]] = []
-    monkeypatch.setattr(environments, "_run", lambda step, *_: (seen.append(step), _make_folder(step)))
+    monkeypatch.setattr(environments, "run_step", lambda step, *_: (seen.append(step), _make_folder(step)))
     return seen
 
 
@@ -77,7 +77,7 @@ def test_other_packages_are_another_environment(steps: list[list[str]]) -> None:
 
 def test_uv_is_used_where_there_is_one(steps: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environments.shutil, "which", lambda name: "/bin/uv" if name == "uv" else None)
-    monkeypatch.setattr(environments, "_run", lambda step, *_: (steps.append(step), _make_folder(step)))
+    monkeypatch.setattr(environments, "run_step", lambda step, *_: (steps.append(step), _make_folder(step)))
     Environment("a").python()
     assert [step[:2] for step in steps] == [["/bin/uv", "venv"], ["/bin/uv", "pip"]]
 
@@ -91,7 +91,7 @@ def test_an_installation_that_was_cut_off_is_made_again(
             raise GlyphscopeError(failing)
 
     with monkeypatch.context() as broken:
-        broken.setattr(environments, "_run", fail)
+        broken.setattr(environments, "run_step", fail)
         with pytest.raises(GlyphscopeError, match="the packages of a cannot be installed"):
             Environment("a").python()
     Environment("a").python()
@@ -107,22 +107,22 @@ def test_an_installation_that_was_cut_off_is_made_again(
 )
 def test_a_step_that_fails_has_its_reason(program: list[str], reason: str) -> None:
     with pytest.raises(GlyphscopeError, match=f"cannot be made: {reason}"):
-        environments._run([sys.executable, *program], "cannot be made")
+        environments.run_step([sys.executable, *program], "cannot be made")
 
 
 def test_a_program_that_is_missing_has_its_reason(home: Path) -> None:
     with pytest.raises(GlyphscopeError, match="No such file"):
-        environments._run([str(home / "none")], "cannot be made")
+        environments.run_step([str(home / "none")], "cannot be made")
 
 
 def test_a_step_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environments, "_PATIENCE", 0.01)
     with pytest.raises(GlyphscopeError, match="took longer than"):
-        environments._run([sys.executable, "-c", "import time; time.sleep(9)"], "cannot be made")
+        environments.run_step([sys.executable, "-c", "import time; time.sleep(9)"], "cannot be made")
 
 
 def test_a_folder_that_cannot_be_written_is_the_reason(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environments, "_run", lambda *_: None)
+    monkeypatch.setattr(environments, "run_step", lambda *_: None)
     monkeypatch.setattr(environments, "_setup", lambda: SimpleNamespace(build_options=lambda: ""))
     (home / "home").write_text("a file where the folder would be", encoding="utf-8")
     for install in (Environment("a").python, environments.llama_tools):

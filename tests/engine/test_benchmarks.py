@@ -23,7 +23,17 @@ from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.models.opening import open_model
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope_benchmarks import command, documents, grammars, large, report, start, validators, window
+from glyphscope_benchmarks import (
+    command,
+    documents,
+    evaluating,
+    grammars,
+    large,
+    report,
+    start,
+    validators,
+    window,
+)
 from glyphscope_benchmarks.baseline_process import started
 from glyphscope_benchmarks.decoding import convertible, stamped
 from glyphscope_benchmarks.figures import Row, Target, at_least, at_most
@@ -330,6 +340,60 @@ def test_a_file_without_a_model_is_reported_with_the_reason(
         notes[row.name].startswith("not measured: ") and "--large" not in notes[row.name]
         for row in large.ROWS
     )
+
+
+@pytest.fixture
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Evaluations, none of which runs: the home and the jobs of each. Those with two jobs answer `differing`."""
+    seen: list[tuple[str, str]] = []
+
+    def run_step(command: list[str], failing: str, environment: dict[str, str]) -> bytes:
+        home, jobs = environment["GLYPHSCOPE_HOME"], command[command.index("--jobs") + 1]
+        seen.append((home, jobs))
+        results = dict.fromkeys(evaluating._RESULTS, os.environ.get("DIFFERING", "") * (jobs == "2"))
+        folder = Path(command[command.index("--out") + 1]) / "time"
+        folder.mkdir()
+        (folder / "samples.jsonl").write_text(json.dumps({"id": "a/1", **results}), encoding="utf-8")
+        return b""
+
+    monkeypatch.setattr(evaluating, "run_step", run_step)
+    monkeypatch.setattr(evaluating, "_code_before", lambda folder: "")
+    return seen
+
+
+def test_an_evaluation_is_measured_with_and_without_prompts_on_disk(evaluated: list[tuple[str, str]]) -> None:
+    figures = evaluating.figures(ScriptedModel("{a=1}"), TINY)
+    assert [figure.name for figure in figures] == [row.name for row in evaluating.ROWS]
+    assert all(figure.samples["before_s"] > 0 and figure.samples["now_s"] > 0 for figure in figures)
+    (before, _), *now = evaluated[2:]  # after one short evaluation of each version
+    assert [jobs for _, jobs in now] == ["1", "1", "2", "2"]
+    first, again, parallel, parallel_again = (home for home, _ in now)
+    assert first == again and parallel == parallel_again and len({before, first, parallel}) == 3
+
+
+def test_an_evaluation_with_other_results_has_no_figure(
+    evaluated: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIFFERING", "other")
+    with pytest.raises(GlyphscopeError, match="samples differ"):
+        evaluating.figures(ScriptedModel("{a=1}"), TINY)
+
+
+@pytest.mark.slow
+def test_the_version_before_is_read_from_the_repository(tmp_path: Path) -> None:
+    try:
+        engine, assets = map(Path, evaluating._code_before(tmp_path).split(os.pathsep))
+    except GlyphscopeError as error:
+        pytest.skip(error.message)  # a copy without the history
+    assert (engine / "glyphscope").is_dir() and (assets / "glyphscope_assets").is_dir()
+
+
+def test_a_repository_without_the_version_before_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluating, "BEFORE", "0" * 40)
+    with pytest.raises(GlyphscopeError, match="commit 0000000, to compare with, cannot be read"):
+        evaluating._code_before(tmp_path)
 
 
 @pytest.mark.slow
