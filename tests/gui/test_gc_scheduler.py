@@ -56,7 +56,6 @@ def test_a_full_collection_waits_for_the_end_of_a_run(collector, monkeypatch):
     one = collector(lambda: quiet)
     asked = []
     monkeypatch.setattr(gc, "collect", lambda generation=2: asked.append(generation))
-    monkeypatch.setattr(gc, "get_threshold", lambda: (700, 10, 10))
     monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 100))
     one._look()
     assert asked == []

@@ -13,10 +13,12 @@ from PySide6.QtCore import QObject, QTimer
 
 EVERY_MS = 100
 """At 2,000 tokens a second, some thousand objects are made in that time, which take a millisecond to collect."""
+THRESHOLDS = (700, 10, 10)
+"""Python's default: with those of the command line, which starts the window, each collection would block longer."""
 
 
 class Collector(QObject):
-    """Collects at Python's own thresholds; the oldest generation, which takes longest, only while `is_quiet`."""
+    """Collects at Python's default thresholds; the oldest generation, which takes longest, only while `is_quiet`."""
 
     def __init__(self, is_quiet: Callable[[], bool], parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -34,7 +36,7 @@ class Collector(QObject):
         gc.enable()
 
     def _look(self) -> None:
-        young, middle, old = (count > most for count, most in zip(gc.get_count(), gc.get_threshold()))
+        young, middle, old = (count > most for count, most in zip(gc.get_count(), THRESHOLDS))
         if old and self._is_quiet():
             gc.collect()
         elif middle:
