@@ -46,7 +46,7 @@ class EvalProgressBar(QFrame):
         self.stop_button = push_button(tr("Stop"), self, name="evalStopButton", clicked=self.stopRequested)
         self.stop_button.setAccessibleDescription(tr("Stop; finished samples are kept and you can resume"))
         self.pause_button.clicked.connect(lambda: self.pauseRequested.emit(self._phase is EvalPhase.RUNNING))
-        line = hbox((self.words, 3), (self.now, 4), spacing=16)
+        line = hbox((self.words, 1), (self.now, 1), spacing=16)
         texts = vbox(line, self.bar, spacing=5)
         hbox((texts, 1), self.pause_button, self.stop_button, parent=self, margins=(PAD, 8), spacing=12)
         self.hide()
