@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from glyphscope.evals.matrix.arms import Arm, varied
 from glyphscope.evals.pairs import Table, holm, paired_interval, scenario_test, sum_of
 from glyphscope.evals.results.figures import MEASURES, Comparison, Measure, Sensitivity
-from glyphscope.evals.results.rows import Key, Row
+from glyphscope.evals.results.measuring import Part
+from glyphscope.evals.results.table import Key, Rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,44 +34,53 @@ _STARTS: dict[str, tuple[object, ...]] = {
 """The values by setting, in the order that decides which of two arms is the baseline, and so the first."""
 
 
-class Trials(msgspec.Struct, gc=False):
-    """The trials of one scenario in one arm, one bit each: those with a value, and those whose value is true."""
+class Outcomes(NamedTuple):
+    """The answered samples of one arm, each by its scenario (a number that is the same in all arms) and trial."""
 
-    known: int = 0
-    true: int = 0
+    scenarios: np.ndarray
+    trials: np.ndarray
+    rows: Rows
 
-    def against(self, other: Trials) -> Table:
-        """The table of pairs, with `self` as the first arm. Only trials that both arms have are pairs."""
-        shared, first, second = self.known & other.known, self.true, other.true
-        return Table(
-            (shared & first & second).bit_count(),
-            (shared & first & ~second).bit_count(),
-            (shared & ~first & second).bit_count(),
-            (shared & ~first & ~second).bit_count(),
-        )
+    def known(self, measure: Measure) -> Outcomes:
+        """Those with a value of the measure."""
+        known = self.rows[measure] >= 0
+        return Outcomes(self.scenarios[known], self.trials[known], self.rows[known])
 
 
-Marks = dict[Measure, dict[Key, Trials]]
-"""The outcomes of one arm, by measure and scenario."""
+def outcomes_of(parts: Mapping[str, Part]) -> dict[str, Outcomes]:
+    """The outcomes by arm."""
+    import numpy as np  # imported here, as listing results does not need it
+
+    numbers: dict[Key, int] = {}
+    for part in parts.values():
+        for number in part.numbers:
+            numbers.setdefault(part.table.cells[number].key, 0)
+    numbers = {key: place for place, key in enumerate(numbers)}
+    found = {}
+    for arm, part in parts.items():
+        by_cell = np.zeros(len(part.table.cells), np.int64)
+        for number in part.numbers:
+            by_cell[number] = numbers[part.table.cells[number].key]
+        rows = part.answered
+        found[arm] = Outcomes(by_cell[rows["cell"]], rows["trial"], rows)
+    return found
 
 
-def marks_of(rows: Sequence[Row], places: dict[int, int]) -> Marks:
-    """The outcomes of one arm's answered rows, by measure and scenario. `places` are the trials' bits in all arms."""
-    marks: Marks = {measure: {} for measure in MEASURES}
-    for row in rows:
-        if not row.answered:
-            continue
-        bit, key = 1 << places.setdefault(row.trial, len(places)), row.key
-        for measure in MEASURES:
-            value = getattr(row, measure)
-            if value is not None:
-                trials = marks[measure].get(key)
-                if trials is None:
-                    trials = marks[measure][key] = Trials()
-                trials.known |= bit
-                if value:
-                    trials.true |= bit
-    return marks
+def _tables(first: Outcomes, second: Outcomes, measure: Measure) -> list[Table]:
+    """The table of pairs of each scenario that has any. Only trials with a value in both arms are pairs."""
+    import numpy as np
+
+    one, other = first.known(measure), second.known(measure)
+    trials, place = np.unique(np.concatenate([one.trials, other.trials]), return_inverse=True)
+    if not len(trials):
+        return []
+    first_codes = one.scenarios * len(trials) + place[: len(one.trials)]
+    second_codes = other.scenarios * len(trials) + place[len(one.trials) :]
+    shared, left, right = np.intersect1d(first_codes, second_codes, assume_unique=True, return_indices=True)
+    cells = shared // len(trials) * 4 + 2 * (1 - one.rows[measure][left]) + (1 - other.rows[measure][right])
+    counts = np.bincount(cells, minlength=4)
+    counts = np.append(counts, np.zeros(-len(counts) % 4, counts.dtype)).reshape(-1, 4)
+    return [Table(*row) for row in counts.tolist() if any(row)]
 
 
 def what_differs(first: Arm, second: Arm) -> str:
@@ -81,22 +91,22 @@ def what_differs(first: Arm, second: Arm) -> str:
     return names[0] if len(names) == 1 else SEVERAL
 
 
-def compare_arms(arms: Sequence[Arm], marks: Mapping[str, Marks]) -> tuple[Comparison, ...]:
+def compare_arms(arms: Sequence[Arm], outcomes: Mapping[str, Outcomes]) -> tuple[Comparison, ...]:
     """All pairs of arms that differ in one setting, by each measure for which they have pairs; two arms always."""
     found: list[Comparison] = []
     for measure in MEASURES:
         each = [
             compared
-            for first, second, differ in _pairs(arms, marks)
-            if (compared := _compared(first, second, differ, measure, marks)) is not None
+            for first, second, differ in _pairs(arms, outcomes)
+            if (compared := _compared(first, second, differ, measure, outcomes)) is not None
         ]
         corrected = holm([compared.p for compared in each])
         found += [msgspec.structs.replace(c, p_holm=p) for c, p in zip(each, corrected)]
     return tuple(found)
 
 
-def _pairs(arms: Sequence[Arm], marks: Mapping[str, Marks]) -> Iterator[tuple[Arm, Arm, str]]:
-    there = [arm for arm in arms if arm.id in marks]
+def _pairs(arms: Sequence[Arm], outcomes: Mapping[str, Outcomes]) -> Iterator[tuple[Arm, Arm, str]]:
+    there = [arm for arm in arms if arm.id in outcomes]
     for first, second in combinations(there, 2):
         differ = what_differs(first, second)
         if differ == SEVERAL and len(there) > 2:
@@ -115,11 +125,9 @@ def _place(differ: str, arm: Arm) -> int:
 
 
 def _compared(
-    first: Arm, second: Arm, differ: str, measure: Measure, marks: Mapping[str, Marks]
+    first: Arm, second: Arm, differ: str, measure: Measure, outcomes: Mapping[str, Outcomes]
 ) -> Comparison | None:
-    one, other = marks[first.id][measure], marks[second.id][measure]
-    shared = (trials.against(other[key]) for key, trials in one.items() if key in other)
-    tables = [table for table in shared if table.pairs]
+    tables = _tables(outcomes[first.id], outcomes[second.id], measure)
     if not tables:
         return None
     total, verdict = sum_of(tables), scenario_test(tables)
@@ -140,28 +148,30 @@ def _compared(
     )
 
 
-def format_sensitivity(arms: Sequence[Arm], marks: Mapping[str, Marks]) -> tuple[Sensitivity, ...]:
+def format_sensitivity(arms: Sequence[Arm], outcomes: Mapping[str, Outcomes]) -> tuple[Sensitivity, ...]:
     """One result for each set of arms that differ only in notation and shape."""
     alike: dict[Arm, list[str]] = {}
     for arm in arms:
-        if arm.id in marks:
+        if arm.id in outcomes:
             same = msgspec.structs.replace(arm, notation="glyph", shape="flat")
             alike.setdefault(same, []).append(arm.id)
-    found = (_sensitivity(names, [marks[name]["ok"] for name in names]) for names in alike.values())
+    found = (_sensitivity(names, [outcomes[name] for name in names]) for names in alike.values())
     return tuple(each for each in found if each is not None)
 
 
-def _sensitivity(names: Sequence[str], marks: Sequence[dict[Key, Trials]]) -> Sensitivity | None:
+def _sensitivity(names: Sequence[str], outcomes: Sequence[Outcomes]) -> Sensitivity | None:
     if len(names) < 2:
         return None
-    shared = [key for key in marks[0] if all(key in mark for mark in marks[1:])]
-    if not shared:
-        return None
-    import numpy as np  # imported here, as listing results does not need it
+    import numpy as np
 
-    table = np.array(
-        [[mark[key].true.bit_count() / mark[key].known.bit_count() for mark in marks] for key in shared]
-    )
+    known = [each.known("ok") for each in outcomes]
+    scenarios = 1 + max((int(each.scenarios.max()) for each in known if len(each.rows)), default=-1)
+    n = np.array([np.bincount(each.scenarios, minlength=scenarios) for each in known])
+    right = np.array([np.bincount(each.scenarios, each.rows["ok"], scenarios) for each in known])
+    shared = (n > 0).all(axis=0)
+    if not shared.any():
+        return None
+    table = (right[:, shared] / n[:, shared]).T
     means = table.mean(axis=0)
     spread = float(np.ptp(means))
     chance = _shuffled_spreads(table)
@@ -170,7 +180,7 @@ def _sensitivity(names: Sequence[str], marks: Sequence[dict[Key, Trials]]) -> Se
         least=float(means.min()),
         most=float(means.max()),
         spread=spread,
-        scenarios=len(shared),
+        scenarios=len(table),
         by_chance=float(chance.mean()),
         p=float((np.count_nonzero(chance >= spread - 1e-9) + 1) / (len(chance) + 1)),
     )

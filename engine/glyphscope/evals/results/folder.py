@@ -26,12 +26,22 @@ from glyphscope.errors import RecordError, StorageError
 from glyphscope.evals.results.manifest import IN_SEGMENTS, VERSION, Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.segments import FOLDER, SegmentWriter, read_place
+from glyphscope.evals.results.table import (
+    INDEX,
+    INDEXED_FROM,
+    Line,
+    Rows,
+    Table,
+    TableBuilder,
+    read_index,
+    write_index,
+)
 from glyphscope.evals.results.tables import SuiteTables
 from glyphscope.events import AnyEvent
 from glyphscope.events.encoding import encode_json
 from glyphscope.inputs import read_file, refuse_special, storage_error
 from glyphscope.sessions import atomic_write
-from glyphscope.sessions.records import Record, encode_record, parse_record, read_record
+from glyphscope.sessions.records import Record, encode_record, parse_record
 
 SAMPLES, MANIFEST, TABLES, SUITES, RUNS = "samples.jsonl", "manifest.json", "tables.json", "suites", "runs"
 _KEY = "glyphscope_eval"
@@ -113,16 +123,21 @@ class ResultFolder:
 
         `kind` is Sample, or a struct with some of its members, which is read faster.
         """
-        number, decoder = 1, msgspec.json.Decoder(kind)
-        for part in self._portions():
-            try:
-                lines = decoder.decode_lines(part)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                lines = list(self._slowly(part, number, decoder))
-            number += part.count(b"\n")
+        for _, lines in self._parsed(kind):
             yield from lines
 
-    def _portions(self) -> Iterator[bytes]:
+    def _parsed(self, kind: type[_Line], start: int = 0) -> Iterator[tuple[bytes, list[_Line]]]:
+        """Whole lines in portions, with their contents, from byte `start` on."""
+        decoder = msgspec.json.Decoder(kind)
+        for part in self._portions(start):
+            try:
+                yield part, decoder.decode_lines(part)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                before = sum(data.count(b"\n") for data in self._portions(0, start))
+                yield part, list(self._slowly(part, before + 1, decoder))
+            start += len(part)
+
+    def _portions(self, start: int = 0, end: int | None = None) -> Iterator[bytes]:
         """Whole lines in portions: decoding blocks all other threads, and the window must not freeze."""
         path = self.path / SAMPLES
         refuse_special(path)
@@ -130,8 +145,9 @@ class ResultFolder:
             return
         try:
             with open(path, "rb") as file:
+                file.seek(start)
                 rest = b""
-                while data := file.read(PORTION):
+                while data := file.read(PORTION if end is None else min(PORTION, end - file.tell())):
                     whole = data.rfind(b"\n") + 1
                     if whole:
                         yield rest + data[:whole]
@@ -155,9 +171,52 @@ class ResultFolder:
                     hint="Take the line out; its sample can be made again with --resume.",
                 ) from None
 
+    def table(self) -> Table:
+        """The samples as a table of numbers, from which each is read (`samples_at`). Raises as `samples`."""
+        index, lines = self.path / INDEX, self.path / SAMPLES
+        before, end = read_index(index, lines)
+        builder = TableBuilder(before)
+        for part, parsed in self._parsed(Line, end):
+            contents = iter(parsed)
+            for text in part.split(b"\n")[:-1]:
+                if text.strip():
+                    builder.add(next(contents), end, len(text))
+                end += len(text) + 1
+        if before is not None and not len(builder):
+            return before
+        table = builder.table()
+        if len(builder) >= INDEXED_FROM:
+            write_index(index, table, lines, end)
+        return table
+
+    def samples_at(self, rows: Rows) -> list[Sample]:
+        """The samples of these rows of the table, in their order. Raises StorageError, and RecordError if the file was
+        changed since the table was made.
+        """
+        path, decoder = self.path / SAMPLES, msgspec.json.Decoder(Sample)
+        refuse_special(path)
+        try:
+            with open(path, "rb") as file:
+                found = []
+                for start, length in rows[["start", "length"]].tolist():
+                    file.seek(start)
+                    found.append(decoder.decode(file.read(length)))
+                return found
+        except OSError as error:
+            raise storage_error(error, path, "read") from error
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            hint = "Open the result again."
+            raise RecordError("The samples were changed meanwhile.", where=str(path), hint=hint) from None
+
     def record(self, name: str) -> Record:
         """A record, by its name in a sample: of a user's turn in `runs`, or of a judge. Raises StorageError, and
         RecordError if it is damaged, newer, or outside of the folder.
+        """
+        return parse_record(self.record_bytes(name), str(self.path / name))
+
+    def record_bytes(self, name: str, most: int | None = None) -> bytes:
+        """The bytes of a record, by its name in a sample. Raises StorageError, also for more than `most` bytes, and
+        RecordError if it is truncated, or outside of the folder.
         """
         if not is_inside(name):
             raise RecordError(
@@ -165,8 +224,8 @@ class ResultFolder:
             )
         place = read_place(name)
         if place is None:
-            return read_record(self.path / name)
-        return parse_record(place.read(self.path), f"{self.path / place.file}, from byte {place.start:,}")
+            return read_file(self.path / name, most, "a record")
+        return place.read(self.path, most)
 
     def has_record(self, name: str) -> bool:
         """Whether the file with that record exists: a folder may have been copied without records."""

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from glyphscope.evals.results.figures import Comparison
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.rows import Row, counted
+from glyphscope.evals.results.measuring import Part
+from glyphscope.evals.results.rows import counted
+from glyphscope.evals.results.table import NO_NUMBER
 from glyphscope.text.figures import percent, pluralize
 from glyphscope.text.shorten import and_more
 
@@ -15,7 +17,7 @@ _NAMED = 5
 
 
 def notes_of(
-    manifest: Manifest, by_arm: Mapping[str, Sequence[Row]], comparisons: Sequence[Comparison]
+    manifest: Manifest, by_arm: Mapping[str, Part], comparisons: Sequence[Comparison]
 ) -> tuple[str, ...]:
     """The notes, the most important first."""
     samples = sum(map(len, by_arm.values()))
@@ -40,7 +42,7 @@ def is_greedy(manifest: Manifest, arm: str) -> bool:
     return sampling is None or sampling.temperature == 0
 
 
-def _missing(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+def _missing(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
     for model, why in manifest.missing.items():
         arms = [arm.id for arm in manifest.arms if arm.model == model]
         made = sum(len(by_arm.get(arm, ())) for arm in arms)
@@ -62,7 +64,7 @@ def _unfinished(manifest: Manifest, samples: int) -> Iterator[str]:
         yield "All planned samples are there, but this result was not closed: some may still be made again."
 
 
-def _unknown_arms(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+def _unknown_arms(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
     known = {arm.id for arm in manifest.arms}
     strangers = [arm for arm in by_arm if arm not in known]
     if strangers:
@@ -70,15 +72,19 @@ def _unknown_arms(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> It
         yield f"The manifest does not contain {names}, so these arms are not compared with others."
 
 
-def _unanswered(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    silent = {arm: sum(not row.answered for row in rows) for arm, rows in by_arm.items()}
-    reasons = counted(row.reason for rows in by_arm.values() for row in rows if not row.answered)
+def _unanswered(by_arm: Mapping[str, Part]) -> Iterator[str]:
+    silent = {arm: len(part) - len(part.answered) for arm, part in by_arm.items()}
+    reasons = counted(
+        item
+        for part in by_arm.values()
+        for item in part.counts("reason", part.rows[part.rows["answered"] == 0]).items()
+    )
     if not reasons:
         return
     counts = ", ".join(f"{reason} {n:,}" for reason, n in reasons.items())
     unanswered, samples = sum(reasons.values()), pluralize(sum(map(len, by_arm.values())), "sample")
     worst = max(silent, key=silent.__getitem__)
-    rows, right = by_arm[worst], sum(row.ok for row in by_arm[worst])
+    rows, right = by_arm[worst], int((by_arm[worst].rows["ok"] == 1).sum())
     yield (
         f"{unanswered:,} of {samples} brought no answer of the model "
         f"({counts}); shares are over the others. No arm has more of them than {worst}: {silent[worst]:,} of its "
@@ -117,8 +123,8 @@ def _own_strategy(manifest: Manifest) -> Iterator[str]:
             )
 
 
-def _trials(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    if all(row.trial == rows[0].trial for rows in by_arm.values() for row in rows):
+def _trials(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
+    if all((part.rows["trial"] == part.rows["trial"][0]).all() for part in by_arm.values()):
         return
     yield (
         "Trials of one scenario are not independent. Intervals are over the effective number of samples (Kish's design "
@@ -139,24 +145,25 @@ def _trials(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator
         )
 
 
-def _different_answers(rows: Sequence[Row]) -> int:
-    answers: dict[tuple[str, str], set[int]] = {}
-    for row in rows:
-        if row.answered:
-            answers.setdefault(row.key, set()).add(row.answer)
-    return sum(len(each) > 1 for each in answers.values())
+def _different_answers(part: Part) -> int:
+    """The number of scenarios with different texts."""
+    import numpy as np
+
+    texts = np.unique(part.answered[["cell", "answer"]])
+    return int((np.unique(texts["cell"], return_counts=True)[1] > 1).sum())
 
 
-def _few(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    scenarios = {row.key for rows in by_arm.values() for row in rows if not row.control}
+def _few(by_arm: Mapping[str, Part]) -> Iterator[str]:
+    cells = (part.table.cells[number] for part in by_arm.values() for number in part.numbers)
+    scenarios = {cell.key for cell in cells if not cell.control}
     if 0 < len(scenarios) < FEW:
         asking = f"{pluralize(len(scenarios), 'scenario')} {'asks' if len(scenarios) == 1 else 'ask'}"
         yield f"Only {asking} for tools: intervals are wide, and only large differences can be significant."
 
 
-def _savings(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    aborted = sum(row.aborted for rows in by_arm.values() for row in rows)
-    measured = sum(row.saved is not None for rows in by_arm.values() for row in rows)
+def _savings(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
+    aborted = sum(int(part.rows["aborted"].sum()) for part in by_arm.values())
+    measured = sum(int((part.rows["saved"] != NO_NUMBER).sum()) for part in by_arm.values())
     if aborted and not measured and not manifest.savings:
         yield f"The savings of {pluralize(aborted, 'early abort')} were not measured (`--savings` is 0)."
     elif measured < aborted:

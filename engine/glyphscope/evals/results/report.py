@@ -39,6 +39,7 @@ from glyphscope.evals.results.report_parts import (
 from glyphscope.evals.results.rows import rows_of
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import by_scenario, by_scenario_and_strategy, csv_text, summarise
+from glyphscope.evals.results.table import Table, table_of
 from glyphscope.evals.results.tables import STYLE_WORDS, SuiteTables, suite_tables
 from glyphscope.evals.results.words import (
     MEASURE_WORDS,
@@ -201,7 +202,12 @@ def _visible_text(value: Any) -> Any:
     return value if isinstance(value, Markup) or not isinstance(value, str) else shown(value, 2000)
 
 
-def write_summaries(folder: ResultFolder, samples: Iterable[Sample], suites: Sequence[Suite] = ()) -> Summary:
+def write_summaries(
+    folder: ResultFolder,
+    samples: Iterable[Sample],
+    suites: Sequence[Suite] = (),
+    table: Table | None = None,
+) -> Summary:
     """Write the summaries, the table and, last, the report into the result's folder.
 
     The report shows the tables in the folder; for a suite without any there, it makes new ones without tokens, as no
@@ -210,10 +216,11 @@ def write_summaries(folder: ResultFolder, samples: Iterable[Sample], suites: Seq
     """
     samples, manifest, path = list(samples), folder.manifest, folder.path
     tables = _tables(folder.tables(), suites)
-    summary, scenarios = summarise(manifest, samples), by_scenario(manifest, samples)
+    table = table_of(samples) if table is None else table
+    summary, scenarios = summarise(manifest, table), by_scenario(manifest, table)
     atomic_write(path / SUMMARY, _json(summary))
     atomic_write(path / BY_SCENARIO, _json(scenarios))
-    atomic_write(path / BY_STRATEGY, _json(by_scenario_and_strategy(manifest, samples)))
+    atomic_write(path / BY_STRATEGY, _json(by_scenario_and_strategy(manifest, table)))
     atomic_write(path / TABLE, csv_text(manifest, scenarios))
     page = report_html(manifest, summary, samples, suites, tables)
     atomic_write(path / REPORT, page.encode("utf-8", "replace"))
@@ -238,4 +245,4 @@ def publish(path: Path) -> Summary:
     """
     folder = ResultFolder.open(path)
     suites = [parse_suite(folder.suite(used.name), where=used.name) for used in folder.manifest.suites]
-    return write_summaries(folder, folder.samples(), suites)
+    return write_summaries(folder, folder.samples(), suites, folder.table())

@@ -67,9 +67,12 @@ def rows_of(samples: Iterable[Sample]) -> list[Row]:
     return list({sample.id: row_of(sample) for sample in samples}.values())
 
 
-def counted(words: Iterable[str]) -> dict[str, int]:
-    """The counts by word, most frequent first, then alphabetically. Empty words do not count."""
-    counts = Counter(word for word in words if word)
+def counted(words: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The sums of the counts by word, most frequent first, then alphabetically. Empty words do not count."""
+    counts: Counter[str] = Counter()
+    for word, n in words:
+        if word:
+            counts[word] += n
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -87,8 +90,8 @@ def figures(rows: Sequence[Row], *, greedy: bool | None = None) -> Figures:
         n=len(rows),
         answered=len(answered),
         **shares,
-        failures=counted(row.reason for row in rows),
-        codes=counted(row.code for row in rows),
+        failures=counted((row.reason, 1) for row in rows),
+        codes=counted((row.code, 1) for row in rows),
         pass_k=_pass_k(answered),
         decoded=_spread([row.decoded for row in answered]),
         prompt_tokens=_spread([row.prompt_tokens for row in answered]),

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from glyphscope.errors import RecordError
 from glyphscope.inputs import refuse_special, storage_error, sync_folder
+from glyphscope.text.figures import byte_size
 
 FOLDER, SEGMENT_BYTES = "records", 256_000_000
 """The segments' folder in the result, and the size from which on another one is begun."""
@@ -40,8 +41,8 @@ class Place(NamedTuple):
     def __str__(self) -> str:
         return f"{self.file}#{self.start}+{self.length}"
 
-    def read(self, folder: Path) -> bytes:
-        """The record. Raises StorageError, and RecordError if it is truncated or damaged."""
+    def read(self, folder: Path, most: int | None = None) -> bytes:
+        """The record. Raises StorageError, and RecordError if it is truncated, damaged, or longer than `most` bytes."""
         path, where = folder / self.file, f"{folder / self.file}, from byte {self.start:,}"
         refuse_special(path)
         try:
@@ -54,9 +55,12 @@ class Place(NamedTuple):
             raise RecordError("The record is truncated.", where=where, hint=_HINT)
         unpacking = zlib.decompressobj(wbits=31)  # a gzip header and its checksum
         try:
-            record = unpacking.decompress(data, MOST_BYTES)
+            record = unpacking.decompress(data, most or MOST_BYTES)
         except zlib.error as error:
             raise RecordError(f"The record is damaged: {error}.", where=where, hint=_HINT) from None
+        if unpacking.unconsumed_tail:
+            most_words = byte_size(most or MOST_BYTES)
+            raise RecordError(f"The record is longer than {most_words}.", where=where, hint=_HINT)
         if not unpacking.eof or unpacking.unused_data:
             raise RecordError("The record is damaged: it does not end there.", where=where, hint=_HINT)
         return record

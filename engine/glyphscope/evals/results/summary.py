@@ -1,7 +1,4 @@
-"""Makes figures from samples: by arm with its breakdowns, by scenario, and as rows of a table.
-
-Every sample is read once, and only a small row of it is kept.
-"""
+"""Makes figures from samples, or from their table: by arm with its breakdowns, by scenario, and as rows of a table."""
 
 from __future__ import annotations
 
@@ -11,40 +8,41 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.results.comparing import compare_arms, format_sensitivity, marks_of
+from glyphscope.evals.results.comparing import compare_arms, format_sensitivity, outcomes_of
 from glyphscope.evals.results.figures import ArmFigures, Figures, ScenarioFigures, ScenarioSummary, Summary
 from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.notes import is_greedy, notes_of
-from glyphscope.evals.results.rows import Row, figures, rows_of
 from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.table import Cell, Key, Table, table_of
 from glyphscope.evals.statistics import Share, Spread
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def summarise(manifest: Manifest, samples: Iterable[Sample]) -> Summary:
+def summarise(manifest: Manifest, samples: Table | Iterable[Sample]) -> Summary:
     """`summary.json`. Of a sample that is there twice, the last one counts."""
-    by_arm = _by_arm(manifest, rows_of(samples))
-    places: dict[int, int] = {}
-    marks = {arm: marks_of([r for r in rows if not r.control], places) for arm, rows in by_arm.items()}
-    comparisons = compare_arms(manifest.arms, marks)
+    by_arm = _by_arm(manifest, samples)
+    tools = {arm: part.of(_select(part, control=False)) for arm, part in by_arm.items()}
+    outcomes = outcomes_of(tools)
+    comparisons = compare_arms(manifest.arms, outcomes)
     return Summary(
         digest=manifest.digest,
         samples=sum(map(len, by_arm.values())),
         planned=manifest.planned,
-        arms=tuple(_arm_figures(arm, rows) for arm, rows in by_arm.items()),
+        arms=tuple(_arm_figures(arm, tools[arm], part) for arm, part in by_arm.items()),
         comparisons=comparisons,
-        sensitivity=format_sensitivity(manifest.arms, marks),
+        sensitivity=format_sensitivity(manifest.arms, outcomes),
         notes=notes_of(manifest, by_arm, comparisons),
     )
 
 
-def by_scenario(manifest: Manifest, samples: Iterable[Sample]) -> ScenarioSummary:
+def by_scenario(manifest: Manifest, samples: Table | Iterable[Sample]) -> ScenarioSummary:
     """`summary_by_scenario.json`: the figures of each scenario in each arm."""
-    return _by_scenario(manifest, samples, "arm", lambda row: row.arm)
+    return _by_scenario(manifest, samples, "arm", lambda cell: cell.arm)
 
 
-def by_scenario_and_strategy(manifest: Manifest, samples: Iterable[Sample]) -> ScenarioSummary:
+def by_scenario_and_strategy(manifest: Manifest, samples: Table | Iterable[Sample]) -> ScenarioSummary:
     """`summary_by_scenario_and_strategy.json`: the same by strategy, over all arms that have it.
 
     Strategies are named as in arms' ids: `suite` for each suite's own, `+repair2` for two repairs, and `.baseline`
@@ -54,55 +52,61 @@ def by_scenario_and_strategy(manifest: Manifest, samples: Iterable[Sample]) -> S
         arm.id: arm.strategy_id + ("" if arm.workarounds == "production" else ".baseline")
         for arm in manifest.arms
     }
-    return _by_scenario(manifest, samples, "strategy", lambda row: names.get(row.arm, "unknown"))
+    return _by_scenario(manifest, samples, "strategy", lambda cell: names.get(cell.arm, "unknown"))
 
 
-def _by_arm(manifest: Manifest, rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Arms in the manifest's order, without those that have no samples.
-
-    Their rows are sorted, so that the last digits of figures do not depend on the order of completion.
-    """
-    suites = {suite.name: number for number, suite in enumerate(manifest.suites)}
-    found: dict[str, list[Row]] = {arm.id: [] for arm in manifest.arms}
-    for row in sorted(
-        rows, key=lambda row: (suites.get(row.suite, len(suites)), row.key, row.trial, row.arm)
-    ):
-        found.setdefault(row.arm, []).append(row)
-    return {arm: rows for arm, rows in found.items() if rows}
+def _whole(manifest: Manifest, samples: Table | Iterable[Sample]) -> Part:
+    return Part.whole(samples if isinstance(samples, Table) else table_of(samples), manifest)
 
 
-def _arm_figures(arm: str, rows: Sequence[Row]) -> ArmFigures:
-    tools = [row for row in rows if not row.control]
-    control = [row for row in rows if row.control]
+def _by_arm(manifest: Manifest, samples: Table | Iterable[Sample]) -> dict[str, Part]:
+    """Arms in the manifest's order, without those that have no samples."""
+    whole = _whole(manifest, samples)
+    found: dict[str, list[int]] = {arm.id: [] for arm in manifest.arms}
+    for number in whole.numbers:
+        found.setdefault(whole.table.cells[number].arm, []).append(number)
+    return {arm: whole.of(numbers) for arm, numbers in found.items() if numbers}
+
+
+def _select(part: Part, *, control: bool) -> list[int]:
+    return [number for number in part.numbers if part.table.cells[number].control == control]
+
+
+def _arm_figures(arm: str, tools: Part, part: Part) -> ArmFigures:
+    control = _select(part, control=True)
     return ArmFigures(
         arm=arm,
-        tools=figures(tools),
-        control=figures(control) if control else None,
-        by_suite=_broken_down(tools, lambda row: row.suite),
-        by_group=_broken_down(tools, lambda row: row.group),
-        by_level=_broken_down(tools, lambda row: row.level),
+        tools=tools.figures(),
+        control=part.of(control).figures() if control else None,
+        by_suite=_broken_down(tools, lambda cell: cell.suite),
+        by_group=_broken_down(tools, lambda cell: cell.group),
+        by_level=_broken_down(tools, lambda cell: cell.level),
     )
 
 
-def _broken_down(rows: Sequence[Row], name: Callable[[Row], str]) -> dict[str, Figures]:
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(name(row), []).append(row)
-    return {each: figures(of) for each, of in found.items() if each}
+def _broken_down(part: Part, name: Callable[[Cell], str]) -> dict[str, Figures]:
+    found: dict[str, list[int]] = {}
+    for number in part.numbers:
+        found.setdefault(name(part.table.cells[number]), []).append(number)
+    return {each: part.of(numbers).figures() for each, numbers in found.items() if each}
 
 
 def _by_scenario(
-    manifest: Manifest, samples: Iterable[Sample], by: Literal["arm", "strategy"], name: Callable[[Row], str]
+    manifest: Manifest,
+    samples: Table | Iterable[Sample],
+    by: Literal["arm", "strategy"],
+    name: Callable[[Cell], str],
 ) -> ScenarioSummary:
-    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
-    arms = _by_arm(manifest, rows_of(samples))
-    greedy = {arm: is_greedy(manifest, arm) for arm in arms}
-    for rows in arms.values():
-        for row in rows:
-            found.setdefault(row.key, {}).setdefault(name(row), []).append(row)
+    whole = _whole(manifest, samples)
+    cells = whole.table.cells
+    arms = {arm.id: place for place, arm in enumerate(manifest.arms)}
+    found: dict[Key, dict[str, list[int]]] = {}
+    for number in sorted(whole.numbers, key=lambda number: arms.get(cells[number].arm, len(arms))):
+        found.setdefault(cells[number].key, {}).setdefault(name(cells[number]), []).append(number)
+    greedy = {arm: is_greedy(manifest, arm) for arm in {cell.arm for cell in cells}}
     scenarios = []
     for (suite, scenario), each in found.items():
-        first = next(iter(each.values()))[0]
+        first = cells[next(iter(each.values()))[0]]
         scenarios.append(
             ScenarioFigures(
                 suite=suite,
@@ -111,8 +115,8 @@ def _by_scenario(
                 level=first.level,
                 control=first.control,
                 figures={
-                    of: figures(rows, greedy=any(greedy[row.arm] for row in rows))
-                    for of, rows in each.items()
+                    of: whole.of(numbers).figures(greedy=any(greedy[cells[number].arm] for number in numbers))
+                    for of, numbers in each.items()
                 },
             )
         )

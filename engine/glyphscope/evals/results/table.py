@@ -1,0 +1,252 @@
+"""The samples of a result as a table of numbers, without their texts: a row of 80 bytes for each.
+
+The table is the index of `samples.jsonl`: a row has the place of the sample's line, so that any sample is read by
+itself. All figures are made of it. A large result has it as a file, `samples.index`, of which only the parts that are
+used are read into memory; lines that are newer than the file are added to it.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import msgspec
+
+from glyphscope.errors import StorageError
+from glyphscope.evals.results.sample import Failure, Reason, Sample, has_answer
+from glyphscope.events.encoding import encode_json
+from glyphscope.sessions import atomic_write
+
+INDEX = "samples.index"
+INDEXED_FROM = 20_000
+"""The number of new samples from which on the table is written to a file."""
+VERSION = 1
+if TYPE_CHECKING:
+    import numpy as np
+
+Rows: TypeAlias = "np.ndarray"
+"""A part of a table. NumPy is imported where it is used, as listing results does not need it."""
+Key = tuple[str, str]
+"""Suite and scenario."""
+NO_NUMBER = -(2**31)
+"""A number that is not known; a measure that is not known is -1."""
+_MEASURES = ("ok", "parsed", "valid", "right_tool", "right_arguments")
+_FIELDS = (
+    *(("trial", "i8"), ("start", "i8"), ("cell", "i4"), ("length", "i4"), ("failure", "i4")),
+    *((name, "u4") for name in ("answer", "calls")),
+    *((name, "i4") for name in ("decoded", "prompt_tokens", "bytes", "instructions", "saved")),
+    *((name, "f8") for name in ("first_token_ms", "total_ms")),
+    *((name, "i1") for name in (*_MEASURES, "answered", "aborted", "judged")),
+)
+"""A row. `start` and `length` are the place of its line in `samples.jsonl`, `cell` and `failure` numbers of
+`Table.cells` and `Table.failures`; `answer` and `calls` identify a text and calls."""
+_PACKING = struct.Struct(
+    "<" + "".join({"i8": "q", "i4": "i", "u4": "I", "f8": "d", "i1": "b"}[kind] for _, kind in _FIELDS)
+)
+_TAIL = 4096
+"""The bytes before the end of the indexed lines by which the file is recognised."""
+_MOST = 2**31 - 1
+
+
+class Cell(msgspec.Struct, frozen=True, array_like=True):
+    """A scenario in an arm."""
+
+    arm: str
+    suite: str
+    scenario: str
+    group: str
+    level: str
+    control: bool
+
+    @property
+    def key(self) -> Key:
+        return self.suite, self.scenario
+
+
+class FirstFailure(NamedTuple):
+    """The first failure of a sample, without its words."""
+
+    reason: Reason | str = ""
+    code: str = ""
+    path: str = ""
+
+
+class Line(msgspec.Struct):
+    """The members of a sample's line that the table has. Texts stay as they are in the line."""
+
+    arm: str
+    suite: str
+    scenario: str
+    trial: int
+    group: str = ""
+    level: str = "simple"
+    control: bool = False
+    calls: msgspec.Raw = msgspec.Raw(b"[]")
+    text: msgspec.Raw = msgspec.Raw(b'""')
+    parsed: bool | None = None
+    valid: bool = False
+    right_tool: bool | None = None
+    right_arguments: bool | None = None
+    ok: bool = False
+    failures: tuple[Failure, ...] = ()
+    prompt_tokens: int = 0
+    instructions: int = 0
+    decoded: int = 0
+    bytes: int = 0
+    stopped_at: int | None = None
+    saved: int | None = None
+    first_token_ms: float = 0.0
+    total_ms: float = 0.0
+    judged: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+class _Head(msgspec.Struct):
+    """The first line of the file. `lines` bytes of `samples.jsonl` are in it; `tail` is the checksum of the last."""
+
+    glyphscope_index: int
+    lines: int
+    tail: int
+    rows: int
+    cells: list[Cell]
+    failures: list[tuple[str, str, str]]
+
+
+class Table:
+    """`rows` are sorted by cell, then by trial; of a sample that was made again, the last one is there."""
+
+    def __init__(self, rows: Rows, cells: Sequence[Cell], failures: Sequence[FirstFailure]) -> None:
+        import numpy as np
+
+        self.rows, self.cells, self.failures = rows, cells, failures
+        self._starts = np.searchsorted(rows["cell"], np.arange(len(cells) + 1))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def of_cell(self, number: int) -> Rows:
+        """The rows of a cell."""
+        return self.rows[self._starts[number] : self._starts[number + 1]]
+
+    def of_cells(self, numbers: Iterable[int]) -> Rows:
+        """The rows of several cells."""
+        import numpy as np
+
+        parts = [self.of_cell(number) for number in numbers]
+        return np.concatenate(parts) if parts else self.rows[:0]
+
+
+class TableBuilder:
+    """Makes a table of lines or samples, one after the other; `table` may be called repeatedly."""
+
+    def __init__(self, table: Table | None = None) -> None:
+        self._before = table
+        self._cells = {cell: number for number, cell in enumerate(table.cells)} if table else {}
+        failures = table.failures if table else (FirstFailure(),)
+        self._failures = {failure: number for number, failure in enumerate(failures)}
+        self._data = bytearray()
+
+    def __len__(self) -> int:
+        """The number of new rows."""
+        return len(self._data) // _PACKING.size
+
+    def add(self, line: Line, start: int, length: int) -> None:
+        """Add a line, which is there in `samples.jsonl`."""
+        cell = Cell(line.arm, line.suite, line.scenario, line.group, line.level, line.control)
+        place = self._cells.setdefault(cell, len(self._cells))
+        failure = 0
+        if line.failures:
+            first = line.failures[0]
+            failure = self._failures.setdefault(
+                FirstFailure(first.reason, first.code, first.path), len(self._failures)
+            )
+        self._data += _PACKING.pack(
+            min(max(line.trial, -(2**63)), 2**63 - 1),
+            start,
+            place,
+            length,
+            failure,
+            zlib.crc32(line.text),
+            zlib.crc32(line.calls),
+            *map(_number, (line.decoded, line.prompt_tokens, line.bytes, line.instructions, line.saved)),
+            line.first_token_ms,
+            line.total_ms,
+            line.ok,
+            *(
+                -1 if value is None else value
+                for value in (line.parsed, line.valid, line.right_tool, line.right_arguments)
+            ),
+            has_answer(line.failures),
+            line.stopped_at is not None,
+            bytes(line.judged) != b"[]",
+        )
+
+    def add_sample(self, sample: Sample, start: int = 0) -> None:
+        """Add a sample; `start` is a number by which it is found."""
+        self.add(msgspec.json.decode(encode_json(sample), type=Line), start, 0)
+
+    def table(self) -> Table:
+        """The table so far."""
+        import numpy as np
+
+        rows = np.frombuffer(bytes(self._data), list(_FIELDS))
+        if self._before is not None:
+            rows = np.concatenate([self._before.rows, rows])
+        order = np.lexsort((rows["trial"], rows["cell"]))  # stable: of equal ones, the last line is the last
+        rows = rows[order]
+        last = np.ones(len(rows), bool)
+        last[:-1] = (rows["cell"][1:] != rows["cell"][:-1]) | (rows["trial"][1:] != rows["trial"][:-1])
+        return Table(rows[last], list(self._cells), list(self._failures))
+
+
+def _number(value: int | None) -> int:
+    return NO_NUMBER if value is None else min(max(value, -_MOST), _MOST)
+
+
+def table_of(samples: Iterable[Sample]) -> Table:
+    """The table of samples; `start` is a sample's number among them."""
+    builder = TableBuilder()
+    for number, sample in enumerate(samples):
+        builder.add_sample(sample, number)
+    return builder.table()
+
+
+def read_index(path: Path, lines: Path) -> tuple[Table | None, int]:
+    """The table in a file, and the number of bytes of `lines` that are in it; none, and 0, if there is no such file, or
+    if it does not belong to these lines.
+    """
+    import numpy as np
+
+    try:
+        with open(path, "rb") as file:
+            head = msgspec.json.decode(file.readline(), type=_Head)
+            start = file.tell()
+        with open(lines, "rb") as file:
+            file.seek(max(0, head.lines - _TAIL))
+            tail = file.read(min(_TAIL, head.lines))
+        if (
+            head.glyphscope_index != VERSION
+            or len(tail) != min(_TAIL, head.lines)
+            or zlib.crc32(tail) != head.tail
+        ):
+            return None, 0
+        rows = np.memmap(path, list(_FIELDS), "r", start, head.rows)
+        if head.rows and (rows["cell"][-1] >= len(head.cells) or rows["failure"].max() >= len(head.failures)):
+            return None, 0
+        return Table(rows, head.cells, [FirstFailure(*each) for each in head.failures]), head.lines
+    except (OSError, ValueError, RecursionError):  # also msgspec's errors, and a file that is too short
+        return None, 0
+
+
+def write_index(path: Path, table: Table, lines: Path, end: int) -> None:
+    """Write the table of the first `end` bytes of `lines` to a file. Where that fails, it is made again next time."""
+    with suppress(OSError, StorageError):
+        with open(lines, "rb") as file:
+            file.seek(max(0, end - _TAIL))
+            tail = zlib.crc32(file.read(min(_TAIL, end)))
+        failures = [(str(each.reason), each.code, each.path) for each in table.failures]
+        head = _Head(VERSION, end, tail, len(table), list(table.cells), failures)
+        atomic_write(path, encode_json(head) + b"\n" + table.rows.tobytes())
