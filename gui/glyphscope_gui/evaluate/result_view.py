@@ -64,7 +64,8 @@ class JudgeVerdicts(_HtmlTab):
         """Show the verdicts on a sample; None clears them."""
         self._sample = sample if sample is not None and sample.judged else None
         if self._sample is None:
-            self.setHtml(f"<p>{escape(tr('Select a run that a judge has decided.'))}</p>")
+            words = tr("Select a run that a judge has decided.")
+            self.setHtml(f"<p>{escape(words)}</p>")
         else:
             self.setHtml(
                 "".join(_verdict_html(number, each) for number, each in enumerate(self._sample.judged))
@@ -89,13 +90,14 @@ def _verdict_html(number: int, judged: JudgeVerdict) -> str:
     verdict = f'<span style="color: {theme().color(role).name()}">{escape(words)}</span>'
     turn = tr(" · turn {turn}", turn=judged.turn) if judged.turn > 1 else ""
     judge = f"{_escaped(model_name(judged.model).name)}{escape(turn)}"
+    action, rubric, prompt = tr("Open the judge’s run"), tr("Rubric"), tr("Prompt")
     style = f"color: {theme().color('accent').name()}"
-    link = f'<p><a href="{number}" style="{style}">{escape(tr("Open the judge’s run"))}</a></p>'
+    link = f'<p><a href="{number}" style="{style}">{escape(action)}</a></p>'
     return (
         f"<h4>{verdict} · {judge}</h4>"
         f"<p>{_escaped(judged.reason or judged.error)}</p>{link if judged.run else ''}"
-        f"<h4>{escape(tr('Rubric'))}</h4><p>{_escaped(judged.rubric)}</p>"
-        f"<h4>{escape(tr('Prompt'))}</h4><p>{_escaped(judged.prompt)}</p>"
+        f"<h4>{escape(rubric)}</h4><p>{_escaped(judged.rubric)}</p>"
+        f"<h4>{escape(prompt)}</h4><p>{_escaped(judged.prompt)}</p>"
     )
 
 
