@@ -119,8 +119,8 @@ class Workers(Protocol):
     def begin(
         self, plan: Plan, needs: Needs, allow_python: bool, control: Control
     ) -> AbstractContextManager[Mapping[str, ModelInfo]]:
-        """For the time of the evaluation: the judges that are open already. Raises GlyphscopeError where none of its
-        samples could be made.
+        """For the time of the evaluation: the judges that are open already. Stopping `control` ends a wait for workers.
+        Raises GlyphscopeError where none of its samples could be made.
         """
 
     def pool(
