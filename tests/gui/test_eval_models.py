@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from typing import get_args
 
@@ -12,7 +13,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import Matrix, plan_of
-from glyphscope.evals.results.folder import ResultRow
+from glyphscope.evals.results.folder import ResultFolder, ResultRow
 from glyphscope.evals.results.sample import Failure, Reason
 from glyphscope.evals.results.summary import by_scenario, summarise
 from glyphscope.evals.results.words import REASON_WORDS
@@ -22,10 +23,11 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event
 from glyphscope.strategies import run
-from glyphscope_gui.evaluate import result as eval_result
+from glyphscope_gui.evaluate import reading
 from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.failures import COUNT, EvalFailuresModel
 from glyphscope_gui.evaluate.pair import FIRST, EvalPair, EvalPairsModel
+from glyphscope_gui.evaluate.reading import read_result
 from glyphscope_gui.evaluate.result import EvalResult, pairs_that_differ
 from glyphscope_gui.evaluate.runs import PORTION, REASON, TEXT, VERDICT, EvalRunsModel
 from glyphscope_gui.evaluate.setup import (
@@ -56,6 +58,7 @@ from made_results import (
     events_of,
     four_arms,
     made_manifest,
+    made_result,
     made_sample,
     many_samples,
 )
@@ -175,17 +178,13 @@ def test_a_model_that_died_counts_as_a_wrong_answer(tmp_path):
     assert (figure.n, figure.of, figure.value) == (2, 1, 1.0)
 
 
-def test_a_new_sample_updates_only_its_own_figures(tmp_path, monkeypatch):
+def test_figures_with_new_samples_are_those_of_a_result_that_was_read_at_once(tmp_path):
     arms = four_arms()
     result = EvalResult(tmp_path, made_manifest(arms, 20, 5), many_samples(arms, 20, 5))
     before = [result.figure(row, arm.id, "ok") for row in result.rows() for arm in arms]
-    looked, value = [], eval_result._value
-    monkeypatch.setattr(
-        eval_result, "_value", lambda sample, measure: looked.append(sample) or value(sample, measure)
-    )
     result.add([made_sample(arms[0], 3, trial=6)])
     after = [result.figure(row, arm.id, "ok") for row in result.rows() for arm in arms]
-    assert len(looked) == 6 and after != before
+    assert after != before
     whole = EvalResult(tmp_path, result.manifest, result.samples)
     assert after == [whole.figure(row, arm.id, "ok") for row in whole.rows() for arm in arms]
 
@@ -198,6 +197,50 @@ def test_a_quantity_shows_its_spread(tmp_path):
     figure = result.figure(everything, arm.id, "decoded")
     assert (figure.value, figure.low, figure.high) == (20, 10, 90)
     assert result.figure(everything, arm.id, "saved").value is None, "a missing measurement is not zero"
+
+
+def test_a_result_reads_its_samples_from_the_folder_when_they_are_shown(tmp_path):
+    path = made_result(tmp_path)
+    result, samples = read_result(path).result, ResultFolder.open(path).samples()
+    by_id = {sample.id: sample for sample in samples}
+    assert len(result.samples) == len(samples) and all(by_id[each.id] == each for each in result.samples)
+    everything, arm = result.rows()[0], result.arms[0]
+    wrong_first = result.samples_of(everything, arm, wrong_first=True)
+    assert [sample.ok for sample in wrong_first] == sorted(s.ok for s in samples if s.arm == arm)
+    whole = EvalResult(path, result.manifest, samples)
+    for row in whole.rows():
+        for name in (spec.name for spec in MEASURES):
+            assert result.figure(row, arm, name) == whole.figure(row, arm, name)
+    pairs, count = pairs_that_differ(result, *result.arms[:2])
+    expected = pairs_that_differ(whole, *result.arms[:2])
+    assert (sorted(pair.first.id for pair in pairs), count) == (
+        sorted(pair.first.id for pair in expected[0]),
+        expected[1],
+    )
+    assert all(pair.first.trial == pair.second.trial for pair in pairs) and pairs[0].is_discordant
+
+
+def test_samples_that_cannot_be_read_show_the_error_in_place_of_their_texts(tmp_path):
+    result = read_result(made_result(tmp_path)).result
+    (result.path / "samples.jsonl").write_text("changed")
+    sample = result.samples[0]
+    assert "changed meanwhile" in sample.text and sample.scenario and sample.arm in result.arms
+    (result.path / "samples.jsonl").unlink()
+    assert "no such file" in result.samples[1].text
+
+
+def test_the_summary_of_a_large_result_is_read_unless_it_is_older_than_the_samples(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "INDEXED_FROM", 1)
+    path = made_result(tmp_path)
+    made = read_result(path).result.summary
+    saved = msgspec.structs.replace(made, notes=("read",))
+    (path / "summary.json").write_bytes(msgspec.json.encode(saved))
+    assert read_result(path).result.summary == saved
+    (path / "samples.jsonl").touch()
+    os.utime(path / "summary.json", (1, 1))
+    assert read_result(path).result.summary == made
+    (path / "summary.json").write_text("{")
+    assert read_result(path).result.summary == made
 
 
 # -- the heat map ------------------------------------------------------------------------------------------------

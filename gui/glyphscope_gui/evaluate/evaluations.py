@@ -167,9 +167,9 @@ class Evaluations(QObject):
                 case ManifestChanged(manifest=manifest) if self.result is not None:
                     self.result.update(manifest)
                     self.grew.emit(self.result, False)
-                case EarlierSamples(samples=before):
-                    samples.extend(before)
-                    progress.ok += sum(sample.ok for sample in before)
+                case EarlierSamples(table=before) if self.result is not None:
+                    self.grew.emit(self.result, self.result.add_table(before))
+                    progress.ok += int(before.rows["ok"].sum())
                 case ModelOpened(name=name):
                     progress.model = name
                 case ModelMissing(name=name, why=why):

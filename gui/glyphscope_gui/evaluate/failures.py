@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 
-from glyphscope.evals.results.sample import Failure, Reason, Sample
+from glyphscope.evals.results.sample import Reason, Sample
+from glyphscope.evals.results.table import FirstFailure
 from glyphscope.evals.results.words import REASON_WORDS
+from glyphscope_gui.evaluate.result import Samples
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
@@ -20,11 +21,11 @@ REASON, COUNT = range(2)
 
 
 class _Node(NamedTuple):
-    """`samples` are those whose first failure this is."""
+    """`samples` are those whose first failure this is. Without a `tip`, it is the first one's detail."""
 
     words: str
     tip: str
-    samples: list[Sample]
+    samples: Samples
 
 
 class EvalFailuresModel(TreeModel):
@@ -36,28 +37,38 @@ class EvalFailuresModel(TreeModel):
         """The nodes in the order of the tree."""
         self._show_counts(0, 0)
 
-    def show(self, samples: Iterable[Sample], labels: dict[str, str]) -> None:
+    def show(self, samples: Samples, labels: dict[str, str]) -> None:
         """Group the samples again."""
-        by_reason: dict[Reason, dict[tuple[str, str], list[Sample]]] = defaultdict(lambda: defaultdict(list))
-        count = failed = 0
-        for sample in samples:
-            count += 1
-            failed += bool(sample.failures)
-            if sample.failures:
-                first = sample.failures[0]
-                by_reason[first.reason][_exactly(first), sample.arm].append(sample)
+        import numpy as np
+
+        result, places = samples.result, samples.places
+        failure = result.values(places, "failure")
+        failed, failure = places[failure > 0], failure[failure > 0]
+        arms = {arm: number for number, arm in enumerate(dict.fromkeys(cell.arm for cell in result.cells))}
+        by_cell = np.array([arms[cell.arm] for cell in result.cells], np.int64)
+        codes = failure * np.int64(len(arms)) + by_cell[result.values(failed, "cell")]
+        order = np.argsort(codes, kind="stable")
+        kinds, starts = np.unique(codes[order], return_index=True)
+        names = list(arms)
+        by_reason: dict[str, list[tuple[str, Samples]]] = {}
+        for kind, part in zip(kinds.tolist(), np.split(failed[order], starts[1:])):
+            first = result.failures[kind // len(arms)]
+            arm = names[kind % len(arms)]
+            words = " · ".join(part for part in (_exactly(first), labels.get(arm, arm)) if part)
+            by_reason.setdefault(first.reason, []).append((words, Samples(part, result)))
         self.beginResetModel()
-        self._show_counts(count, failed)
+        self._show_counts(len(places), len(failed))
         self._nodes, self._tree = [], TreeRows()
-        ordered = sorted(by_reason.items(), key=lambda item: -sum(map(len, item[1].values())))
-        for reason, parts in ordered:
-            above, of_reason = self._tree.add(0), _Node(REASON_WORDS[reason], reason, [])
-            self._nodes.append(of_reason)
-            for (exactly, arm), found in sorted(parts.items(), key=lambda item: -len(item[1])):
-                words = " · ".join(part for part in (exactly, labels.get(arm, arm)) if part)
+        for reason, parts in sorted(
+            by_reason.items(), key=lambda item: -sum(len(each) for _, each in item[1])
+        ):
+            parts.sort(key=lambda part: -len(part[1]))
+            above = self._tree.add(0)
+            everything = Samples(np.concatenate([found.places for _, found in parts]), result)
+            self._nodes.append(_Node(REASON_WORDS[cast("Reason", reason)], reason, everything))
+            for words, found in parts:
                 self._tree.add(above)
-                self._nodes.append(_Node(words, found[0].failures[0].detail, found))
-                of_reason.samples.extend(found)
+                self._nodes.append(_Node(words, "", found))
         self.endResetModel()
 
     def samples(self, index: Index) -> Sequence[Sample]:
@@ -77,7 +88,8 @@ class EvalFailuresModel(TreeModel):
         if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == COUNT:
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(node.tip[:800]) or None
+            details = [failure.detail for failure in node.samples[0].failures[:1]]
+            return plain_tip(node.tip or "".join(details)[:800]) or None
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return tr(
                 "{reason}: {count:,} of {all:,} samples",
@@ -95,7 +107,7 @@ class EvalFailuresModel(TreeModel):
         return self._nodes[index.internalId() - 1]
 
 
-def _exactly(failure: Failure) -> str:
+def _exactly(failure: FirstFailure) -> str:
     """The distinction between failures with the same reason: the validator's code, and the argument."""
     return " ".join(part for part in (failure.code, failure.path) if part)
 

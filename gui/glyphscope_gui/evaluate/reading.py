@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from glyphscope.errors import GlyphscopeError, RecordError
@@ -17,13 +18,16 @@ from glyphscope.evals.matrix.needs import needs_of, rubrics_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.changes import Changes, changes_between
 from glyphscope.evals.results.export import Exported, export_samples
-from glyphscope.evals.results.folder import ResultFolder, ResultRow, list_results
-from glyphscope.evals.results.report import REPORT, publish
+from glyphscope.evals.results.figures import Summary
+from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder, ResultRow, list_results
+from glyphscope.evals.results.report import REPORT, SUMMARY, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import summarise
+from glyphscope.evals.results.table import INDEXED_FROM, Table
 from glyphscope.evals.running.evaluate import saved_plan
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import AnyEvent
+from glyphscope.inputs import read_file
 from glyphscope.runs import run_state
 from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.result import EvalResult, Pair
@@ -141,8 +145,7 @@ class EvalReading(QObject):
 
     def compare(self, before: Path, result: EvalResult, then: Callable[[Compared], object]) -> None:
         """Find the changes from another result to this one."""
-        samples = tuple(result.samples)
-        self._start("compare", lambda: _compared(before, result, samples), then)
+        self._start("compare", lambda: _compared(before, result), then)
 
     def export(self, result: EvalResult, out: Path, then: Callable[[Exported], object]) -> None:
         """Write all samples in the format of the file extension."""
@@ -162,10 +165,26 @@ def read_result(path: Path) -> Opened:
     """Read a result. Raises StorageError, and RecordError for one that is invalid, newer, or damaged."""
     path = path.parent if path.is_file() else path
     folder = ResultFolder.open(path)
-    samples = folder.samples()
-    result = EvalResult(path, folder.manifest, samples, summarise(folder.manifest, samples))
+    table = folder.table()
+    summary = _saved_summary(folder, table) or summarise(folder.manifest, table)
+    result = EvalResult(path, folder.manifest, table, summary)
     unfinished = not folder.manifest.finished and not folder.is_being_written
     return Opened(result, _note(folder, result), unfinished)
+
+
+def _saved_summary(folder: ResultFolder, table: Table) -> Summary | None:
+    """The summary in the folder of a large result; None if it is missing, or older than the samples or the manifest."""
+    path = folder.path / SUMMARY
+    if len(table) < INDEXED_FROM:
+        return None
+    try:
+        newest = max((folder.path / name).stat().st_mtime_ns for name in (SAMPLES, MANIFEST))
+        if path.stat().st_mtime_ns < newest:
+            return None
+        summary = msgspec.json.decode(read_file(path), type=Summary)
+    except (OSError, ValueError, RecursionError, GlyphscopeError):
+        return None
+    return summary if summary.samples == len(table) and summary.digest == folder.manifest.digest else None
 
 
 def _note(folder: ResultFolder, result: EvalResult) -> str:
@@ -177,7 +196,7 @@ def _note(folder: ResultFolder, result: EvalResult) -> str:
         words.append(
             tr(
                 "Incomplete: {samples:,} of {planned:,} samples.",
-                samples=len(result.samples),
+                samples=len(result),
                 planned=manifest.planned,
             )
         )
@@ -214,9 +233,9 @@ def judge_words(error: GlyphscopeError) -> str:
     return tr("{suite}: {why} Choose one under Judge.", suite=error.where, why=error.message)
 
 
-def _compared(before: Path, result: EvalResult, samples: tuple[Sample, ...]) -> Compared:
-    first = ResultFolder.open(before)
-    changes = changes_between((first.manifest, first.samples()), (result.manifest, samples))
+def _compared(before: Path, result: EvalResult) -> Compared:
+    first, second = ResultFolder.open(before), ResultFolder(result.path, result.manifest)
+    changes = changes_between((first.manifest, first.samples()), (result.manifest, second.samples()))
     arms = {arm.id: arm for arm in (*first.manifest.arms, *result.manifest.arms)}
     return Compared(when(first.manifest.started), result, changes, list(arms.values()))
 

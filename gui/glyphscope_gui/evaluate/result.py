@@ -1,8 +1,8 @@
 """A result for the window: samples by arm and scenario, rows, and the figure of each cell; and pairs of samples of two
 arms. Without Qt.
 
-Samples are indexed once; a cell's figure is computed when it is shown, from the known values of each scenario, so that
-a new sample does not require reading the others again.
+A result has a table of numbers (`results/table.py`): figures are made of it when they are shown, and a sample is read
+from the folder when a view needs it. Samples that are made while the result is shown are kept here.
 """
 
 from __future__ import annotations
@@ -10,17 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar, overload
 
+from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.figures import Summary
+from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.notes import is_greedy
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.statistics import share_of_counts
-from glyphscope_gui.evaluate.words import BY_NAME, MeasureName, why_words
+from glyphscope.evals.results.table import NO_NUMBER, Cell, FirstFailure, Rows, Table, TableBuilder, table_of
+from glyphscope.evals.statistics import share, share_of_counts
+from glyphscope_gui.evaluate.words import BY_NAME, MeasureName
 from glyphscope_gui.shared.language import tr
 
+if TYPE_CHECKING:
+    import numpy as np
+
+READ_AT_ONCE, MOST_CACHED = 50, 2_000
+"""Samples that are read together, and the most that a list has in memory."""
 RowKind = Literal["all", "suite", "group", "scenario"]
 
 
@@ -56,50 +63,137 @@ class CellFigure(NamedTuple):
     correct: int = 0
 
 
+_Item = TypeVar("_Item")
+
+
+class ReadList(Sequence[_Item], Generic[_Item]):
+    """Items that are read when they are used, some at once: those at these places of a result's table."""
+
+    def __init__(self, places: np.ndarray, result: EvalResult) -> None:
+        self.places, self.result = places, result
+        self._cached: dict[int, _Item] = {}
+
+    def read(self, places: np.ndarray) -> Sequence[_Item]:
+        """The items at these places."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, place: int) -> _Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> ReadList[_Item]: ...
+    def __getitem__(self, place: int | slice) -> _Item | ReadList[_Item]:
+        if isinstance(place, slice):
+            return type(self)(self.places[place], self.result)
+        place = range(len(self))[place]
+        if place not in self._cached:
+            if len(self._cached) > MOST_CACHED:
+                self._cached.clear()
+            start = place - place % READ_AT_ONCE
+            self._cached.update(enumerate(self.read(self.places[start : start + READ_AT_ONCE]), start))
+        return self._cached[place]
+
+    def __iter__(self) -> Iterator[_Item]:
+        for start in range(0, len(self), READ_AT_ONCE):
+            yield from self.read(self.places[start : start + READ_AT_ONCE])
+
+
+class Samples(ReadList[Sample]):
+    """Samples of a result."""
+
+    def read(self, places: np.ndarray) -> Sequence[Sample]:
+        return self.result.read(places)
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The scenarios and arms of these samples."""
+        import numpy as np
+
+        cells = self.result.cells
+        found = np.bincount(self.result.values(self.places, "cell"), minlength=len(cells))
+        return [cells[number] for number in np.flatnonzero(found).tolist()]
+
+
 class EvalResult:
-    """`samples` in the order they were made. `add` extends it, only in the window's thread."""
+    """`samples` are the table of those in the folder, or samples in the order they were made. `add` extends it, only in
+    the window's thread.
+    """
 
     def __init__(
-        self, path: Path, manifest: Manifest, samples: Iterable[Sample] = (), summary: Summary | None = None
+        self,
+        path: Path,
+        manifest: Manifest,
+        samples: Table | Iterable[Sample] = (),
+        summary: Summary | None = None,
     ) -> None:
         self.path = path
         self.manifest = manifest
         self.summary = summary
-        self.samples: list[Sample] = []
-        self._index: dict[tuple[str, str], dict[str, list[Sample]]] = {}
-        """The samples, by suite and scenario, then by arm."""
-        self._known: dict[tuple[str, str, str], dict[MeasureName, list[float]]] = {}
-        """The known values by suite, scenario and arm, then by measure."""
-        self._figures: dict[tuple[Row, str, str], CellFigure] = {}
-        """The figures by row, arm and measure that were shown since the last sample."""
         self._order: dict[str, dict[str, dict[str, bool]]] = {suite.name: {} for suite in manifest.suites}
         """By suite, then group, the scenarios in order, with whether each is a control."""
+        self._figures: dict[tuple[Row, str, str], CellFigure] = {}
+        """The figures by row, arm and measure that were shown since the last sample."""
         self._rows: list[Row] | None = None
-        self.add(samples)
+        self._new: list[Sample] = []
+        """The samples that are not read from the folder; their `start` in the table is their number, below 0."""
+        self.add_table(samples if isinstance(samples, Table) else table_of(()))
+        if not isinstance(samples, Table):
+            self.add(samples)
+
+    def add_table(self, table: Table) -> bool:
+        """Add the samples in the folder, before any others. Returns whether there are new rows."""
+        self._base, self._builder = table, TableBuilder(table)
+        self._added: list[Rows] = []
+        """The rows of the other samples."""
+        self._places: dict[int, list[int]] = {}
+        """The places of the other samples in the table, by the number of their cell."""
+        self.cells: list[Cell] = []
+        self.failures: list[FirstFailure] = list(table.failures)
+        self._numbers: dict[tuple[str, str], dict[str, list[int]]] = {}
+        """The numbers of the cells, by suite and scenario, then by arm."""
+        return self._grow()
+
+    def add(self, samples: Iterable[Sample]) -> bool:
+        """Add samples. Returns whether there are new rows."""
+        before = len(self)
+        for sample in samples:
+            self._new.append(sample)
+            self._builder.add_sample(sample, -len(self._new))
+        rows = self._builder.take()
+        if len(rows):
+            self._added.append(rows)
+        for place, number in enumerate(rows["cell"].tolist(), before):
+            self._places.setdefault(number, []).append(place)
+        self.failures = self._builder.failures
+        return self._grow()
+
+    def _grow(self) -> bool:
+        """Add the new cells of the table."""
+        grown = False
+        for number, cell in enumerate(self._builder.cells[len(self.cells) :], len(self.cells)):
+            self.cells.append(cell)
+            members = self._order.setdefault(cell.suite, {}).setdefault(cell.group, {})
+            if cell.scenario not in members:
+                members[cell.scenario] = cell.control
+                grown = True
+            self._numbers.setdefault(cell.key, {}).setdefault(cell.arm, []).append(number)
+        self._counts: dict[str, list[int]] = {}
+        self._figures.clear()
+        if grown:
+            self._rows = None
+        return grown
+
+    def __len__(self) -> int:
+        """The number of samples."""
+        return len(self._base.rows) + len(self._new)
 
     @property
     def arms(self) -> list[str]:
         """The arms' ids in the order of the manifest, then those that it does not contain."""
         known = [arm.id for arm in self.manifest.arms]
-        return known or list(dict.fromkeys(sample.arm for sample in self.samples))
-
-    def add(self, samples: Iterable[Sample]) -> bool:
-        """Add samples. Returns whether there are new rows."""
-        grown = False
-        for sample in samples:
-            self.samples.append(sample)
-            groups = self._order.setdefault(sample.suite, {})
-            members = groups.setdefault(sample.group, {})
-            if sample.scenario not in members:
-                members[sample.scenario] = sample.control
-                grown = True
-            cell = self._index.setdefault((sample.suite, sample.scenario), {})
-            cell.setdefault(sample.arm, []).append(sample)
-            self._known.pop((sample.suite, sample.scenario, sample.arm), None)
-        self._figures.clear()
-        if grown:
-            self._rows = None
-        return grown
+        return known or list(dict.fromkeys(cell.arm for cell in self.cells))
 
     def update(self, manifest: Manifest) -> None:
         """Update the facts on the models and on how their arms sample tokens."""
@@ -118,10 +212,65 @@ class EvalResult:
         return sum(1 for _kind in self._kinds()) - self.controls
 
     @property
-    def counted(self) -> list[Sample]:
+    def samples(self) -> Samples:
+        """All samples, those of the folder first, then those that were made since."""
+        import numpy as np
+
+        return Samples(np.arange(len(self)), self)
+
+    @property
+    def counted(self) -> Samples:
         """The samples that the figures cover: the first row's."""
-        left_out = self.controls > 0
-        return [sample for sample in self.samples if not (left_out and sample.control)]
+        import numpy as np
+
+        places = np.arange(len(self))
+        if not self.controls:
+            return Samples(places, self)
+        control = np.array([cell.control for cell in self.cells])
+        return Samples(places[~control[self.values(places, "cell")]], self)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a judge decided anything."""
+        return any(bool(rows["judged"].any()) for rows in (self._base.rows, *self._added))
+
+    def values(self, places: np.ndarray, member: str) -> np.ndarray:
+        """A member of the samples at these places of the table."""
+        import numpy as np
+
+        base: np.ndarray = self._base.rows[member]
+        if not self._added:
+            return np.asarray(base[places])
+        self._added = [np.concatenate(self._added)]
+        found = np.empty(len(places), base.dtype)
+        old = places < len(base)
+        found[old] = base[places[old]]
+        found[~old] = self._added[0][member][places[~old] - len(base)]
+        return found
+
+    def known(self, places: np.ndarray, measure: MeasureName) -> np.ndarray:
+        """The known values of a measure in the samples with an answer."""
+        values: np.ndarray = self.values(places, measure)[self.values(places, "answered") == 1]
+        least = NO_NUMBER + 1 if measure == "saved" else 0 if BY_NAME[measure].is_share else None
+        found: np.ndarray = values if least is None else values[values >= least]
+        return found
+
+    def read(self, places: np.ndarray) -> list[Sample]:
+        """The samples at these places; the error in place of the texts of those that cannot be read."""
+        import numpy as np
+
+        starts, lengths = self.values(places, "start"), self.values(places, "length")
+        rows = np.zeros(len(places), self._base.rows.dtype)
+        rows["start"], rows["length"] = starts, lengths
+        try:
+            there = iter(ResultFolder(self.path, self.manifest).samples_at(rows[starts >= 0]))
+            return [next(there) if start >= 0 else self._new[-1 - start] for start in starts.tolist()]
+        except GlyphscopeError as error:
+            cells, trials = self.values(places, "cell").tolist(), self.values(places, "trial").tolist()
+            return [
+                _unread(self.cells[cell], trial, str(error))
+                for cell, trial in zip(cells, trials, strict=True)
+            ]
 
     def rows(self) -> list[Row]:
         """All rows in order: everything, then each suite with its groups, if there are several, and its scenarios."""
@@ -129,34 +278,114 @@ class EvalResult:
             self._rows = list(self._make_rows())
         return self._rows
 
-    def samples_of(self, row: Row, arm: str | None = None) -> Iterator[Sample]:
+    def samples_of(self, row: Row, arm: str | None = None, *, wrong_first: bool = False) -> Samples:
         """The samples of a cell, or of a row in all arms."""
-        for key in self._scenarios(row):
-            by_arm = self._index.get(key, {})
-            for name in self.arms if arm is None else (arm,):
-                yield from by_arm.get(name, ())
+        import numpy as np
+
+        arms = self.arms if arm is None else [arm]
+        places = self._places_of(
+            number
+            for key in self._scenarios(row)
+            for name in arms
+            for number in self._numbers.get(key, {}).get(name, ())
+        )
+        if wrong_first:
+            places = places[np.argsort(self.values(places, "ok"), kind="stable")]
+        return Samples(places, self)
 
     def figure(self, row: Row, arm: str, measure: MeasureName) -> CellFigure:
-        """The figure of a cell."""
-        key = (row, arm, measure)
-        found = self._figures.get(key)
-        if found is None:
-            cells = list(self._scenarios(row))
-            clusters = [self._values(suite, scenario, arm, measure) for suite, scenario in cells]
-            if row.kind == "scenario" and not is_greedy(self.manifest, arm):
-                clusters = [[value] for values in clusters for value in values]
-            n = sum(len(self._index.get(cell, {}).get(arm, ())) for cell in cells)
-            found = self._figures[key] = figure_of(n, clusters, measure)
-        return found
+        """The figure of a cell.
 
-    def _values(self, suite: str, scenario: str, arm: str, measure: MeasureName) -> list[float]:
-        """The known values of a scenario's samples that have an answer from the model."""
-        known = self._known.setdefault((suite, scenario, arm), {})
-        if measure not in known:
-            samples = self._index.get((suite, scenario), {}).get(arm, ())
-            read = [_value(sample, measure) for sample in samples]
-            known[measure] = [value for value in read if value is not None]
-        return known[measure]
+        Intervals are as in the summary: over scenarios like these, with each scenario's trials as a cluster. In a
+        single scenario each trial is a cluster, and all greedy trials are one.
+        """
+        key = (row, arm, measure)
+        if key not in self._figures:
+            self._figures[key] = self._figure(row, arm, measure)
+        return self._figures[key]
+
+    def _figure(self, row: Row, arm: str, measure: MeasureName) -> CellFigure:
+        scenarios = [self._numbers.get(each, {}).get(arm, []) for each in self._scenarios(row)]
+        counts = self._count("n")
+        n = sum(counts[number] for numbers in scenarios for number in numbers)
+        if not BY_NAME[measure].is_share:
+            values = self.known(self._places_of(number for each in scenarios for number in each), measure)
+            return CellFigure(n, len(values), *_median(values)) if len(values) else CellFigure(n, 0)
+        right, known = self._count(measure), self._count(f"{measure} known")
+        clusters = [
+            (sum(right[number] for number in each), of)
+            for each in scenarios
+            if (of := sum(known[number] for number in each))
+        ]
+        if not clusters:
+            return CellFigure(n, 0)
+        if row.kind == "scenario" and not is_greedy(self.manifest, arm):
+            ((correct, of),) = clusters
+            made = share(correct, of, float(of))
+        else:
+            made = share_of_counts(clusters)
+        return CellFigure(n, made.n, made.share, made.low, made.high, made.correct)
+
+    def pairs(self, first: str, second: str) -> tuple[Pairs, int]:
+        """The pairs of two arms that differ (`pairs_that_differ`), and the number of all."""
+        import numpy as np
+
+        scenarios = {key: number for number, key in enumerate(self._numbers)}
+        by_cell = np.array([scenarios[cell.key] for cell in self.cells], np.int64)
+        left_out = self.controls > 0
+        sides = []
+        for arm in (first, second):
+            places = self._places_of(
+                number
+                for number, cell in enumerate(self.cells)
+                if cell.arm == arm and not (left_out and cell.control)
+            )
+            sides.append(places[self.values(places, "answered") == 1])
+        both = np.concatenate(sides)
+        trials, trial = np.unique(self.values(both, "trial"), return_inverse=True)
+        codes = by_cell[self.values(both, "cell")] * len(trials) + trial
+        _, left, right = np.intersect1d(codes[: len(sides[0])], codes[len(sides[0]) :], return_indices=True)
+        pair = np.stack([sides[0][left], sides[1][right]], axis=1)
+
+        def differs(member: str) -> np.ndarray:
+            one, other = (self.values(pair[:, side], member) for side in (0, 1))
+            different: np.ndarray = one != other
+            return different
+
+        discordant = differs("ok")
+        wrong = self.values(pair[:, 0], "ok") == 0
+        other = ~discordant & (differs("calls") | (wrong & differs("failure")))
+        found = Pairs(pair[np.concatenate([np.flatnonzero(discordant), np.flatnonzero(other)])], self)
+        found.discordant = int(discordant.sum())
+        return found, len(pair)
+
+    def _places_of(self, numbers: Iterable[int]) -> np.ndarray:
+        """The places of the samples of cells, in the order of the cells."""
+        import numpy as np
+
+        parts = [np.arange(0)]
+        for number in numbers:
+            if number < len(self._base.cells):
+                parts.append(np.arange(*self._base.places(number)))
+            if number in self._places:
+                parts.append(np.array(self._places[number]))
+        return np.concatenate(parts)
+
+    def _count(self, what: str) -> list[int]:
+        """By cell, the number of samples ("n"), of those that are right by a measure, or (" known") have a value."""
+        import numpy as np
+
+        if what not in self._counts:
+            count = np.zeros(len(self.cells), np.int64)
+            for rows in (self._base.rows, *self._added):
+                which = rows["cell"]
+                if what != "n":
+                    values = rows[what.removesuffix(" known")]
+                    chosen = (values >= 0) if what.endswith(" known") else (values == 1)
+                    which = which[chosen & (rows["answered"] == 1)]
+                count += np.bincount(which, minlength=len(count))
+            self._counts[what] = count.tolist()
+        return self._counts[what]
 
     def _kinds(self) -> Iterator[bool]:
         """Yield whether each scenario is a control."""
@@ -205,23 +434,18 @@ class EvalResult:
         )
 
 
-def _value(sample: Sample, measure: MeasureName) -> float | None:
-    return getattr(sample, measure) if sample.answered else None
+def _unread(cell: Cell, trial: int, why: str) -> Sample:
+    """Stands for a sample that cannot be read."""
+    return Sample(
+        id="", arm=cell.arm, suite=cell.suite, scenario=cell.scenario, trial=trial, seed=0, text=why
+    )
 
 
-def figure_of(n: int, clusters: Sequence[Sequence[float]], measure: MeasureName) -> CellFigure:
-    """Return the figure of `n` samples of one arm, from their known values.
+def _median(values: np.ndarray) -> tuple[float, float, float]:
+    """The median, the least and the greatest value."""
+    import numpy as np
 
-    Intervals are as in the summary (`results/rows.py`): over scenarios like these, with each scenario's trials as a
-    cluster. In a single scenario each trial is a cluster, and all greedy trials are one.
-    """
-    values = [value for cluster in clusters for value in cluster]
-    if not values:
-        return CellFigure(n, 0)
-    if not BY_NAME[measure].is_share:
-        return CellFigure(n, len(values), float(median(values)), min(values), max(values))
-    made = share_of_counts([(int(sum(cluster)), len(cluster)) for cluster in clusters if cluster])
-    return CellFigure(n, made.n, made.share, made.low, made.high, made.correct)
+    return float(np.median(values)), float(values.min()), float(values.max())
 
 
 class Pair(NamedTuple):
@@ -236,23 +460,18 @@ class Pair(NamedTuple):
         return self.first.ok != self.second.ok
 
 
-def pairs_that_differ(result: EvalResult, first: str, second: str) -> tuple[list[Pair], int]:
-    """Pairs in which one arm is right and the other wrong, then pairs with equal verdicts and different calls or texts;
-    and the number of all pairs. As in the comparisons, a pair has an answer in both arms and is not a control.
+class Pairs(ReadList[Pair]):
+    """Pairs of samples; `places` are those of both, and `discordant` of them are right in one arm only."""
+
+    discordant = 0
+
+    def read(self, places: np.ndarray) -> Sequence[Pair]:
+        samples = iter(self.result.read(places.reshape(-1)))
+        return [Pair(first, next(samples)) for first in samples]
+
+
+def pairs_that_differ(result: EvalResult, first: str, second: str) -> tuple[Pairs, int]:
+    """Pairs in which one arm is right and the other wrong, then pairs with equal verdicts and different calls or
+    reasons; and the number of all pairs. As in the comparisons, a pair has an answer in both arms and is not a control.
     """
-    counted = [sample for sample in result.counted if sample.answered]
-    by_key = {(s.suite, s.scenario, s.trial): s for s in counted if s.arm == first}
-    discordant, other, count = [], [], 0
-    for sample in counted:
-        if sample.arm != second:
-            continue
-        beside = by_key.get((sample.suite, sample.scenario, sample.trial))
-        if beside is None:
-            continue
-        count += 1
-        pair = Pair(beside, sample)
-        if pair.is_discordant:
-            discordant.append(pair)
-        elif beside.calls != sample.calls or (not beside.ok and why_words(beside) != why_words(sample)):
-            other.append(pair)
-    return [*discordant, *other], count
+    return result.pairs(first, second)

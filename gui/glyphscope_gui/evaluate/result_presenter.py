@@ -102,13 +102,15 @@ class EvalResultPresenter(QObject):
         if self.result is None or self._cell is None:
             return
         row, arm = self._cell
-        failed_first = sorted(self.result.samples_of(row, arm), key=lambda sample: sample.ok)
-        self._show_runs(f"{row.name}, {self._view.model.label(arm)}", failed_first)
+        samples = self.result.samples_of(row, arm, wrong_first=True)
+        self._show_runs(f"{row.name}, {self._view.model.label(arm)}", samples)
 
     def _show_runs(self, words: str, samples: Sequence[Sample]) -> None:
         self._view.runs_model.show(samples, self._view.model.labels)
         self._view.show_runs_of(words, len(samples))
-        self._view.judge.show_sample(next((sample for sample in samples if sample.judged), None))
+        judged = self.result is not None and self.result.is_judged
+        first = next((sample for sample in samples if sample.judged), None) if judged else None
+        self._view.judge.show_sample(first)
 
     def _to_runs(self) -> None:
         self._show_cell()
@@ -141,7 +143,6 @@ class EvalResultPresenter(QObject):
             view.pair.show_counted(tr("Choose two different arms.") if first else "")
             return
         pairs, count = pairs_that_differ(self.result, first, second)
-        discordant = sum(pair.is_discordant for pair in pairs)
         arms = {arm.id: arm for arm in self.result.manifest.arms}
         names = (label(first), label(second))
         if first in arms and second in arms:
@@ -153,8 +154,8 @@ class EvalResultPresenter(QObject):
                 "correct; in {differing:,} more, the calls differ.",
                 "",
                 count,
-                parted=discordant,
-                differing=len(pairs) - discordant,
+                parted=pairs.discordant,
+                differing=len(pairs) - pairs.discordant,
             ),
             names,
         )
@@ -191,13 +192,13 @@ class EvalResultPresenter(QObject):
 
     def _show_failures(self) -> None:
         if self.result is not None:
-            self._view.show_judge(any(sample.judged for sample in self.result.samples))
+            self._view.show_judge(self.result.is_judged)
             self._view.failures_model.show(self.result.counted, self._view.model.labels)
             self._view.population.setText(population_words(self.result.scenarios, self.result.controls))
 
     def _show_provenance(self) -> None:
         if self.result is not None:
-            self._view.provenance.setText(provenance(self.result.manifest, len(self.result.samples)))
+            self._view.provenance.setText(provenance(self.result.manifest, len(self.result)))
 
     def _show_summary(self) -> None:
         result = self.result

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHeaderView, QWidget
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope.text.shorten import shorten
+from glyphscope_gui.evaluate.result import Samples
 from glyphscope_gui.evaluate.words import WIDEST_ARM, WIDEST_REASON, verdict_words, why_words
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
@@ -44,8 +45,9 @@ class EvalRunsModel(TableModel[Sample]):
         self.beginResetModel()
         self._rows, self._labels = samples, labels
         self._shown = min(PORTION, len(samples))
-        scenarios = {(sample.suite, sample.scenario) for sample in samples}
-        arms = {sample.arm for sample in samples}
+        cells = samples.cells if isinstance(samples, Samples) else samples
+        scenarios = {(cell.suite, cell.scenario) for cell in cells}
+        arms = {cell.arm for cell in cells}
         self._same = frozenset(
             column for column, values in ((SCENARIO, scenarios), (ARM, arms)) if len(values) == 1
         )

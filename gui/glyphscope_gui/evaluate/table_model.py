@@ -242,9 +242,12 @@ class EvalTableModel(QAbstractTableModel):
         """
         assert self.result is not None
         if self.measure.name not in self._top:
-            values = (getattr(sample, self.measure.name) for sample in self.result.samples if sample.answered)
-            known = sorted(float(v) for v in values if v is not None)
-            self._top[self.measure.name] = (percentile(known, 0.95) if known else 1.0) or 1.0
+            import numpy as np
+
+            known = self.result.known(self.result.samples.places, self.measure.name)
+            self._top[self.measure.name] = (
+                percentile(np.sort(known).tolist(), 0.95) if len(known) else 1.0
+            ) or 1.0
         return self._top[self.measure.name]
 
 

@@ -17,7 +17,7 @@ from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.report import publish
-from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.table import Table
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Begun, Control, ModelOpened, Progress
 from glyphscope.evals.running.worker_pool import Workers
@@ -42,7 +42,7 @@ class EvalJob:
 class EarlierSamples:
     """The samples of a result before it was resumed."""
 
-    samples: tuple[Sample, ...]
+    table: Table
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class EvalThread(QThread):
                 if isinstance(event, Begun):
                     folder = event.folder
                     if event.done:
-                        more = EarlierSamples(tuple(ResultFolder.open(folder).samples()))
+                        more = EarlierSamples(ResultFolder.open(folder).table())
                 elif isinstance(event, ModelOpened) and folder is not None:
                     more = ManifestChanged(ResultFolder.open(folder).manifest)
                 with self._lock:

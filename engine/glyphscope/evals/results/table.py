@@ -127,9 +127,14 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def places(self, number: int) -> tuple[int, int]:
+        """The place of the first row of a cell, and the one after its last."""
+        return int(self._starts[number]), int(self._starts[number + 1])
+
     def of_cell(self, number: int) -> Rows:
         """The rows of a cell."""
-        return self.rows[self._starts[number] : self._starts[number + 1]]
+        start, end = self.places(number)
+        return self.rows[start:end]
 
     def of_cells(self, numbers: Iterable[int]) -> Rows:
         """The rows of several cells."""
@@ -148,6 +153,21 @@ class TableBuilder:
         failures = table.failures if table else (FirstFailure(),)
         self._failures = {failure: number for number, failure in enumerate(failures)}
         self._data = bytearray()
+
+    @property
+    def cells(self) -> list[Cell]:
+        return list(self._cells)
+
+    @property
+    def failures(self) -> list[FirstFailure]:
+        return list(self._failures)
+
+    def take(self) -> Rows:
+        """The rows that were added since the last call; the table does not get them."""
+        import numpy as np
+
+        rows, self._data = np.frombuffer(bytes(self._data), list(_FIELDS)), bytearray()
+        return rows
 
     def __len__(self) -> int:
         """The number of new rows."""
@@ -170,7 +190,7 @@ class TableBuilder:
             length,
             failure,
             zlib.crc32(line.text),
-            zlib.crc32(line.calls),
+            _calls_digest(line.calls),
             *map(_number, (line.decoded, line.prompt_tokens, line.bytes, line.instructions, line.saved)),
             line.first_token_ms,
             line.total_ms,
@@ -200,6 +220,12 @@ class TableBuilder:
         last = np.ones(len(rows), bool)
         last[:-1] = (rows["cell"][1:] != rows["cell"][:-1]) | (rows["trial"][1:] != rows["trial"][:-1])
         return Table(rows[last], list(self._cells), list(self._failures))
+
+
+def _calls_digest(calls: msgspec.Raw) -> int:
+    """The same for calls with the same arguments in another order."""
+    raw = bytes(calls)
+    return zlib.crc32(raw if raw == b"[]" else msgspec.json.encode(msgspec.json.decode(raw), order="sorted"))
 
 
 def _number(value: int | None) -> int:
