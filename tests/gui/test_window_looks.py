@@ -14,9 +14,16 @@ from fake_context import scripted
 from glyphscope_gui.playground.run_page import LOW
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.shared.plain_table import LEAST_NAME, PlainTable
-from glyphscope_gui.shell.main_window import FIRST_SIZE, MainWindow, first_geometry, inside_screen
+from glyphscope_gui.shell.main_window import (
+    FIRST_SIZE,
+    LEFT,
+    RIGHT,
+    MainWindow,
+    first_geometry,
+    inside_screen,
+)
 from glyphscope_gui.theme.fonts import window_points
 from talks import numbered, talk
 
@@ -205,6 +212,15 @@ def test_sides_stored_by_a_larger_window_are_fitted_to_a_smaller_one(open_window
     large.services.settings.update(state=bytes(large.saveState().toBase64()).decode())
     window = open_window(scripted, size=(1024, 700))
     qtbot.waitUntil(lambda: not window.navigator.is_cut_off)
+
+
+@pytest.mark.slow
+def test_the_sides_have_their_widths_whatever_the_other_pages_need(open_window, qtbot):
+    window = open_window(scripted)
+    assert max(page.widget.minimumSizeHint().width() for page in window.pages.values()) > 800
+    window.fit_sides()
+    qtbot.waitUntil(lambda: abs(window.right.width() - RIGHT) < 10)
+    qtbot.waitUntil(lambda: abs(window.panels.docks[PanelId.TOOLS].width() - LEFT) < 10)
 
 
 @pytest.mark.slow

@@ -340,4 +340,11 @@ FIXES = (
         "pass",
         ("gui/test_copying.py::test_the_message_of_a_failed_copy_ends_with_the_page",),
     ),
+    Breakage(
+        "fix: wide pages that are hidden do not narrow the panels beside the shown one",
+        "gui/glyphscope_gui/shell/navigation.py",
+        "if not self.isVisible():\n            return QSize(0, 0)\n",
+        "",
+        (f"{_LOOKS}the_sides_have_their_widths_whatever_the_other_pages_need",),
+    ),
 )

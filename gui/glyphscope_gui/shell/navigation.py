@@ -140,7 +140,10 @@ class _Body(QWidget):
 
 
 class _Scrolled(QScrollArea):
-    """A page as large as its place, scrolled if large text leaves no room for all of it."""
+    """A page as large as its place, scrolled if large text leaves no room for all of it.
+
+    A hidden page needs no room: otherwise the widest one of the stack would narrow the panels beside the shown page.
+    """
 
     def __init__(self, page: QWidget) -> None:
         super().__init__()
@@ -153,6 +156,8 @@ class _Scrolled(QScrollArea):
         self.setWidget(_Body(page))
 
     def minimumSizeHint(self) -> QSize:
+        if not self.isVisible():
+            return QSize(0, 0)
         window = self.window()
         share = ENOUGH_IF_CROWDED if is_crowded(self) else ENOUGH
         most = QSize(round(window.width() * share), round(window.height() * ENOUGH))
