@@ -1,12 +1,18 @@
-"""The report: parsed as a browser would, fed with hostile texts, and checked for accessibility."""
+"""The report: parsed as a browser would, fed with hostile texts, and gone through in real browsers, from a cell to the
+token where a run went wrong.
+"""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import itertools
+import json
 import re
-from base64 import b64encode
+import shutil
+from base64 import b64decode, b64encode
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import msgspec
@@ -14,15 +20,19 @@ import pytest
 
 from glyphscope import resources
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.results import report_parts
-from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.report import report_html
+from glyphscope.evals.results import report_parts, report_runs
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.manifest import IN_SEGMENTS, Manifest
+from glyphscope.evals.results.report import REPORT, report_html, write_summaries
 from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.evals.results.summary import summarise
 from glyphscope.evals.results.tables import CheckResult, SizeResult, SuiteTables
 from glyphscope.evals.suites.suite import Suite
+from glyphscope.events import Token
 from glyphscope.notation.write import Sizes
+from made_results import GOOD, TOO_MANY, WRONG, events_of, four_arms, made_manifest, made_sample
 from made_samples import MadeResult, made_arms
+from page_runs import BROWSERS, in_browser
 
 VOID = {"meta", "br", "link", "img", "input", "hr", "path", "line", "circle", "rect"}
 HOSTILE = (
@@ -34,6 +44,8 @@ HOSTILE = (
     "javascript:alert(1)",
     "\u202egnp.exe\x00\x1b[31m",
 )
+SVG = "http://www.w3.org/2000/svg"
+"""The name of a format, which is not an address that a browser opens."""
 
 
 class Page(HTMLParser):
@@ -107,12 +119,16 @@ def test_the_report_needs_no_network_and_runs_only_its_own_script() -> None:
     assert {tag for tag, _ in page.elements}.isdisjoint(
         {"link", "img", "iframe", "object", "embed", "form", "base"}
     )
-    assert not re.search(r"url\(|@import|https?://", html)
+    assert not re.search(r"url\(|@import|https?://", html.replace(SVG, ""))
     policy = next(m["content"] for m in page.of("meta") if m.get("http-equiv") == "Content-Security-Policy")
-    assert "default-src 'none'" in policy
-    assert len(page.of("script")) == 1
-    digest = b64encode(hashlib.sha256(page.scripts[0].encode()).digest()).decode()
-    assert f"'sha256-{digest}'" in policy
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert (rules["default-src"], rules["connect-src"]) == ("'none'", "'self'")
+    assert [script.get("type", "a script") for script in page.of("script")] == [
+        "application/json",
+        "a script",
+    ]
+    digest = b64encode(hashlib.sha256(page.scripts[-1].encode()).digest()).decode()
+    assert rules["script-src"] == f"'sha256-{digest}'"
 
 
 @pytest.mark.slow
@@ -189,8 +205,11 @@ def test_hostile_texts_are_shown_as_text() -> None:
     _, manifest, samples, suites, tables = _hostile()
     html = report_html(manifest, summarise(manifest, samples), samples, suites, tables)
     page = Page(html)
-    assert len(page.of("script")) == 1
-    assert "alert" not in "".join(page.scripts)
+    assert [script.get("type", "a script") for script in page.of("script")] == [
+        "application/json",
+        "a script",
+    ]
+    assert not re.search(r"\balert\(", "".join(page.scripts))
     assert not page.of("img")
     for _, attributes in page.elements:
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
@@ -204,7 +223,6 @@ def test_hostile_texts_are_shown_as_text() -> None:
 
 
 def test_a_text_that_is_too_long_is_shortened_with_its_length() -> None:
-    assert report_parts.links_of(next(SMALL.samples()))
     samples = [
         msgspec.structs.replace(s, failures=(Failure(reason="PARSE", detail="x" * 100_000),), ok=False)
         for s in SMALL.samples()
@@ -234,8 +252,8 @@ def test_an_impossible_time_does_not_prevent_the_report(time: float) -> None:
 
 
 @pytest.mark.slow
-def test_too_many_samples_for_one_mark_each_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_parts, "MOST_MARKS", 10)
+def test_many_trials_of_a_scenario_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_parts, "MOST_SIGNS", 1)
     _, page = _page(SMALL)
     assert "2 of 2" in page.words
 
@@ -246,32 +264,38 @@ def test_an_arm_is_named_by_its_difference_from_the_others() -> None:
     assert "json · mask" in page.words
 
 
-STYLE = resources.read_text("report/report.css")
-SCHEMES = re.findall(r":root \{(.*?)\}", STYLE, re.S)
+STYLE = resources.read_text("page/page.css")
+PAIRS = re.findall(r"--([\w-]+):\s*light-dark\((#[0-9a-f]+),\s*(#[0-9a-f]+)\)", STYLE)
+SCHEMES = {
+    "light": {name: light for name, light, _ in PAIRS},  # also on paper
+    "dark": {name: dark for name, _, dark in PAIRS},
+}
 GROUNDS = [
-    *(("paper", text) for text in ("ink", "muted", "link", "right", "wrong")),
-    ("warn", "ink"),
+    *(("panel", text) for text in ("ink", "muted", "accent", "holds", "impossible")),
+    *(("warned", text) for text in ("ink", "muted")),
+    ("impossible-soft", "impossible"),
     *((f"h{shade}", f"t{shade}") for shade in range(report_parts.SHADES)),
 ]
 
 
-@pytest.mark.parametrize("scheme", range(3), ids=["light", "dark", "print"])
-def test_every_text_has_a_contrast_of_four_and_a_half(scheme: int) -> None:
-    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", SCHEMES[scheme]))
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_text_has_a_contrast_of_four_and_a_half(scheme: str) -> None:
+    colours = SCHEMES[scheme]
     for ground, text in GROUNDS:
         assert _contrast(colours[ground], colours[text]) >= 4.5, (ground, text)
 
 
-@pytest.mark.parametrize("scheme", range(3), ids=["light", "dark", "print"])
-def test_shades_are_ordered_in_grey_too(scheme: int) -> None:
-    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", SCHEMES[scheme]))
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_shades_are_ordered_in_grey_too(scheme: str) -> None:
+    colours = SCHEMES[scheme]
     greys = [_luminance(colours[f"h{shade}"]) for shade in range(report_parts.SHADES)]
     assert greys in (sorted(greys), sorted(greys, reverse=True))
     assert all(abs(_lightness(a) - _lightness(b)) > 5 for a, b in itertools.pairwise(greys))
 
 
 def _luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * each for each in colour[1:])
+    parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -284,3 +308,157 @@ def _lightness(luminance: float) -> float:
 def _contrast(first: str, second: str) -> float:
     high, low = sorted((_luminance(first), _luminance(second)), reverse=True)
     return (high + 0.05) / (low + 0.05)
+
+
+# -- the runs of the report
+
+
+BROWSE = '{action="browse" url="https://example.org"}'
+WAYS = (
+    (GOOD, None),
+    (TOO_MANY, Failure(reason="SCHEMA", code="CONSTRAINT_MAX", path="/max_results", detail="500 is more than 100")),
+    (WRONG, Failure(reason="WRONG_ARGUMENTS", path="/max_results", detail="search: 11 is not 10")),
+    (BROWSE, Failure(reason="WRONG_TOOL", detail="the call is of 'browse', not of 'search'")),
+)  # fmt: skip
+
+
+def _result(parent: Path, **changes: object) -> ResultFolder:
+    """Two arms with their records: the first is right, the second went wrong in three ways."""
+    first, second, *_ = four_arms()
+    folder = ResultFolder.create(parent, made_manifest((first, second), 4, 1, **changes), {})
+    with folder.writing() as writer:
+        for arm, ways in ((first, WAYS[:1]), (second, WAYS)):
+            for number, (text, failure) in enumerate(ways):
+                sample = msgspec.structs.replace(
+                    made_sample(arm, ok=failure is None, text=text),
+                    id=f"{arm.id}-{number}",
+                    scenario=f"search-{number}",
+                    failures=() if failure is None else (failure,),
+                )
+                writer.add(sample, [events_of(text)])
+    return folder
+
+
+def _written(folder: ResultFolder) -> Page:
+    write_summaries(folder, folder.samples())
+    return Page((folder.path / REPORT).read_text(encoding="utf-8"))
+
+
+def _inside(page: Page) -> dict[str, bytes]:
+    """The records inside the page, by the links to them."""
+    texts = dict(zip((script.get("id", "") for script in page.of("script")), page.scripts, strict=True))
+    links = {a["data-run"]: a["href"] for a in page.of("a") if "data-run" in a}
+    return {
+        links[name.removeprefix("gzip-")]: gzip.decompress(b64decode(text))
+        for name, text in texts.items()
+        if name.startswith("gzip-")
+    }
+
+
+def test_a_list_shows_the_argument_the_keyword_and_the_deciding_character(tmp_path: Path) -> None:
+    page = _written(_result(tmp_path))
+    words = page.words
+    assert 'max_results maximum: 100 500 is more than 100 …AI news" max_results=50 0' in words
+    assert "max_results= 11 }" in words and '{action= "browse"' in words
+    assert "token 13, character 47" in words
+
+
+def test_records_inside_the_report_are_those_of_the_folder(tmp_path: Path) -> None:
+    folder = _result(tmp_path)
+    page = _written(folder)
+    found = _inside(page)
+    assert len(found) == 5 and "5 of 5 recorded runs are inside this page" in page.words
+    assert "http.server" not in page.words
+    for link, record in found.items():
+        assert (folder.path / link).read_bytes() == record
+
+
+@pytest.mark.parametrize(("name", "limit"), [("MOST_EMBEDDED", 2), ("MOST_BYTES", 12_000)])
+def test_wrong_runs_are_inside_first_up_to_the_limits(
+    name: str, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_runs, name, limit)
+    folder = _result(tmp_path)
+    page = _written(folder)
+    found = _inside(page)
+    wrong = {f"./{sample.runs[0]}" for sample in folder.samples() if not sample.ok}
+    assert 0 < len(found) < 3 and set(found) <= wrong
+    assert f"{len(found)} of 5 recorded runs are inside this page" in page.words
+    assert "python -m http.server" in page.words
+    [data] = [text for tag, text in zip(page.of("script"), page.scripts) if tag.get("id") == "report"]
+    places = json.loads(data)["runs"]
+    assert sum(each["place"] is not None for each in places.values()) == 3, (
+        "also of those that are not inside"
+    )
+
+
+def test_a_record_that_is_missing_or_damaged_is_left_out(tmp_path: Path) -> None:
+    folder = _result(tmp_path)
+    first, second, *_ = [sample for sample in folder.samples() if not sample.ok]
+    (folder.path / first.runs[0]).unlink()
+    (folder.path / second.runs[0]).write_bytes(b"x")
+    assert len(_inside(_written(folder))) == 3
+
+
+def test_each_reason_of_a_cell_is_listed_before_a_second_of_one() -> None:
+    arm = four_arms()[0]
+    lists = report_runs.CellLists()
+    sample = made_sample(arm, ok=False)
+    for number in range(300):
+        failure = Failure(reason="WRONG_TOOL" if number == 299 else "PARSE")
+        changes = {"id": f"{number}", "scenario": f"{number:03}", "failures": (failure,)}
+        lists.add(msgspec.structs.replace(sample, **changes))
+    lists.add(made_sample(arm, id="right"))
+    [listed] = lists.runs().cells.values()
+    assert len(listed) == report_runs.MOST_OF_CELL
+    assert [each.sample.failures[0].reason for each in listed[:3]] == ["PARSE", "WRONG_TOOL", "PARSE"]
+    assert all(not each.sample.ok for each in listed)
+
+
+def test_all_lists_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_runs, "MOST_LISTED", 40)
+    _, page = _page(SMALL)
+    listed = {a["data-run"] for a in page.of("a") if "data-run" in a}
+    cells = [element["id"] for element in page.of("details") if "id" in element]
+    assert len(listed) <= max(40, len(cells)) and len(cells) == len({*cells})
+    assert "samples are not listed" in page.words
+
+
+@pytest.mark.slow
+def test_the_report_does_not_grow_with_the_trials() -> None:
+    sizes = [len(_page(MadeResult(scenarios=60, trials=trials))[0]) for trials in (5, 25)]
+    assert sizes[1] < sizes[0] * 1.1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_a_cell_leads_to_the_token_where_a_run_went_wrong_in_a_browser(browser: str, tmp_path: Path) -> None:
+    folder = _result(tmp_path / "result")
+    _written(folder)
+    bare = tmp_path / "bare"
+    shutil.copytree(folder.path, bare)
+    segments = _result(tmp_path / "segments", glyphscope_eval=IN_SEGMENTS)
+    _written(segments)
+    for without in (bare, segments.path):
+        html = (without / REPORT).read_text(encoding="utf-8")
+        html = re.sub(r'<script type="application/gzip".*?</script>', "", html)
+        (without / REPORT).write_text(html, encoding="utf-8")
+    found = in_browser("report.mjs", browser, folder.path, bare, segments.path)
+    assert found["axe"] == found["errors"] == []
+    tokens = [event.step.text for event in events_of(TOO_MANY) if isinstance(event, Token)]
+    inside = found["inside"]
+    assert "".join(tokens[: int(inside["chosen"]) + 1]).endswith("500"), "the third digit decided"
+    assert "maximum: 100" in inside["verdict"] and inside["title"] == "search-1"
+    assert found["named"] == f"#run-{inside['run']}" and found["focused"] == inside["run"]
+    wrong = next(sample for sample in folder.samples() if not sample.ok)
+    assert found["bare"].pop("requests") == ["/bare/report.html", f"/bare/{wrong.runs[0]}"]
+    assert found["segments"].pop("requests") == ["/segments/report.html", "/segments/records/00001.jsonl.gz"]
+    assert found["bare"] == found["segments"] == inside
+    assert "not inside the page" in found["alone"] and "python -m http.server" in found["alone"]
+    assert found["list"][1:] == ["✗ Wrong arguments", "✗ Wrong tool", "✓ correct"]
+    assert found["printed"] == [["paper"], True]
+    assert found["sorted"] == 1
+    if browser == "chromium":
+        assert "maximum: 100" in found["plain"]["row"] and found["plain"]["buttons"] == 0
+        assert found["plain"]["link"] == f"./{wrong.runs[0]}"

@@ -13,6 +13,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.bad_token import bad_token, bad_turn
 from glyphscope.evals.results.folder import ResultFolder, ResultRow
 from glyphscope.evals.results.sample import Failure, Reason
 from glyphscope.evals.results.summary import by_scenario, summarise
@@ -21,10 +22,9 @@ from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import RunRequest
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import RunState, reduce_event
+from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.strategies import run
 from glyphscope_gui.evaluate import reading
-from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.failures import COUNT, EvalFailuresModel
 from glyphscope_gui.evaluate.pair import FIRST, EvalPair, EvalPairsModel
 from glyphscope_gui.evaluate.reading import read_result
@@ -390,7 +390,7 @@ def test_the_token_of_the_deciding_character_is_found():
     arm = four_arms()[0]
     events = events_of(TOO_MANY)
     sample = made_sample(arm, 3, ok=False)
-    found = bad_token(events, sample)
+    found = bad_token(run_state(events), sample)
     assert found is not None
     tokens = [event for event in events if type(event).__name__ == "Token"]
     written = "".join(token.step.text for token in tokens[: found.token + 1])
@@ -401,7 +401,7 @@ def test_a_valid_call_with_a_wrong_argument_opens_at_that_argument():
     arm = four_arms()[0]
     events = events_of(WRONG)
     sample = made_sample(arm, 2, ok=False)
-    found = bad_token(events, sample)
+    found = bad_token(run_state(events), sample)
     assert found is not None
     token = [event for event in events if type(event).__name__ == "Token"][found.token]
     place = WRONG.index("11")
@@ -412,13 +412,13 @@ def test_a_wrong_tool_opens_at_its_name_and_a_missing_call_at_no_token():
     arm = four_arms()[0]
     events = events_of(GOOD)
     wrong = made_sample(arm, 1, ok=False)
-    found = bad_token(events, wrong)
+    found = bad_token(run_state(events), wrong)
     assert found is not None
     token = [event for event in events if type(event).__name__ == "Token"][found.token]
     assert token.start <= GOOD.index("search") < token.end or token.end == GOOD.index("search")
     missing = made_sample(arm, ok=False, failures=(Failure(reason="MISSING_CALL"),))
-    assert bad_token(events, missing) is None
-    assert bad_token(events, made_sample(arm)) is None
+    assert bad_token(run_state(events), missing) is None
+    assert bad_token(run_state(events), made_sample(arm)) is None
     assert (
         bad_turn(made_sample(arm, ok=False, failures=(Failure(reason="PARSE", turn=3),), runs=("a", "b")))
         == 2
@@ -436,7 +436,7 @@ def test_a_run_of_two_stages_opens_in_the_stage_of_the_name():
     for event in events:
         reduce_event(state, event)
     wrong = Failure(reason="WRONG_ARGUMENTS", detail="search: 11 is not 10", path="/max_results")
-    found = bad_token(events, made_sample(arm, ok=False, failures=(wrong,)))
+    found = bad_token(run_state(events), made_sample(arm, ok=False, failures=(wrong,)))
     assert found is not None
     stage = state.stages[found.stage]
     token = stage.tokens[found.token]
@@ -451,10 +451,10 @@ def test_a_conversation_opens_at_the_failed_call():
     made.enter("turn-3", "Turn 3", "turn", 3).text(WRONG).done()
     events = made.end("complete", valid=True)
     wrong = Failure(reason="WRONG_ARGUMENTS", detail="search: 11 is not 10", path="/max_results")
-    found = bad_token(events, made_sample(arm, ok=False, failures=(wrong,)))
+    found = bad_token(run_state(events), made_sample(arm, ok=False, failures=(wrong,)))
     assert found is not None and found.stage == 2
     other = Failure(reason="WRONG_TOOL", detail="the call is of 'browse', not of 'search'")
-    found = bad_token(events, made_sample(arm, ok=False, failures=(other,)))
+    found = bad_token(run_state(events), made_sample(arm, ok=False, failures=(other,)))
     assert found is not None and found.stage == 1
 
 

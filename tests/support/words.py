@@ -131,7 +131,7 @@ def files() -> list[Path]:
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     for folder, pattern in (
         ("engine/glyphscope", "*.py"), ("gui/glyphscope_gui", "*.py"), ("docs", "*.md"),
-        ("assets/glyphscope_assets/lessons", "*.md"), ("assets/glyphscope_assets/report", "*.jinja"),
+        ("assets/glyphscope_assets/lessons", "*.md"), ("assets/glyphscope_assets/page", "*.jinja"),
         ("assets/glyphscope_assets/page", "*.jinja"),
     ):  # fmt: skip
         found += sorted((ROOT / folder).rglob(pattern))

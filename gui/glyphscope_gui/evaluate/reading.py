@@ -16,6 +16,7 @@ from glyphscope.evals.align import Alignment, align
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import needs_of, rubrics_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
+from glyphscope.evals.results.bad_token import bad_token, bad_turn
 from glyphscope.evals.results.changes import Changes, changes_between
 from glyphscope.evals.results.export import Exported, export_samples
 from glyphscope.evals.results.figures import Summary
@@ -29,7 +30,6 @@ from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import AnyEvent
 from glyphscope.inputs import read_file
 from glyphscope.runs import run_state
-from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.result import EvalResult, Pair
 from glyphscope_gui.evaluate.setup import Price, SuiteChoice, editable, price, suite_choice, suite_choices
 from glyphscope_gui.evaluate.worker import EvalJob
@@ -250,7 +250,8 @@ def _events(folder: ResultFolder, sample: Sample, turn: int) -> tuple[AnyEvent, 
 def _run(folder: ResultFolder, sample: Sample) -> OpenedRun:
     turn = bad_turn(sample)
     events = _events(folder, sample, turn)
-    return OpenedRun(sample, events, bad_token(events, sample, turn))
+    bad = bad_token(run_state(events), sample, turn)
+    return OpenedRun(sample, events, None if bad is None else TokenPlace(bad.stage, bad.token))
 
 
 def _judge_run(folder: ResultFolder, sample: Sample, number: int) -> OpenedRun:

@@ -87,6 +87,7 @@ export class App {
       this.update();
     },
   });
+  private readonly life = new AbortController();
   private readonly spoken = h("p", { class: "sr", role: "status" });
   private readonly heading = h("h1");
   private readonly about = h("p", { class: "muted" });
@@ -96,6 +97,8 @@ export class App {
     private readonly runs: Recorded[],
     /** The way back, inside of another page, which has the landmarks and the theme. */
     private readonly back: HTMLElement | null = null,
+    /** Above the run. */
+    private readonly notice: HTMLElement | null = null,
   ) {
     this.player.setRange(0, this.now.lastStep, this.now.lastStep);
     this.differences = firstDifference(runs.map((run) => run.whole));
@@ -104,10 +107,26 @@ export class App {
     this.steps.body.append(this.chart.element);
     this.build();
     this.showRun();
-    addEventListener("beforeprint", () => this.print(true));
-    addEventListener("afterprint", () => this.print(false));
-    addEventListener("resize", () => reachScrolled(this.root));
+    const { signal } = this.life;
+    addEventListener("beforeprint", () => this.print(true), { signal });
+    addEventListener("afterprint", () => this.print(false), { signal });
+    addEventListener("resize", () => reachScrolled(this.root), { signal });
     root.addEventListener("toggle", () => requestAnimationFrame(() => reachScrolled(this.root)), true);
+  }
+
+  /** Ends what would go on without its elements. */
+  close(): void {
+    this.player.stop();
+    this.life.abort();
+  }
+
+  /** Shows a stage with one of its tokens chosen, both by their places. */
+  show(stage: number, token: number): void {
+    this.player.seek(this.now.lastStep);
+    this.stage = stage;
+    this.update();
+    const found = this.present()[2].tokens[token];
+    if (found) this.choose(found.step.index);
   }
 
   private get now(): Recorded {
@@ -132,6 +151,7 @@ export class App {
       h(
         this.back ? "div" : "main",
         { class: "main" },
+        this.notice,
         this.runs.length > 1 ? this.sideBySide() : null,
         h(
           "div",

@@ -27,7 +27,6 @@ export interface RunData {
   settings: [string, string][];
   differing: string[];
   stages: StageData[];
-  warning: string;
 }
 
 export class Recorded {

@@ -65,3 +65,24 @@ export function reachScrolled(root: ParentNode): void {
     else each.removeAttribute("tabindex");
   }
 }
+
+/** On paper is what an open dialog shows: a dialog itself would be on each page, cut off. */
+export function printDialogs(): void {
+  const paper = h("div", { class: "paper" });
+  const shown = () => document.querySelector("dialog[open]");
+  let top = 0;
+  addEventListener("beforeprint", () => {
+    const dialog = shown();
+    if (!dialog) return;
+    top = dialog.scrollTop;
+    paper.append(...dialog.childNodes);
+    document.body.append(paper);
+  });
+  addEventListener("afterprint", () => {
+    const dialog = shown();
+    if (!paper.parentNode || !dialog) return;
+    dialog.append(...paper.childNodes);
+    paper.remove();
+    dialog.scrollTop = top;
+  });
+}

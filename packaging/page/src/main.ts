@@ -2,11 +2,13 @@
 
 import { App } from "./app";
 import { block, recordedRuns } from "./data";
+import { printDialogs } from "./dom";
 import { Lesson, type LessonData } from "./lesson";
 import { showIndex } from "./lessons";
 import type { Entry } from "./progress";
 import { grade } from "./question";
 import { dump, type Event, reduceAll } from "./reduce";
+import { Report, type ReportData } from "./report";
 import { bytes, milliseconds, percent, tokenText, visible } from "./words";
 
 function showRuns(): void {
@@ -39,7 +41,10 @@ if (typeof document === "undefined") {
 } else {
   const lesson = block<LessonData>("lesson");
   const lessons = block<Entry[]>("lessons");
+  const report = block<ReportData>("report");
+  printDialogs();
   if (lesson) new Lesson(lesson, recordedRuns().run);
   else if (lessons) showIndex(lessons);
+  else if (report) new Report(report);
   else showRuns();
 }

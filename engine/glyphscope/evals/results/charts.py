@@ -46,7 +46,7 @@ def spread_row(label: str, spread: Spread | None, most: float, unit: str) -> Mar
         return _svg(f"{label}: not measured", _grid())
     inside = _grid()
     median, high, mean = (_x(value / most) for value in (spread.p50, spread.p95, spread.mean))
-    inside += _bar(0, spread.p50 / most, "bar")
+    inside += _bar(0, spread.p50 / most, "median")
     inside += _line(median, _MIDDLE, high, _MIDDLE, "whisker")
     inside += _line(high, _MIDDLE - 5, high, _MIDDLE + 5, "whisker")
     inside += f'<path d="M{mean:.1f} {_MIDDLE - 5:g}l5 5l-5 5l-5 -5z" class="mean"/>'
@@ -58,7 +58,7 @@ def saved_row(label: str, decoded: int, would_have: int, most: int) -> Markup:
     """The decoded tokens, and behind them the tokens without an abort."""
     inside = _grid()
     if most > 0:
-        inside += _bar(0, would_have / most, "saved") + _bar(0, decoded / most, "bar")
+        inside += _bar(0, would_have / most, "saved") + _bar(0, decoded / most, "median")
     saved = percent((would_have - decoded) / would_have, 0) if would_have else "nothing"
     return _svg(f"{label}: {decoded:,} tokens decoded of {would_have:,}, {saved} saved", inside)
 

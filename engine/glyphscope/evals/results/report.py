@@ -1,16 +1,15 @@
 """The files that are made from a result's samples: its summaries, and `report.html`.
 
-The report has all findings of a result in one file that needs no network, font or script to be read. Texts from models,
-suites and file names are escaped, and the page forbids all scripts but its own (which sorts tables): a text that was
-not escaped would still not run.
+The report has all findings of a result in one file that needs no network, font or script to be read: a page of the same
+parts as an exported run (packaging/page/), whose script also opens the listed runs at the token where they went wrong.
+Texts from models, suites and file names are escaped, and the page forbids all scripts but its own: a text that was not
+escaped would still not run.
 """
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
 from collections.abc import Iterable, Sequence
-from functools import lru_cache, partial
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,24 +18,29 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from glyphscope import resources
 from glyphscope.evals.results import charts
 from glyphscope.evals.results.charts import shown
 from glyphscope.evals.results.figures import MEASURES, ArmFigures, Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.report_parts import (
-    MOST_MARKS,
     SHADES,
-    blocks_of,
+    SampleLists,
     compared,
-    failures_of,
-    judged_of,
     link_of,
-    links_of,
     matrix,
+    scenario_lines,
 )
-from glyphscope.evals.results.rows import rows_of
+from glyphscope.evals.results.report_runs import (
+    MOST_BYTES,
+    MOST_EMBEDDED,
+    MOST_LISTED,
+    MOST_OF_CELL,
+    CellLists,
+    Listed,
+    ReadRecord,
+)
+from glyphscope.evals.results.rows import row_of
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import by_scenario, by_scenario_and_strategy, csv_text, summarise
 from glyphscope.evals.results.table import Table, table_of
@@ -52,17 +56,21 @@ from glyphscope.evals.statistics import Spread
 from glyphscope.evals.suites.reading import parse_suite, suite_registry
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events.encoding import encode_json
+from glyphscope.registry.pointer import readable
 from glyphscope.runs.sampling import sampling_words
 from glyphscope.sessions import atomic_write
+from glyphscope.sessions.exports.html_page import filled_page, page_templates
 from glyphscope.text.figures import byte_size, percent, plain_number
 
-_FOLDER = "report"
-"""The report's template, style and script among the resources."""
 SUMMARY = "summary.json"
 BY_SCENARIO = "summary_by_scenario.json"
 BY_STRATEGY = "summary_by_scenario_and_strategy.json"
 TABLE = "summary.csv"
 REPORT = "report.html"
+MOST_OF_A_REASON = 20
+"""The most samples that are listed for one reason of failure."""
+MOST_RECORD = 20_000_000
+"""The most bytes of a record that the report looks into."""
 
 
 def report_html(
@@ -71,30 +79,43 @@ def report_html(
     samples: Iterable[Sample],
     suites: Sequence[Suite] = (),
     tables: Sequence[SuiteTables] = (),
+    read: ReadRecord | None = None,
 ) -> str:
-    """The page. Links to run records are relative to the result's folder, in which it is saved."""
-    asked = list({sample.id: sample for sample in samples}.values())
+    """The page. The samples pass once, each is there once. Links to run records are relative to the result's folder, in
+    which the page is saved; some of the records are inside it, as `read` returns them.
+    """
+    rows, lists, cell_lists = [], SampleLists(), CellLists()
+    for sample in samples:
+        rows.append(row_of(sample))
+        lists.add(sample)
+        cell_lists.add(sample)
+    runs = cell_lists.runs(read)
     names = [arm.arm for arm in summary.arms]
     labels = {**{name: name for name in names}, **arm_labels(manifest.arms)}
-    columns, cells = matrix(manifest, names, rows_of(asked))
-    judged, judged_more = judged_of(asked)
-    style, script = resources.read_text(f"{_FOLDER}/report.css"), resources.read_text(f"{_FOLDER}/report.js")
-    return _template().render(
+    columns, cells = matrix(manifest, names, rows)
+    judged, judged_more = lists.judged()
+    lines, lines_more = scenario_lines(names, rows)
+    suite_names = ", ".join(suite.name for suite in manifest.suites) or "no suite"
+    return filled_page(
+        "report.jinja",
+        templates=_templates(),
+        title=f"Evaluation: {suite_names}",
+        data={"report": runs.data},
         manifest=manifest,
         summary=summary,
-        style=Markup(style),
-        script=Markup(script),
-        script_digest=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         labels=labels,
         arms=[_arm(manifest, arm, labels) for arm in summary.arms],
         measures=[MEASURE_WORDS[measure] for measure in MEASURES],
         columns=columns,
         by_suite=[(suite, list(of)) for suite, of in groupby(columns, key=lambda column: column.suite)],
         cells=cells,
-        blocks=blocks_of(columns, names, asked),
-        marked=len(asked) <= MOST_MARKS,
+        runs=runs,
+        limits={"cell": MOST_OF_CELL, "listed": MOST_LISTED, "runs": MOST_EMBEDDED, "bytes": MOST_BYTES},
+        failed=_by_reason(runs.listed),
+        lines=lines,
+        lines_more=lines_more,
         shades=SHADES,
-        failures=failures_of(names, asked),
+        failures=lists.failures(names),
         judged=judged,
         judged_more=judged_more,
         comparisons=compared(manifest, summary, labels),
@@ -106,6 +127,15 @@ def report_html(
         ],
         styles=STYLE_WORDS,
     )
+
+
+def _by_reason(listed: Iterable[Listed]) -> dict[str, list[Listed]]:
+    """The first listed samples of each reason of failure."""
+    found: dict[str, list[Listed]] = {}
+    for each in listed:
+        if each.sample.failures:
+            found.setdefault(each.sample.failures[0].reason, []).append(each)
+    return {reason: group[:MOST_OF_A_REASON] for reason, group in found.items()}
 
 
 def _arm(manifest: Manifest, arm: ArmFigures, labels: dict[str, str]) -> dict[str, Any]:
@@ -179,22 +209,20 @@ def _axis(most: float, unit: str) -> Markup:
     return charts.axis([plain_number(most * step / 4) + (unit if step == 4 else "") for step in range(5)])
 
 
-@lru_cache(maxsize=1)
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_visible_text,
-    )
-    environment.filters["number"] = plain_number
-    environment.filters["size"] = byte_size
-    environment.filters["percent"] = partial(percent, decimals=0)
-    environment.filters["interval"] = interval_words
-    environment.filters |= {"link": link_of, "links": links_of}
+@cache
+def _templates() -> jinja2.Environment:
+    environment = page_templates(_visible_text)
+    environment.filters |= {
+        "number": plain_number,
+        "size": byte_size,
+        "percent": partial(percent, decimals=0),
+        "interval": interval_words,
+        "link": link_of,
+        "readable": readable,
+        "brief": partial(shown, most=300),
+    }
     environment.globals["heat_bar"] = charts.heat_bar
-    return environment.from_string(resources.read_text(f"{_FOLDER}/report.jinja"))
+    return environment
 
 
 def _visible_text(value: Any) -> Any:
@@ -222,7 +250,9 @@ def write_summaries(
     atomic_write(path / BY_SCENARIO, _json(scenarios))
     atomic_write(path / BY_STRATEGY, _json(by_scenario_and_strategy(manifest, table)))
     atomic_write(path / TABLE, csv_text(manifest, scenarios))
-    page = report_html(manifest, summary, samples, suites, tables)
+    page = report_html(
+        manifest, summary, samples, suites, tables, partial(folder.record_bytes, most=MOST_RECORD)
+    )
     atomic_write(path / REPORT, page.encode("utf-8", "replace"))
     return summary
 

@@ -3,67 +3,72 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import TypeAlias, cast
 from urllib.parse import quote
 
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import is_inside
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.rows import Row, figures
+from glyphscope.evals.results.rows import Key, Row, figures
 from glyphscope.evals.results.sample import NO_ANSWER, JudgeVerdict, Reason, Sample
+from glyphscope.evals.results.segments import read_place
 from glyphscope.evals.results.words import REASON_WORDS, comparison_words, conclusion
 from glyphscope.evals.statistics import Share
 
-MOST_OF_A_REASON = 40
-"""The most samples that are listed for one reason of failure."""
 MOST_JUDGED = 200
 """The most verdicts of judge models that are listed."""
-MOST_MARKS = 30_000
-"""The most samples with individual marks; with more, scenarios have only counts."""
+MOST_SCENARIOS = 300
+"""The most scenarios that are listed, those with the most failures."""
+MOST_SIGNS = 10
+"""The most trials of a scenario in an arm that have a sign each; more of them are counted."""
 SHADES = 6
 """The number of colours in the matrix, from none right to all right."""
 
 CONTROL = "control: no call expected"
 
+Judged: TypeAlias = tuple[Sample, JudgeVerdict]
+
 
 @dataclass(frozen=True)
 class Cell:
     """A cell of the matrix. `shade` is from 0 (nothing right) to SHADES - 1, None without samples; `place` is the
-    anchor of its runs; `asked`: there are samples at all.
+    anchor of the list of its samples; `n` counts them all, with those that have no answer.
     """
 
     share: Share
     shade: int | None
     place: str
-    asked: bool
+    n: int
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the matrix: a suite's group, or its controls. `place` is its anchor, `number` is from 0 on."""
+    """A column of the matrix: a suite's group, or its controls. `number` is from 0 on."""
 
     suite: str
     name: str
-    place: str
     number: int
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A trial: a sign, its meaning, and the link to its record, empty if it must not be linked."""
+    """A trial, or the count of all: a sign and its meaning. `trial` is None for a count."""
 
     sign: str
     kind: str
     words: str
-    link: str
+    trial: int | None = None
 
 
 @dataclass(frozen=True)
 class ScenarioLine:
     """A scenario with its trials in each arm, in the arms' order; `right` of `n` over all arms."""
 
+    suite: str
+    group: str
     scenario: str
     level: str
     right: int
@@ -73,14 +78,12 @@ class ScenarioLine:
 
 @dataclass(frozen=True)
 class ReasonGroup:
-    """The samples whose first failure has this reason. `more` are not listed."""
+    """The number of samples by arm whose first failure has this reason."""
 
-    reason: str
+    reason: Reason
     words: str
     answered: bool
     by_arm: tuple[int, ...]
-    samples: tuple[Sample, ...]
-    more: int
 
     @property
     def n(self) -> int:
@@ -103,119 +106,126 @@ def matrix(
     """Columns in the order of suites, groups by name, control samples last; cells by arm."""
     found: dict[tuple[str, str], dict[str, list[Row]]] = {}
     for row in rows:
-        found.setdefault((row.suite, _group(row)), {}).setdefault(row.arm, []).append(row)
+        found.setdefault((row.suite, group_of(row)), {}).setdefault(row.arm, []).append(row)
     suites = {suite.name: number for number, suite in enumerate(manifest.suites)}
     keys = sorted(found, key=lambda key: (suites.get(key[0], len(suites)), key[0], key[1] == CONTROL, key[1]))
-    columns = [Column(suite, name, f"g{number}", number) for number, (suite, name) in enumerate(keys)]
-    cells = {arm: [_cell(found[key].get(arm, []), f"g{n}") for n, key in enumerate(keys)] for arm in arms}
+    columns = [Column(suite, name, number) for number, (suite, name) in enumerate(keys)]
+    cells = {
+        arm: [_cell(found[key].get(arm, []), f"cell-{row}-{n}") for n, key in enumerate(keys)]
+        for row, arm in enumerate(arms)
+    }
     return columns, cells
 
 
-def _group(of: Row | Sample) -> str:
+def group_of(of: Row | Sample) -> str:
+    """The name of its column in the matrix."""
     return CONTROL if of.control else of.group or "(no group)"
 
 
 def _cell(rows: Sequence[Row], place: str) -> Cell:
     share = figures(rows).ok
-    return Cell(share, round(share.share * (SHADES - 1)) if share.n else None, place, bool(rows))
+    return Cell(share, round(share.share * (SHADES - 1)) if share.n else None, place, len(rows))
 
 
-def blocks_of(
-    columns: Sequence[Column], arms: Sequence[str], samples: Sequence[Sample]
-) -> list[tuple[Column, list[ScenarioLine]]]:
-    """The scenarios of each column of the matrix; within a group, those with the most failures first."""
-    marked = len(samples) <= MOST_MARKS
-    found: dict[tuple[str, str], dict[str, dict[str, list[Sample]]]] = {}
-    for sample in sorted(samples, key=lambda s: s.trial):
-        by_scenario = found.setdefault((sample.suite, _group(sample)), {})
-        by_scenario.setdefault(sample.scenario, {}).setdefault(sample.arm, []).append(sample)
-    blocks = []
-    for column in columns:
-        lines = [
-            _line(scenario, by_arm, arms, marked)
-            for scenario, by_arm in found.get((column.suite, column.name), {}).items()
-        ]
-        lines.sort(key=lambda line: (line.right / line.n if line.n else 0.0, line.scenario))
-        blocks.append((column, lines))
-    return blocks
+def scenario_lines(arms: Sequence[str], rows: Sequence[Row]) -> tuple[list[ScenarioLine], int]:
+    """The scenarios with the smallest share of correct samples, and the number of further ones."""
+    found: dict[Key, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.key, []).append(row)
+
+    def share(each: list[Row]) -> tuple[float, Key]:
+        answered = [row for row in each if row.answered]
+        return sum(row.ok for row in answered) / len(answered) if answered else 0.0, each[0].key
+
+    shown = sorted(found.values(), key=share)[:MOST_SCENARIOS]
+    return [_line(each, arms) for each in shown], len(found) - len(shown)
 
 
-def _line(
-    scenario: str, by_arm: Mapping[str, Sequence[Sample]], arms: Sequence[str], marked: bool
-) -> ScenarioLine:
-    everything = [sample for samples in by_arm.values() for sample in samples]
-    answered = [sample for sample in everything if sample.answered]
-    marks = []
-    for arm in arms:
-        mine = by_arm.get(arm, ())
-        if marked:
-            marks.append(tuple(_mark(sample) for sample in mine))
-        else:
-            right = sum(sample.ok for sample in mine)
-            words = f"{right} of {len(mine)}"
-            marks.append((Mark(words, "count", f"{words} correct", ""),) if mine else ())
+def _line(rows: Sequence[Row], arms: Sequence[str]) -> ScenarioLine:
+    answered = [row for row in rows if row.answered]
+    by_arm: dict[str, list[Row]] = {}
+    for row in rows:
+        by_arm.setdefault(row.arm, []).append(row)
     return ScenarioLine(
-        scenario, everything[0].level, sum(s.ok for s in answered), len(answered), tuple(marks)
+        rows[0].suite,
+        group_of(rows[0]),
+        rows[0].scenario,
+        rows[0].level,
+        sum(row.ok for row in answered),
+        len(answered),
+        tuple(tuple(_marks(by_arm.get(arm, ()))) for arm in arms),
     )
 
 
-def _mark(sample: Sample) -> Mark:
-    links = links_of(sample)
-    if sample.ok:
-        sign, kind, words = "✓", "right", "correct"
-    else:
-        sign, kind = ("✗", "wrong") if sample.answered else ("–", "silent")
-        words = _why(sample)
-    return Mark(sign, kind, f"Trial {sample.trial}: {words}", links[0] if links else "")
+def _marks(rows: Sequence[Row]) -> Iterator[Mark]:
+    if len(rows) > MOST_SIGNS:
+        words = f"{sum(row.ok for row in rows):,} of {len(rows):,}"
+        yield Mark(words, "count", f"{words} correct")
+        return
+    for row in sorted(rows, key=lambda row: row.trial):
+        sign, kind = verdict_sign(row)
+        words = reason_words(row.reason, row.code) if row.reason else "correct" if row.ok else "incorrect"
+        yield Mark(sign, kind, f"Trial {row.trial}: {words}", row.trial)
 
 
-def _why(sample: Sample) -> str:
-    if not sample.failures:
-        return "incorrect"
-    first = sample.failures[0]
-    return REASON_WORDS[first.reason] + (f" ({first.code})" if first.code else "")
+def verdict_sign(of: Row | Sample) -> tuple[str, str]:
+    """The sign of a verdict, and the class of its colour."""
+    return ("✓", "right") if of.ok else ("✗", "wrong") if of.answered else ("–", "silent")
 
 
-def links_of(sample: Sample) -> tuple[str, ...]:
-    """Its records as links from the folder; paths that lead elsewhere are left out."""
-    return tuple(link for path in sample.runs if (link := link_of(path)))
+def reason_words(reason: str, code: str = "") -> str:
+    """The reason of a failure, with the validator's code."""
+    return REASON_WORDS.get(cast("Reason", reason), reason) + (f" ({code})" if code else "")
 
 
 def link_of(path: str) -> str:
-    """A record's path as a link from the folder; empty for one that leads elsewhere."""
+    """A record's path as a link from the folder, a place in a segment as a link to the segment with the fragment
+    `#START+LENGTH`; empty for one that leads elsewhere.
+    """
     if not is_inside(path):
         return ""
+    place = read_place(path)
+    if place is not None:
+        return f"./{place}"
     parts = PurePosixPath(path).parts
     return "./" + "/".join(quote(part.encode("utf-8", "replace"), safe="") for part in parts)
 
 
-def failures_of(arms: Sequence[str], samples: Sequence[Sample]) -> list[ReasonGroup]:
-    """The failures by first reason, the most frequent first; samples without an answer are last."""
-    found: dict[Reason, list[Sample]] = {}
-    for sample in samples:
+class SampleLists:
+    """Collects from all samples, which pass once, the counts of the reasons of failure, and the judges' verdicts."""
+
+    def __init__(self) -> None:
+        self._failed: dict[Reason, Counter[str]] = {}
+        self._judged: tuple[list[Judged], list[Judged]] = ([], [])
+        self._verdicts = 0
+
+    def add(self, sample: Sample) -> None:
+        for verdict in sample.judged:
+            self._verdicts += 1
+            kept = self._judged[verdict.passed is True]
+            if len(kept) < MOST_JUDGED:
+                kept.append((sample, verdict))
         if sample.failures:
-            found.setdefault(sample.failures[0].reason, []).append(sample)
-    groups = []
-    for reason, of in found.items():
-        counts = Counter(sample.arm for sample in of)
-        groups.append(
+            self._failed.setdefault(sample.failures[0].reason, Counter())[sample.arm] += 1
+
+    def failures(self, arms: Sequence[str]) -> list[ReasonGroup]:
+        """The failures by first reason, the most frequent first; samples without an answer are last."""
+        groups = [
             ReasonGroup(
                 reason=reason,
                 words=REASON_WORDS[reason],
                 answered=reason not in NO_ANSWER,
                 by_arm=tuple(counts[arm] for arm in arms),
-                samples=tuple(of[:MOST_OF_A_REASON]),
-                more=max(0, len(of) - MOST_OF_A_REASON),
             )
-        )
-    return sorted(groups, key=lambda group: (not group.answered, -group.n, group.reason))
+            for reason, counts in self._failed.items()
+        ]
+        return sorted(groups, key=lambda group: (not group.answered, -group.n, group.reason))
 
-
-def judged_of(samples: Sequence[Sample]) -> tuple[list[tuple[Sample, JudgeVerdict]], int]:
-    """The judge's verdicts, those that did not pass first, and the number of further ones."""
-    found = [(sample, verdict) for sample in samples for verdict in sample.judged]
-    found.sort(key=lambda each: each[1].passed is True)
-    return found[:MOST_JUDGED], max(0, len(found) - MOST_JUDGED)
+    def judged(self) -> tuple[list[Judged], int]:
+        """The judges' verdicts, those that did not pass first, and the number of further ones."""
+        not_passed, passed = self._judged
+        shown = [*not_passed, *passed][:MOST_JUDGED]
+        return shown, self._verdicts - len(shown)
 
 
 def compared(manifest: Manifest, summary: Summary, labels: Mapping[str, str]) -> list[Compared]:

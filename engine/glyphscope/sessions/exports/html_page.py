@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import jinja2
@@ -84,14 +84,16 @@ def filled_page(
     title: str,
     data: dict[str, Any],
     records: Sequence[Sequence[AnyEvent]] = (),
+    templates: jinja2.Environment | None = None,
     **content: object,
 ) -> str:
     """A page of the folder with the style and the script, and without any other: `data` are its blocks of JSON by id,
-    `records` the events of the runs on it, and `content` what the template shows.
+    `records` the events of the runs on it, and `content` what the template shows. `templates` is an environment of
+    `page_templates` with more filters.
     """
     style, script = (resources.read_text(f"{_FOLDER}/page.{kind}") for kind in ("css", "js"))
     return (
-        _templates()
+        (templates or page_templates())
         .get_template(template)
         .render(
             title=title,
@@ -118,12 +120,14 @@ def _digest(text: str) -> str:
     return b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-@lru_cache(1)
-def _templates() -> jinja2.Environment:
+@cache
+def page_templates(finalize: Callable[[Any], Any] | None = None) -> jinja2.Environment:
+    """The templates; `finalize` changes each value that they show."""
     return jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: resources.read_text(f"{_FOLDER}/{name}")),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -132,8 +136,10 @@ def _templates() -> jinja2.Environment:
 # the data of a run
 
 
-def run_data(run: RecordedRun, state: RunState) -> dict[str, Any]:
-    """The parts of a run that the page's script could not compute; `state` is that of all its events."""
+def run_data(run: RecordedRun, state: RunState, *, reasons: bool = True) -> dict[str, Any]:
+    """The parts of a run that the page's script could not compute; `state` is that of all its events. Without the
+    `reasons` of alternatives, which take most of the time, it is a millisecond.
+    """
     request, end = run.request, _end(state)
     name_key, args_key = (None, None) if request.native == "template" else shape_keys(request.shape)
     try:
@@ -152,7 +158,7 @@ def run_data(run: RecordedRun, state: RunState) -> dict[str, Any]:
         "args_path": f"/{args_key}" if args_key else "",
         "settings": list(_settings(run)),
         "differing": [],
-        "stages": [_stage(run, registry, stage) for stage in state.stages],
+        "stages": [_stage(run, registry if reasons else None, stage) for stage in state.stages],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 
 from glyphscope.errors import RecordError
@@ -12,9 +13,12 @@ from glyphscope.runs.prepared import PreparedRequest, prepare
 
 
 class RecordedRun:
-    """The events of a run from its `RunStarted` on. Raises RecordError if the record lacks it."""
+    """The events of a run from its `RunStarted` on. Raises RecordError if the record lacks it.
 
-    def __init__(self, events: Iterable[AnyEvent], where: str = "") -> None:
+    `like` is a run whose parsed registry is used if this one has the same.
+    """
+
+    def __init__(self, events: Iterable[AnyEvent], where: str = "", like: RecordedRun | None = None) -> None:
         self.events = tuple(events)
         first = self.events[0] if self.events else None
         if not isinstance(first, RunStarted):
@@ -23,6 +27,7 @@ class RecordedRun:
             )
         self.started = first
         self.where = where
+        self._like = like if like is not None and like.request.registry == self.request.registry else None
 
     @property
     def request(self) -> RunRequest:
@@ -32,6 +37,8 @@ class RecordedRun:
     @cached_property
     def prepared(self) -> PreparedRequest:
         """The prepared request. Raises RegistryError, as runs with an unusable registry are also recorded."""
+        if self._like is not None:
+            return replace(self._like.prepared, request=self.request)
         return prepare(self.request)
 
     @property
