@@ -23,7 +23,9 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results import report_parts, report_runs
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import IN_SEGMENTS, Manifest
+from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.report import REPORT, report_html, write_summaries
+from glyphscope.evals.results.report_parts import Samples
 from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.evals.results.summary import summarise
 from glyphscope.evals.results.tables import CheckResult, SizeResult, SuiteTables
@@ -367,7 +369,7 @@ def test_records_inside_the_report_are_those_of_the_folder(tmp_path: Path) -> No
     folder = _result(tmp_path)
     page = _written(folder)
     found = _inside(page)
-    assert len(found) == 5 and "5 of 5 recorded runs are inside this page" in page.words
+    assert len(found) == 5 and "5 of 5 runs are inside this page" in page.words
     assert "http.server" not in page.words
     for link, record in found.items():
         assert (folder.path / link).read_bytes() == record
@@ -383,7 +385,7 @@ def test_wrong_runs_are_inside_first_up_to_the_limits(
     found = _inside(page)
     wrong = {f"./{sample.runs[0]}" for sample in folder.samples() if not sample.ok}
     assert 0 < len(found) < 3 and set(found) <= wrong
-    assert f"{len(found)} of 5 recorded runs are inside this page" in page.words
+    assert f"{len(found)} of 5 runs are inside this page" in page.words
     assert "python -m http.server" in page.words
     [data] = [text for tag, text in zip(page.of("script"), page.scripts) if tag.get("id") == "report"]
     places = json.loads(data)["runs"]
@@ -402,14 +404,15 @@ def test_a_record_that_is_missing_or_damaged_is_left_out(tmp_path: Path) -> None
 
 def test_each_reason_of_a_cell_is_listed_before_a_second_of_one() -> None:
     arm = four_arms()[0]
-    lists = report_runs.CellLists()
-    sample = made_sample(arm, ok=False)
+    wrong = made_sample(arm, ok=False)
+    samples = [made_sample(arm)]
     for number in range(300):
         failure = Failure(reason="WRONG_TOOL" if number == 299 else "PARSE")
         changes = {"id": f"{number}", "scenario": f"{number:03}", "failures": (failure,)}
-        lists.add(msgspec.structs.replace(sample, **changes))
-    lists.add(made_sample(arm, id="right"))
-    [listed] = lists.runs().cells.values()
+        samples.append(msgspec.structs.replace(wrong, **changes))
+    found = Samples.of(samples)
+    whole = Part.whole(found.table, made_manifest((arm,), 300, 1))
+    [listed] = report_runs.runs_of(whole, found).cells.values()
     assert len(listed) == report_runs.MOST_OF_CELL
     assert [each.sample.failures[0].reason for each in listed[:3]] == ["PARSE", "WRONG_TOOL", "PARSE"]
     assert all(not each.sample.ok for each in listed)

@@ -23,10 +23,13 @@ from glyphscope.evals.results.charts import shown
 from glyphscope.evals.results.figures import MEASURES, ArmFigures, Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.report_parts import (
     SHADES,
-    SampleLists,
+    Samples,
     compared,
+    failures_of,
+    judged_of,
     link_of,
     matrix,
     scenario_lines,
@@ -36,14 +39,12 @@ from glyphscope.evals.results.report_runs import (
     MOST_EMBEDDED,
     MOST_LISTED,
     MOST_OF_CELL,
-    CellLists,
     Listed,
     ReadRecord,
+    runs_of,
 )
-from glyphscope.evals.results.rows import row_of
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import by_scenario, by_scenario_and_strategy, csv_text, summarise
-from glyphscope.evals.results.table import Table, table_of
 from glyphscope.evals.results.tables import STYLE_WORDS, SuiteTables, suite_tables
 from glyphscope.evals.results.words import (
     MEASURE_WORDS,
@@ -76,25 +77,23 @@ MOST_RECORD = 20_000_000
 def report_html(
     manifest: Manifest,
     summary: Summary,
-    samples: Iterable[Sample],
+    samples: Samples | Iterable[Sample],
     suites: Sequence[Suite] = (),
     tables: Sequence[SuiteTables] = (),
     read: ReadRecord | None = None,
 ) -> str:
-    """The page. The samples pass once, each is there once. Links to run records are relative to the result's folder, in
-    which the page is saved; some of the records are inside it, as `read` returns them.
+    """The page. Links to run records are relative to the result's folder, in which it is saved; some of the records are
+    inside it, as `read` returns them.
     """
-    rows, lists, cell_lists = [], SampleLists(), CellLists()
-    for sample in samples:
-        rows.append(row_of(sample))
-        lists.add(sample)
-        cell_lists.add(sample)
-    runs = cell_lists.runs(read)
+    if not isinstance(samples, Samples):
+        samples = Samples.of(samples)
+    whole = Part.whole(samples.table, manifest)
+    runs = runs_of(whole, samples, read)
     names = [arm.arm for arm in summary.arms]
     labels = {**{name: name for name in names}, **arm_labels(manifest.arms)}
-    columns, cells = matrix(manifest, names, rows)
-    judged, judged_more = lists.judged()
-    lines, lines_more = scenario_lines(names, rows)
+    columns, cells = matrix(manifest, names, whole)
+    judged, judged_more = judged_of(whole, samples)
+    lines, lines_more = scenario_lines(names, whole)
     suite_names = ", ".join(suite.name for suite in manifest.suites) or "no suite"
     return filled_page(
         "report.jinja",
@@ -115,7 +114,7 @@ def report_html(
         lines=lines,
         lines_more=lines_more,
         shades=SHADES,
-        failures=lists.failures(names),
+        failures=failures_of(names, whole),
         judged=judged,
         judged_more=judged_more,
         comparisons=compared(manifest, summary, labels),
@@ -231,10 +230,7 @@ def _visible_text(value: Any) -> Any:
 
 
 def write_summaries(
-    folder: ResultFolder,
-    samples: Iterable[Sample],
-    suites: Sequence[Suite] = (),
-    table: Table | None = None,
+    folder: ResultFolder, samples: Samples | Iterable[Sample], suites: Sequence[Suite] = ()
 ) -> Summary:
     """Write the summaries, the table and, last, the report into the result's folder.
 
@@ -242,9 +238,9 @@ def write_summaries(
     model need be open for a report. Raises StorageError (existing files are unchanged), and RecordError if the saved
     tables are damaged.
     """
-    samples, manifest, path = list(samples), folder.manifest, folder.path
-    tables = _tables(folder.tables(), suites)
-    table = table_of(samples) if table is None else table
+    manifest, path = folder.manifest, folder.path
+    samples = samples if isinstance(samples, Samples) else Samples.of(samples)
+    tables, table = _tables(folder.tables(), suites), samples.table
     summary, scenarios = summarise(manifest, table), by_scenario(manifest, table)
     atomic_write(path / SUMMARY, _json(summary))
     atomic_write(path / BY_SCENARIO, _json(scenarios))
@@ -275,4 +271,4 @@ def publish(path: Path) -> Summary:
     """
     folder = ResultFolder.open(path)
     suites = [parse_suite(folder.suite(used.name), where=used.name) for used in folder.manifest.suites]
-    return write_summaries(folder, folder.samples(), suites, folder.table())
+    return write_summaries(folder, Samples(folder.table(), folder.samples_at), suites)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeAlias, cast
@@ -12,9 +12,10 @@ from urllib.parse import quote
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import is_inside
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.rows import Key, Row, figures
+from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.sample import NO_ANSWER, JudgeVerdict, Reason, Sample
 from glyphscope.evals.results.segments import read_place
+from glyphscope.evals.results.table import Key, Rows, Table, table_of
 from glyphscope.evals.results.words import REASON_WORDS, comparison_words, conclusion
 from glyphscope.evals.statistics import Share
 
@@ -29,16 +30,32 @@ SHADES = 6
 
 CONTROL = "control: no call expected"
 
+CellKey: TypeAlias = tuple[str, str, str]
+"""Arm, suite, and group."""
 Judged: TypeAlias = tuple[Sample, JudgeVerdict]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A cell of the matrix. `shade` is from 0 (nothing right) to SHADES - 1, None without samples; `place` is the
-    anchor of the list of its samples; `n` counts them all, with those that have no answer.
+class Samples:
+    """All samples as a table, and the function that reads those of some rows."""
+
+    table: Table
+    at: Callable[[Rows], list[Sample]]
+
+    @classmethod
+    def of(cls, samples: Iterable[Sample]) -> Samples:
+        """Samples that are in memory."""
+        known = list(samples)
+        return cls(table_of(known), lambda rows: [known[number] for number in rows["start"].tolist()])
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """A cell of the matrix. `shade` is from 0 (nothing right) to SHADES - 1, None without answers; `place` is the
+    anchor of the list of its samples; `n` counts them all, with those that have no answer. `share` is None without any.
     """
 
-    share: Share
+    share: Share | None
     shade: int | None
     place: str
     n: int
@@ -55,12 +72,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Mark:
-    """A trial, or the count of all: a sign and its meaning. `trial` is None for a count."""
+    """A trial, or the count of all: a sign, its kind, and its meaning."""
 
     sign: str
     kind: str
     words: str
-    trial: int | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +96,7 @@ class ScenarioLine:
 class ReasonGroup:
     """The number of samples by arm whose first failure has this reason."""
 
-    reason: Reason
+    reason: str
     words: str
     answered: bool
     by_arm: tuple[int, ...]
@@ -101,76 +117,79 @@ class Compared:
 
 
 def matrix(
-    manifest: Manifest, arms: Sequence[str], rows: Sequence[Row]
-) -> tuple[list[Column], dict[str, list[Cell]]]:
+    manifest: Manifest, arms: Sequence[str], whole: Part
+) -> tuple[list[Column], dict[str, list[MatrixCell]]]:
     """Columns in the order of suites, groups by name, control samples last; cells by arm."""
-    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
-    for row in rows:
-        found.setdefault((row.suite, group_of(row)), {}).setdefault(row.arm, []).append(row)
     suites = {suite.name: number for number, suite in enumerate(manifest.suites)}
+    found: dict[tuple[str, str], dict[str, list[int]]] = {}
+    for (arm, suite, group), numbers in grouped(whole).items():
+        found.setdefault((suite, group), {})[arm] = numbers
     keys = sorted(found, key=lambda key: (suites.get(key[0], len(suites)), key[0], key[1] == CONTROL, key[1]))
     columns = [Column(suite, name, number) for number, (suite, name) in enumerate(keys)]
     cells = {
-        arm: [_cell(found[key].get(arm, []), f"cell-{row}-{n}") for n, key in enumerate(keys)]
+        arm: [_cell(whole.of(found[key].get(arm, ())), f"cell-{row}-{n}") for n, key in enumerate(keys)]
         for row, arm in enumerate(arms)
     }
     return columns, cells
 
 
-def group_of(of: Row | Sample) -> str:
-    """The name of its column in the matrix."""
-    return CONTROL if of.control else of.group or "(no group)"
+def grouped(whole: Part) -> dict[CellKey, list[int]]:
+    """The table's cells by cell of the matrix, in the order of the scenarios."""
+    found: dict[CellKey, list[int]] = {}
+    for number in whole.numbers:
+        cell = whole.table.cells[number]
+        group = CONTROL if cell.control else cell.group or "(no group)"
+        found.setdefault((cell.arm, cell.suite, group), []).append(number)
+    return found
 
 
-def _cell(rows: Sequence[Row], place: str) -> Cell:
-    share = figures(rows).ok
-    return Cell(share, round(share.share * (SHADES - 1)) if share.n else None, place, len(rows))
+def _cell(part: Part, place: str) -> MatrixCell:
+    share = part.figures().ok if len(part) else None
+    shade = round(share.share * (SHADES - 1)) if share is not None and share.n else None
+    return MatrixCell(share, shade, place, len(part))
 
 
-def scenario_lines(arms: Sequence[str], rows: Sequence[Row]) -> tuple[list[ScenarioLine], int]:
+def scenario_lines(arms: Sequence[str], whole: Part) -> tuple[list[ScenarioLine], int]:
     """The scenarios with the smallest share of correct samples, and the number of further ones."""
-    found: dict[Key, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row.key, []).append(row)
+    found: dict[Key, list[int]] = {}
+    for number in whole.numbers:
+        found.setdefault(whole.table.cells[number].key, []).append(number)
+    counts = {key: _counts(whole.of(numbers)) for key, numbers in found.items()}
 
-    def share(each: list[Row]) -> tuple[float, Key]:
-        answered = [row for row in each if row.answered]
-        return sum(row.ok for row in answered) / len(answered) if answered else 0.0, each[0].key
+    def share(key: Key) -> tuple[float, Key]:
+        right, n = counts[key]
+        return right / n if n else 0.0, key
 
-    shown = sorted(found.values(), key=share)[:MOST_SCENARIOS]
-    return [_line(each, arms) for each in shown], len(found) - len(shown)
-
-
-def _line(rows: Sequence[Row], arms: Sequence[str]) -> ScenarioLine:
-    answered = [row for row in rows if row.answered]
-    by_arm: dict[str, list[Row]] = {}
-    for row in rows:
-        by_arm.setdefault(row.arm, []).append(row)
-    return ScenarioLine(
-        rows[0].suite,
-        group_of(rows[0]),
-        rows[0].scenario,
-        rows[0].level,
-        sum(row.ok for row in answered),
-        len(answered),
-        tuple(tuple(_marks(by_arm.get(arm, ()))) for arm in arms),
-    )
+    shown = sorted(found, key=share)[:MOST_SCENARIOS]
+    lines = []
+    for key in shown:
+        by_arm = {whole.table.cells[number].arm: whole.table.of_cell(number) for number in found[key]}
+        first = whole.table.cells[found[key][0]]
+        marks = tuple(tuple(_marks(by_arm[arm], whole.table)) if arm in by_arm else () for arm in arms)
+        group = CONTROL if first.control else first.group
+        lines.append(ScenarioLine(first.suite, group, first.scenario, first.level, *counts[key], marks))
+    return lines, len(found) - len(shown)
 
 
-def _marks(rows: Sequence[Row]) -> Iterator[Mark]:
+def _counts(part: Part) -> tuple[int, int]:
+    """The correct samples, and all that have an answer."""
+    return int(part.answered["ok"].sum()), len(part.answered)
+
+
+def _marks(rows: Rows, table: Table) -> Iterator[Mark]:
     if len(rows) > MOST_SIGNS:
-        words = f"{sum(row.ok for row in rows):,} of {len(rows):,}"
+        words = f"{int(rows['ok'].sum()):,} of {len(rows):,}"
         yield Mark(words, "count", f"{words} correct")
         return
-    for row in sorted(rows, key=lambda row: row.trial):
-        sign, kind = verdict_sign(row)
-        words = reason_words(row.reason, row.code) if row.reason else "correct" if row.ok else "incorrect"
-        yield Mark(sign, kind, f"Trial {row.trial}: {words}", row.trial)
+    for trial, failed, ok, answered in rows[["trial", "failure", "ok", "answered"]].tolist():
+        failure = table.failures[failed]
+        words = reason_words(failure.reason, failure.code) if failed else "correct" if ok else "incorrect"
+        yield Mark(*verdict_sign(ok, answered), f"Trial {trial}: {words}")
 
 
-def verdict_sign(of: Row | Sample) -> tuple[str, str]:
+def verdict_sign(ok: bool, answered: bool) -> tuple[str, str]:
     """The sign of a verdict, and the class of its colour."""
-    return ("✓", "right") if of.ok else ("✗", "wrong") if of.answered else ("–", "silent")
+    return ("✓", "right") if ok else ("✗", "wrong") if answered else ("–", "silent")
 
 
 def reason_words(reason: str, code: str = "") -> str:
@@ -191,41 +210,30 @@ def link_of(path: str) -> str:
     return "./" + "/".join(quote(part.encode("utf-8", "replace"), safe="") for part in parts)
 
 
-class SampleLists:
-    """Collects from all samples, which pass once, the counts of the reasons of failure, and the judges' verdicts."""
+def failures_of(arms: Sequence[str], whole: Part) -> list[ReasonGroup]:
+    """The failures by first reason, the most frequent first; samples without an answer are last."""
+    by_arm: dict[str, list[int]] = {arm: [] for arm in arms}
+    for number in whole.numbers:
+        by_arm.setdefault(whole.table.cells[number].arm, []).append(number)
+    counts = {arm: whole.of(numbers).counts("reason") for arm, numbers in by_arm.items()}
+    groups = [
+        ReasonGroup(
+            reason=reason,
+            words=reason_words(reason),
+            answered=reason not in NO_ANSWER,
+            by_arm=tuple(counts[arm].get(reason, 0) for arm in arms),
+        )
+        for reason in dict.fromkeys(reason for found in counts.values() for reason in found)
+    ]
+    return sorted(groups, key=lambda group: (not group.answered, -group.n, group.reason))
 
-    def __init__(self) -> None:
-        self._failed: dict[Reason, Counter[str]] = {}
-        self._judged: tuple[list[Judged], list[Judged]] = ([], [])
-        self._verdicts = 0
 
-    def add(self, sample: Sample) -> None:
-        for verdict in sample.judged:
-            self._verdicts += 1
-            kept = self._judged[verdict.passed is True]
-            if len(kept) < MOST_JUDGED:
-                kept.append((sample, verdict))
-        if sample.failures:
-            self._failed.setdefault(sample.failures[0].reason, Counter())[sample.arm] += 1
-
-    def failures(self, arms: Sequence[str]) -> list[ReasonGroup]:
-        """The failures by first reason, the most frequent first; samples without an answer are last."""
-        groups = [
-            ReasonGroup(
-                reason=reason,
-                words=REASON_WORDS[reason],
-                answered=reason not in NO_ANSWER,
-                by_arm=tuple(counts[arm] for arm in arms),
-            )
-            for reason, counts in self._failed.items()
-        ]
-        return sorted(groups, key=lambda group: (not group.answered, -group.n, group.reason))
-
-    def judged(self) -> tuple[list[Judged], int]:
-        """The judges' verdicts, those that did not pass first, and the number of further ones."""
-        not_passed, passed = self._judged
-        shown = [*not_passed, *passed][:MOST_JUDGED]
-        return shown, self._verdicts - len(shown)
+def judged_of(whole: Part, samples: Samples) -> tuple[list[Judged], int]:
+    """The judges' verdicts, those that did not pass first, and the number of further samples that have some."""
+    rows = whole.rows[whole.rows["judged"] == 1]
+    shown = rows[rows["ok"].argsort(kind="stable")][:MOST_JUDGED]
+    found = [(sample, verdict) for sample in samples.at(shown) for verdict in sample.judged]
+    return sorted(found, key=lambda each: each[1].passed is True), len(rows) - len(shown)
 
 
 def compared(manifest: Manifest, summary: Summary, labels: Mapping[str, str]) -> list[Compared]:

@@ -16,8 +16,17 @@ from typing import Any, TypeAlias
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.bad_token import BadToken, bad_token, bad_turn
-from glyphscope.evals.results.report_parts import group_of, link_of, reason_words, verdict_sign
+from glyphscope.evals.results.measuring import Part
+from glyphscope.evals.results.report_parts import (
+    CellKey,
+    Samples,
+    grouped,
+    link_of,
+    reason_words,
+    verdict_sign,
+)
 from glyphscope.evals.results.sample import Failure, Sample
+from glyphscope.evals.results.table import Rows
 from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.runs import RunState, run_state
 from glyphscope.sessions.exports import RecordedRun
@@ -40,8 +49,6 @@ _LONGEST = 60
 _OWN = frozenset({"Prompt", "Seed"})
 """The settings in which runs of one arm differ."""
 
-Cell: TypeAlias = tuple[str, str, str]
-"""Arm, suite, and group."""
 ReadRecord: TypeAlias = Callable[[str], bytes]
 """Returns a record by its name in a sample. Raises GlyphscopeError."""
 
@@ -81,13 +88,9 @@ class Listed:
 
 @dataclass
 class ReportRuns:
-    """The listed samples by cell, the data of their runs for the page, and the records inside it by number.
+    """The listed samples by cell, the data of their runs for the page, and the records inside it by number."""
 
-    `recorded` counts the samples with a record.
-    """
-
-    cells: dict[Cell, list[Listed]]
-    recorded: int
+    cells: dict[CellKey, list[Listed]]
     data: dict[str, Any] = field(default_factory=lambda: {"shared": [], "runs": {}})
     records: dict[int, str] = field(default_factory=dict)
 
@@ -102,50 +105,37 @@ class ReportRuns:
         return sum(map(len, self.records.values()))
 
 
-class CellLists:
-    """Keeps the first samples of each cell, while all samples pass once: wrong ones, those without an answer, right
-    ones. Among them one of each reason comes first, then a second of each, and first trials before others, so that a
-    list begins with different failures of different scenarios.
+def runs_of(whole: Part, samples: Samples, read: ReadRecord | None = None) -> ReportRuns:
+    """The lists of each cell, and the runs as `read` returns their records; without it, none is inside the page."""
+    chosen = {cell: _in_turn(whole, numbers) for cell, numbers in grouped(whole).items()}
+    most = _shared_out([len(rows) for rows in chosen.values()])
+    numbers = count()
+    cells = {
+        cell: [_listed(sample, next(numbers)) for sample in samples.at(rows[:most])]
+        for cell, rows in chosen.items()
+    }
+    runs = ReportRuns(cells)
+    if read is not None:
+        _add_runs(runs, read)
+    return runs
+
+
+def _in_turn(whole: Part, numbers: Sequence[int]) -> Rows:
+    """The rows that are listed of these cells of the table: wrong ones, those without an answer, right ones. Among them
+    one of each reason comes first, then a second of each, and first trials before others, so that a list begins with
+    different failures of different scenarios.
     """
+    import numpy as np
 
-    def __init__(self) -> None:
-        self._cells: dict[Cell, dict[str, list[Sample]]] = {}
-        self._recorded = 0
-
-    def add(self, sample: Sample) -> None:
-        self._recorded += bool(sample.runs)
-        cell = self._cells.setdefault((sample.arm, sample.suite, group_of(sample)), {})
-        kept = cell.setdefault(sample.failures[0].reason if sample.failures else "", [])
-        kept.append(sample)
-        if len(kept) >= 2 * MOST_OF_CELL:
-            kept[:] = sorted(kept, key=_early)[:MOST_OF_CELL]
-
-    def runs(self, read: ReadRecord | None = None) -> ReportRuns:
-        """The lists, and the runs as `read` returns their records; without it, no record is inside the page."""
-        chosen = {cell: _in_turn(kept.values()) for cell, kept in self._cells.items()}
-        most = _shared_out([len(samples) for samples in chosen.values()])
-        numbers = count()
-        cells = {
-            cell: [_listed(sample, next(numbers)) for sample in samples[:most]]
-            for cell, samples in chosen.items()
-        }
-        runs = ReportRuns(cells, self._recorded)
-        if read is not None:
-            _add_runs(runs, read)
-        return runs
-
-
-def _early(sample: Sample) -> tuple[int, str]:
-    return sample.trial, sample.scenario
-
-
-def _in_turn(by_reason: Iterable[list[Sample]]) -> list[Sample]:
-    ranked = [
-        (2 if sample.ok else 0 if sample.answered else 1, rank, *_early(sample), sample.id, sample)
-        for kept in by_reason
-        for rank, sample in enumerate(sorted(kept, key=_early))
-    ]
-    return [sample for *_, sample in sorted(ranked, key=lambda place: place[:-1])][:MOST_OF_CELL]
+    rows = whole.table.of_cells(numbers)
+    rows = rows[rows["trial"].argsort(kind="stable")]
+    kinds = np.where(rows["ok"] == 1, 2, np.where(rows["answered"] == 1, 0, 1))
+    reasons = np.array([str(failure.reason) for failure in whole.table.failures])[rows["failure"]]
+    ranks = np.zeros(len(rows), np.int64)
+    for reason in np.unique(reasons):
+        of = reasons == reason
+        ranks[of] = np.arange(of.sum())
+    return rows[np.lexsort((ranks, kinds))[:MOST_OF_CELL]]
 
 
 def _shared_out(sizes: Sequence[int]) -> int:
@@ -157,7 +147,7 @@ def _shared_out(sizes: Sequence[int]) -> int:
 
 
 def _listed(sample: Sample, number: int) -> Listed:
-    sign, kind = verdict_sign(sample)
+    sign, kind = verdict_sign(sample.ok, sample.answered)
     words = _failure_words(sample.failures[0]) if sample.failures else "correct" if sample.ok else "incorrect"
     return Listed(sample, number, sign, kind, words, tuple(map(link_of, sample.runs)), bad_turn(sample))
 
@@ -190,7 +180,7 @@ def _by_rank(cells: Iterable[Sequence[Listed]]) -> list[Listed]:
 
 
 class _Common:
-    """What runs have in common: the parts of their data that are on the page once, and the parsed registry."""
+    """The common parts of runs: those of their data that are on the page once, and the parsed registry."""
 
     def __init__(self, shared: list[dict[str, Any]]) -> None:
         self._shared = shared
