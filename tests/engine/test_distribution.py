@@ -94,6 +94,12 @@ def test_the_probabilities_at_a_divergence_are_those_of_the_runs():
     assert [option.raw for option in divergence.options] == pytest.approx([0.375, 0.125])
 
 
+def test_the_json_output_keeps_the_members_of_earlier_versions():
+    written = msgspec.to_builtins(distribution([run_of(1, CALL % 10), run_of(2, CALL % 7)]))
+    assert [group["parting"] for group in written["groups"]] == [None, 0]
+    assert [option["drawn"] for option in written["partings"][0]["options"]] == [1, 1]
+
+
 def test_a_difference_within_the_same_call_is_no_divergence():
     spaced = run_of(2, (CALL % 10).replace(" max", "  max"))
     assert distribution([run_of(1, CALL % 10), spaced]).divergences == ()

@@ -2,7 +2,8 @@
 
 Runs of one request read the same prompt, so with the same tokens so far, they sampled from the same probabilities. At
 the places where they diverge, the counts of the tokens are a sample of these probabilities. The seeds are independent
-samples for one request and one model: the figures say nothing about other requests.
+samples for one request and one model: the figures say nothing about other requests. `rename` keeps the members of the
+JSON output, which are older than the attributes' names.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ The token is None for a character of an endpoint's stream; both are None for the
 _END: Step = (None, None)
 
 
-class Option(msgspec.Struct, frozen=True, kw_only=True):
+class Option(msgspec.Struct, frozen=True, kw_only=True, rename={"sampled": "drawn"}):
     """A token sampled where runs diverge, and its count. `groups` are the indices of the groups to which it leads.
 
     `raw` is the model's own probability, `final` the one after mask and sampler; None if unknown. `end` means that the
@@ -70,7 +71,7 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     options: tuple[Option, ...]
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True):
+class Group(msgspec.Struct, frozen=True, kw_only=True, rename={"divergence": "parting"}):
     """The runs with the same answer: the same calls, or the same reason why there is none.
 
     Calls are the same if their tools are and their arguments are equal as JSON values. `divergence` is the index of the
@@ -84,7 +85,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     divergence: int | None = None
 
 
-class Distribution(msgspec.Struct, frozen=True, kw_only=True):
+class Distribution(msgspec.Struct, frozen=True, kw_only=True, rename={"divergences": "partings"}):
     """`n` runs that ended, their groups (largest first), and the places where these diverge, in the order of the text.
 
     `failed` are the seeds of the runs that failed or were stopped, which are not counted.
