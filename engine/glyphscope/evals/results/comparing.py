@@ -41,10 +41,11 @@ class Outcomes(NamedTuple):
     trials: np.ndarray
     rows: Rows
 
-    def known(self, measure: Measure) -> Outcomes:
-        """Those with a value of the measure."""
-        known = self.rows[measure] >= 0
-        return Outcomes(self.scenarios[known], self.trials[known], self.rows[known])
+    def known(self, measure: Measure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The scenarios, trials and values of those with a value of the measure."""
+        values = self.rows[measure]
+        known = values >= 0
+        return self.scenarios[known], self.trials[known], values[known]
 
 
 def outcomes_of(parts: Mapping[str, Part]) -> dict[str, Outcomes]:
@@ -70,14 +71,15 @@ def _tables(first: Outcomes, second: Outcomes, measure: Measure) -> list[Table]:
     """The table of pairs of each scenario that has any. Only trials with a value in both arms are pairs."""
     import numpy as np
 
-    one, other = first.known(measure), second.known(measure)
-    trials, place = np.unique(np.concatenate([one.trials, other.trials]), return_inverse=True)
+    one, one_trials, one_values = first.known(measure)
+    other, other_trials, other_values = second.known(measure)
+    trials, place = np.unique(np.concatenate([one_trials, other_trials]), return_inverse=True)
     if not len(trials):
         return []
-    first_codes = one.scenarios * len(trials) + place[: len(one.trials)]
-    second_codes = other.scenarios * len(trials) + place[len(one.trials) :]
+    first_codes = one * len(trials) + place[: len(one)]
+    second_codes = other * len(trials) + place[len(one) :]
     shared, left, right = np.intersect1d(first_codes, second_codes, assume_unique=True, return_indices=True)
-    cells = shared // len(trials) * 4 + 2 * (1 - one.rows[measure][left]) + (1 - other.rows[measure][right])
+    cells = shared // len(trials) * 4 + 2 * (1 - one_values[left]) + (1 - other_values[right])
     counts = np.bincount(cells, minlength=4)
     counts = np.append(counts, np.zeros(-len(counts) % 4, counts.dtype)).reshape(-1, 4)
     return [Table(*row) for row in counts.tolist() if any(row)]
@@ -165,9 +167,9 @@ def _sensitivity(names: Sequence[str], outcomes: Sequence[Outcomes]) -> Sensitiv
     import numpy as np
 
     known = [each.known("ok") for each in outcomes]
-    scenarios = 1 + max((int(each.scenarios.max()) for each in known if len(each.rows)), default=-1)
-    n = np.array([np.bincount(each.scenarios, minlength=scenarios) for each in known])
-    right = np.array([np.bincount(each.scenarios, each.rows["ok"], scenarios) for each in known])
+    number = 1 + max((int(scenarios.max()) for scenarios, _, _ in known if len(scenarios)), default=-1)
+    n = np.array([np.bincount(scenarios, minlength=number) for scenarios, _, _ in known])
+    right = np.array([np.bincount(scenarios, values, number) for scenarios, _, values in known])
     shared = (n > 0).all(axis=0)
     if not shared.any():
         return None

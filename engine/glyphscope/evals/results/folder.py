@@ -186,9 +186,11 @@ class ResultFolder:
                 end += len(text) + 1
         if before is not None and not len(builder):
             return before
-        table = builder.table()
-        if len(builder) >= INDEXED_FROM:
+        new, table = len(builder), builder.table()
+        del builder, before
+        if new >= INDEXED_FROM:
             write_index(index, table, lines, end)
+            table = read_index(index, lines)[0] or table  # of the file, only what is used is in memory
         return table
 
     def each(self, table: Table) -> Iterator[Sample]:

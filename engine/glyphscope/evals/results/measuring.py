@@ -44,7 +44,8 @@ class Part:
 
     @cached_property
     def answered(self) -> Rows:
-        rows: Rows = self.rows[self.rows["answered"] == 1]
+        answered = self.rows["answered"] == 1
+        rows: Rows = self.rows if answered.all() else self.rows[answered]
         return rows
 
     def __len__(self) -> int:

@@ -140,12 +140,15 @@ class Table:
         """The rows of several cells."""
         import numpy as np
 
-        parts = [self.of_cell(number) for number in numbers]
-        return np.concatenate(parts) if parts else self.rows[:0]
+        cells = np.fromiter(numbers, np.int64)
+        starts = self._starts[cells]
+        n = self._starts[cells + 1] - starts
+        found: Rows = self.rows[np.arange(n.sum()) + np.repeat(starts - n.cumsum() + n, n)]
+        return found
 
 
 class TableBuilder:
-    """Makes a table of lines or samples, one after the other; `table` may be called repeatedly."""
+    """Makes a table of lines or samples, one after the other."""
 
     def __init__(self, table: Table | None = None) -> None:
         self._before = table
@@ -209,17 +212,17 @@ class TableBuilder:
         self.add(msgspec.json.decode(encode_json(sample), type=Line), start, 0)
 
     def table(self) -> Table:
-        """The table so far."""
+        """The table; nothing can be added afterwards."""
         import numpy as np
 
-        rows = np.frombuffer(bytes(self._data), list(_FIELDS))
+        rows = np.frombuffer(self._data, list(_FIELDS))
         if self._before is not None:
             rows = np.concatenate([self._before.rows, rows])
         order = np.lexsort((rows["trial"], rows["cell"]))  # stable: of equal ones, the last line is the last
         rows = rows[order]
         last = np.ones(len(rows), bool)
         last[:-1] = (rows["cell"][1:] != rows["cell"][:-1]) | (rows["trial"][1:] != rows["trial"][:-1])
-        return Table(rows[last], list(self._cells), list(self._failures))
+        return Table(rows if last.all() else rows[last], list(self._cells), list(self._failures))
 
 
 def _calls_digest(calls: msgspec.Raw) -> int:
@@ -269,10 +272,12 @@ def read_index(path: Path, lines: Path) -> tuple[Table | None, int]:
 
 def write_index(path: Path, table: Table, lines: Path, end: int) -> None:
     """Write the table of the first `end` bytes of `lines` to a file. Where that fails, it is made again next time."""
+    import numpy as np
+
     with suppress(OSError, StorageError):
         with open(lines, "rb") as file:
             file.seek(max(0, end - _TAIL))
             tail = zlib.crc32(file.read(min(_TAIL, end)))
         failures = [(str(each.reason), each.code, each.path) for each in table.failures]
         head = _Head(VERSION, end, tail, len(table), list(table.cells), failures)
-        atomic_write(path, encode_json(head) + b"\n" + table.rows.tobytes())
+        atomic_write(path, b"".join((encode_json(head), b"\n", table.rows.view(np.uint8).data)))
