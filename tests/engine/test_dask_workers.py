@@ -138,6 +138,21 @@ def test_a_worker_that_fails_repeatedly_is_left_out_and_the_others_continue(tmp_
         assert "5 times one after the other" in left.why
 
 
+def test_a_worker_whose_disk_is_full_is_left_out_with_that_reason_and_its_samples_can_be_repeated(
+    tmp_path, shared
+):
+    opener, asked = Answering(str(tmp_path), full_disks=("one",)), plan(tmp_path, trials=6)
+    reported = events(asked, tmp_path / "out", shared, opener)
+    folder = folder_of(reported)
+    samples = folder.samples()
+    failed = [sample for sample in samples if not sample.answered]
+    assert len(samples) == 24 and len(failed) <= 6 and not folder.manifest.missing
+    assert all("No space left on device" in sample.failures[0].detail for sample in failed)
+    again = events(asked, tmp_path / "out", shared, Answering(str(tmp_path)), resume=folder.path, again=True)
+    assert sum(isinstance(each, SampleDone) for each in again) == len(failed)
+    assert all(sample.answered for sample in folder.samples())
+
+
 @pytest.mark.parametrize(
     ("behaviour", "reason"), [("old", "glyphscope 0.0.9 (here"), ("bare", "No module named 'glyphscope'")]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import threading
@@ -28,6 +29,8 @@ class Answering:
     kills: int = 1
     endless: tuple[str, ...] = ()
     bad_workers: tuple[str, ...] = ()
+    full_disks: tuple[str, ...] = ()
+    """The workers whose disk is full, which the model finds out."""
 
     def __call__(self, name: str, models: int = 1, *, file: str = "") -> AnsweringModel:
         worker = os.environ.get("WORKER", "")
@@ -48,6 +51,8 @@ class _Model(AnsweringModel):
         self._cancelled = threading.Event()
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        if os.environ.get("WORKER", "") in self._of.full_disks:
+            raise OSError(errno.ENOSPC, "No space left on device")
         asked = {key for key in ("news", "sum", "site", "file") if f"QUESTION {key}" in request.prompt}
         if asked & {*self._of.killing}:
             for number in range(self._of.kills):
