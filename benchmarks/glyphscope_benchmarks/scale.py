@@ -1,0 +1,230 @@
+"""Evaluations of up to a million samples by a scripted model: time and memory of each step, as a table.
+
+    PYTHONPATH=benchmarks .venv/bin/python -m glyphscope_benchmarks.scale 10000 100000 1000000
+
+Every step is a process: planning, a run that is killed (SIGKILL) after half of the samples, resuming it, making its
+summaries and report, and opening it in the window. The suite has 2,500 scenarios, in four arms; more samples are more
+trials. The scripted model's runs are made once for each arm and outcome, and recorded again for each sample: the rest
+is the program's own work. Files are written below a folder, which needs 6 GB for a million samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from glyphscope.evals.matrix.needs import Needs
+from glyphscope.evals.matrix.plan import Matrix, Plan, Planned, plan_of
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.report import REPORT, publish
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.running.evaluate import evaluate
+from glyphscope.evals.running.local_workers import LocalWorker
+from glyphscope.evals.running.progress import Control, SampleDone, SampleGrew
+from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample
+from glyphscope.evals.running.worker_pool import WorkerPool
+from glyphscope.events import ModelInfo
+from glyphscope.models.interface import Model
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope.sessions.files import now
+from glyphscope.text.figures import byte_size, duration
+
+SCENARIOS, ARMS = 2_500, 4
+STEPS = ("plan", "run", "resume", "report", "open")
+SIGNAL = {"run": -signal.SIGKILL}
+"""The steps that are killed."""
+_RIGHT, _WRONG = '{action="search" query="news"}', '{action="search" query="other news"}'
+
+
+class ScriptedWorkers:
+    """One worker: its model's runs are made once by `run_sample`, and repeated with other trials and seeds."""
+
+    @contextmanager
+    def begin(
+        self, plan: Plan, needs: Needs, allow_python: bool, control: Control
+    ) -> Iterator[Mapping[str, ModelInfo]]:
+        yield {}
+
+    @contextmanager
+    def pool(self, model: str, todo: Sequence[Planned], control: Control) -> Iterator[WorkerPool]:
+        made: dict[tuple[str, bool], SampleAndRuns] = {}
+
+        def make(
+            planned: Planned, model: Model, ended: threading.Event, report: Callable[[SampleGrew], object]
+        ) -> SampleAndRuns:
+            right = planned.seed % 10 < (3 if planned.arm.constraint == "off" else 7)
+            key = planned.arm.id, right
+            if key not in made:
+                made[key] = run_sample(planned, ScriptedModel(_RIGHT if right else _WRONG), ended, report)
+            sample, runs = made[key]
+            return _repeated(sample, planned), runs
+
+        with WorkerPool([LocalWorker(ScriptedModel(_RIGHT), make)], todo, control) as pool:
+            yield pool
+
+
+def _repeated(sample: Sample, planned: Planned) -> Sample:
+    return msgspec.structs.replace(
+        sample,
+        id=planned.id,
+        scenario=planned.scenario.id,
+        group=planned.scenario.group,
+        trial=planned.trial,
+        seed=planned.seed,
+        decoded=sample.decoded + planned.seed % 7,
+        total_ms=sample.total_ms + planned.seed % 1000 / 7,
+        time=now(),
+    )
+
+
+def plan_for(folder: Path, samples: int) -> Plan:
+    """The plan of so many samples; its suite is written to the folder."""
+    suite = folder / "suite.json"
+    if not suite.exists():
+        scenarios = [
+            {
+                "id": f"news-{number:04}",
+                "group": f"group {number % 25:02}",
+                "prompt": f"Search for news, number {number}",
+                "expect": {"calls": [{"tools": ["search"], "arguments": {"query": "news"}}]},
+            }
+            for number in range(SCENARIOS)
+        ]
+        about = "Many questions for a scripted model."
+        suite.write_text(
+            json.dumps({"glyphscope_suite": 1, "name": "many", "about": about, "scenarios": scenarios})
+        )
+    matrix = Matrix(
+        suites=(str(suite),),
+        models=("scripted",),
+        notations=("glyph", "json"),
+        constraints=("off", "mask"),
+        profiles=("conversation",),
+        trials=max(1, samples // (SCENARIOS * ARMS)),
+    )
+    return plan_of(matrix)
+
+
+def step(name: str, folder: Path, samples: int) -> None:
+    """Make one step in this process. The first run kills it."""
+    if name == "plan":
+        plan = plan_for(folder, samples)
+        assert sum(1 for _ in plan.samples()) == plan.cost.samples
+    elif name == "run":
+        _evaluate(folder, samples, None)
+    elif name == "resume":
+        _evaluate(folder, samples, _result(folder))
+    elif name == "report":
+        summary = publish(_result(folder))
+        assert summary.samples == summary.planned == plan_for(folder, samples).cost.samples, summary.samples
+    elif name == "open":
+        _open(_result(folder))
+
+
+def _evaluate(folder: Path, samples: int, resume: Path | None) -> None:
+    plan = plan_for(folder, samples)
+    with closing(evaluate(plan, folder / "out", resume=resume, workers=ScriptedWorkers())) as progress:
+        for event in progress:
+            if resume is None and isinstance(event, SampleDone) and event.done >= plan.cost.samples // 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _open(path: Path) -> None:
+    """Read a result as the window does, and paint its page."""
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    from PySide6.QtWidgets import QApplication
+
+    from glyphscope_gui.evaluate.page import RESULT, EvalPage
+    from glyphscope_gui.evaluate.reading import EvalReading, read_result
+    from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter
+    from glyphscope_gui.evaluate.results_model import EvalResultsModel
+    from glyphscope_gui.evaluate.setup import axes
+
+    app = QApplication([])
+    page = EvalPage()
+    for _ in page.make(axes(), EvalResultsModel()):
+        pass
+    presenter = EvalResultPresenter(page, EvalReading(page), page)
+    page.resize(1440, 900)
+    page.show_view(RESULT)
+    page.show()
+    app.processEvents()
+    began, cpu = time.monotonic(), time.process_time()
+    opened = read_result(path)
+    presenter.show(opened.result)
+    app.processEvents()
+    print(f"{duration(time.monotonic() - began)}, {duration(time.process_time() - cpu)} of processor time")
+
+
+def _result(folder: Path) -> Path:
+    (path,) = (folder / "out").iterdir()
+    return path
+
+
+def _measured(name: str, folder: Path, samples: int) -> dict[str, float | str]:
+    """The seconds and the peak of memory (bytes) of a step, and what it printed."""
+    command = [sys.executable, "-m", "glyphscope_benchmarks.scale", "--step", name, "--folder", str(folder)]
+    began = time.monotonic()
+    process = subprocess.Popen([*command, str(samples)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    printed = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != SIGNAL.get(name, 0):
+        raise SystemExit(f"The step {name} ended with {process.returncode}.")
+    return {
+        "seconds": time.monotonic() - began,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "peak": usage.ru_maxrss * 1024,
+        "printed": printed,
+    }
+
+
+def _size(path: Path) -> int:
+    return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+
+
+def main() -> None:
+    """Run all steps for each number of samples, and print a line for each."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("samples", type=int, nargs="+", help=f"multiples of {SCENARIOS * ARMS:,}")
+    parser.add_argument("--folder", type=Path, help="where to write (default: a temporary folder)")
+    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.step:
+        step(given.step, given.folder, given.samples[0])
+        return
+    print("| samples | step | time | CPU time | peak memory |\n|---|---|---|---|---|", flush=True)
+    for samples in given.samples:
+        with tempfile.TemporaryDirectory(dir=given.folder) as place:
+            folder = Path(place)
+            for name in STEPS:
+                made = _measured(name, folder, samples)
+                more = f" {made['printed']}".rstrip()
+                times = f"{duration(float(made['seconds']))} | {duration(float(made['cpu']))}"
+                print(
+                    f"| {samples:,} | {name}{more} | {times} | {byte_size(int(made['peak']))} |", flush=True
+                )
+            path = _result(folder)
+            report = byte_size((path / REPORT).stat().st_size)
+            files = sum(each.is_file() for each in path.rglob("*"))
+            print(f"{samples:,}: {files} files, {byte_size(_size(path))}; the report {report}", flush=True)
+            assert len(ResultFolder.open(path).tables()) == 0
+
+
+if __name__ == "__main__":
+    main()
