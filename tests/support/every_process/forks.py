@@ -2,9 +2,9 @@
 
 `python -m glyphscope …` and the model's process start as always, and come here before they have imported anything.
 The first with its module, search path, variables and limits makes a server, which imports the program. The server
-forks a process for each: it gets their arguments, variables, folder and streams, and continues where they would, in
-`runpy`. The process that was started represents the fork until its end: it passes signals on, and ends with the same
-exit code or signal. If it is killed, so is the fork.
+forks a process for each: it gets their arguments, variables, folder, cores and streams, and continues where they
+would, in `runpy`. The process that was started represents the fork until its end: it passes signals on, and ends with
+the same exit code or signal. If it is killed, so is the fork.
 
 Tests of how processes start and end use the fixture `unforked`. Whatever is unusual, such as a terminal, another
 process group or more open files, starts without a fork.
@@ -30,9 +30,11 @@ MODULES = (
     "glyphscope", "glyphscope.compilers.child", "glyphscope.evals.checking.child", "glyphscope.models.child",
     "glyphscope.models.probe_child",
 )  # fmt: skip
-OWN_TO_EACH = {"GLYPHSCOPE_HOME", "HOME", "OLDPWD", "PWD", "PYTEST_CURRENT_TEST", "SHLVL", "_"}
+OWN_TO_EACH = {
+    "GLYPHSCOPE_HOME", "HOME", "OLDPWD", "PWD", "PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "SHLVL", "_",
+}  # fmt: skip
 """Variables that no import reads."""
-IDLE = 60_000
+IDLE = 600_000
 """Milliseconds without a process after which a server ends."""
 PASSED_ON = (signals.SIGINT, signals.SIGTERM, signals.SIGHUP)
 STREAMS = (("stdin", "r", -1), ("stdout", "w", -1), ("stderr", "w", 1))
@@ -71,7 +73,7 @@ def _surroundings(module: str) -> str:
     limits = [resource.getrlimit(limit) for limit in LIMITS]
     ignored = [signals.getsignal(each) == signals.SIG_IGN for each in PASSED_ON]
     variables = sorted(each for each in os.environ.items() if each[0] not in OWN_TO_EACH)
-    cores = sorted(os.sched_getaffinity(0))
+    cores = len(os.sched_getaffinity(0))  # an import may start as many threads; a fork chooses its own cores
     surroundings = (module, sys.flags, sys.executable, sys.path, variables, limits, ignored, cores)
     return blake2b(repr(surroundings).encode(errors="surrogateescape"), digest_size=12).hexdigest()
 
@@ -121,7 +123,7 @@ def _represent(connection: Any) -> None:
     The streams stay open until then: whoever finds one closed asks at once how this process ended.
     """
     os.umask(mask := os.umask(0))
-    task = marshal.dumps((sys.orig_argv, dict(os.environ), mask))
+    task = marshal.dumps((sys.orig_argv, dict(os.environ), mask, os.sched_getaffinity(0)))
     folder = os.open(".", os.O_RDONLY)
     files = _FILES.pack(*range(len(STREAMS)), folder)
     try:
@@ -255,6 +257,7 @@ class Server:
         arguments: list[str],
         variables: dict[str, str],
         mask: int,
+        cores: set[int],
     ) -> None:
         """Make this fork the process that is connected."""
         for process, (_, other) in self._forks.items():
@@ -272,6 +275,7 @@ class Server:
         os.fchdir(folder)
         os.close(folder)
         os.umask(mask)
+        os.sched_setaffinity(0, cores)
         os.environ.clear()
         os.environ.update(variables)
         for number, (stream, (name, mode, buffering)) in enumerate(zip(streams, STREAMS, strict=True)):
