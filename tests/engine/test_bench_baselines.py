@@ -20,6 +20,7 @@ from glyphscope.models.interface import Model
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_benchmarks import (
     command,
+    documents,
     environments,
     installed_baseline,
     installed_baselines,
@@ -293,7 +294,7 @@ def test_an_output_of_llama_bench_without_a_figure_is_an_error(monkeypatch: pyte
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_all_tokens_of_a_prompt_but_the_last_are_read_on_both_sides() -> None:
+def test_all_tokens_of_a_prompt_but_the_last_are_read_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     from glyphscope.models.opening import open_model
 
     model = open_model("embedded", options=LoadOptions(context=1024))
@@ -302,6 +303,7 @@ def test_all_tokens_of_a_prompt_but_the_last_are_read_on_both_sides() -> None:
             answer = baseline.ask(task="read", prompt=reading._prompt())
             assert len(answer.ids) == pytest.approx(reading.TOKENS, rel=0.05)
             assert len(answer.spent) == 1 and answer.spent[0] > 0
+            monkeypatch.setattr(reading, "_TEXT", documents.STORY)
             (figure,) = reading.figures(model, baseline, TINY)
     finally:
         model.close()

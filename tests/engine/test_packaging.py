@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import struct
 import sys
@@ -313,13 +314,22 @@ def test_every_page_of_the_documentation_is_in_the_menu_of_its_site():
     assert [page.name for page in (ROOT / "docs").glob("*.md") if f" {page.name}\n" not in menu] == []
 
 
+SHARED = ("PYTHONPATH", "GLYPHSCOPE_SAVED_PROMPTS", "GLYPHSCOPE_FORKS")
+"""Variables by which the processes of all tests share their prompts and imports."""
+
+
 @pytest.mark.slow
 @pytest.mark.model
 def test_the_commands_that_try_a_package_pass_with_the_program_of_this_checkout(
     script, tmp_path, capsys
 ) -> None:
     smoke = script("smoke")
-    program = Path(sys.executable).parent / "glyphscope"
-    place = smoke.Place("checkout", str(program), home=str(tmp_path))
+    tests = {name: os.environ[name] for name in SHARED if name in os.environ}
+
+    class Checkout(smoke.Place):
+        def environment(self, **more: str) -> dict[str, str]:
+            return super().environment(**tests, **more)
+
+    place = Checkout("checkout", str(Path(sys.executable).parent / "glyphscope"), home=str(tmp_path))
     smoke.try_lines(place)
     assert capsys.readouterr().out.count("checkout: glyphscope ") == len(smoke.lines(place))
