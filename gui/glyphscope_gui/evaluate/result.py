@@ -107,6 +107,12 @@ class Samples(ReadList[Sample]):
         return self.result.read(places)
 
     @property
+    def first_judged(self) -> Sample | None:
+        """The first of them on which a judge has a verdict."""
+        judged = self.result.values(self.places, "judged")
+        return self[int(judged.argmax())] if judged.any() else None
+
+    @property
     def cells(self) -> list[Cell]:
         """The scenarios and arms of these samples."""
         import numpy as np

@@ -14,7 +14,7 @@ from glyphscope_gui.context import AppContext
 from glyphscope_gui.evaluate.changes_view import ChangesDialog
 from glyphscope_gui.evaluate.page import EvalPage
 from glyphscope_gui.evaluate.reading import Compared, EvalReading
-from glyphscope_gui.evaluate.result import EvalResult, Pair, Row, pairs_that_differ
+from glyphscope_gui.evaluate.result import EvalResult, Pair, Row, Samples, pairs_that_differ
 from glyphscope_gui.evaluate.results_model import EvalResultsModel, result_words
 from glyphscope_gui.evaluate.words import pair_labels, population_words, provenance, summary_words
 from glyphscope_gui.history.model import when
@@ -108,9 +108,7 @@ class EvalResultPresenter(QObject):
     def _show_runs(self, words: str, samples: Sequence[Sample]) -> None:
         self._view.runs_model.show(samples, self._view.model.labels)
         self._view.show_runs_of(words, len(samples))
-        judged = self.result is not None and self.result.is_judged
-        first = next((sample for sample in samples if sample.judged), None) if judged else None
-        self._view.judge.show_sample(first)
+        self._view.judge.show_sample(samples.first_judged if isinstance(samples, Samples) else None)
 
     def _to_runs(self) -> None:
         self._show_cell()

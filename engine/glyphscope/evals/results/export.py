@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
@@ -35,6 +36,8 @@ _KINDS: dict[str, str] = {
 `calls` is JSON; the judge's columns belong to its deciding verdict, and `judged` has all verdicts as JSON; `run` is
 the first record's path in the result's folder."""
 COLUMNS = tuple(_KINDS)
+ROW_GROUP = 10_000
+"""The samples in a row group of Parquet, which are in memory at once."""
 
 
 class Exported(NamedTuple):
@@ -51,11 +54,12 @@ def export_samples(folder: ResultFolder, out: Path) -> Exported:
     StorageError and RecordError for a result that cannot be read or a file that cannot be written.
     """
     form = form_of(out)
-    samples = folder.samples()
+    table = folder.table()
+    samples = folder.each(table)
     if form in ("eval", "json"):
-        return Exported(len(samples), export_inspect(folder, samples, out))
+        return Exported(len(table), export_inspect(folder, list(samples), out))
     atomic_write(out, (samples_csv if form == "csv" else samples_parquet)(folder.manifest, samples))
-    return Exported(len(samples), (out,))
+    return Exported(len(table), (out,))
 
 
 def form_of(out: Path) -> SamplesForm:
@@ -86,10 +90,13 @@ def samples_parquet(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
     import pyarrow.parquet
 
     schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in _KINDS.items()])
-    columns = sample_columns(manifest, samples)
-    arrays = [pyarrow.array(columns[field.name], type=field.type) for field in schema]
     out = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), out)
+    with pyarrow.parquet.ParquetWriter(out, schema) as writer:
+        remaining = iter(samples)
+        while group := list(islice(remaining, ROW_GROUP)):
+            columns = sample_columns(manifest, group)
+            arrays = [pyarrow.array(columns[field.name], type=field.type) for field in schema]
+            writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
     return out.getvalue()
 
 
