@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import msgspec
 import pytest
 
 from glyphscope.errors import RecordError
 from glyphscope.evals.results import folder as folders
+from glyphscope.evals.results.figures import MEASURES
 from glyphscope.evals.results.folder import SAMPLES, ResultFolder
 from glyphscope.evals.results.measuring import Part
-from glyphscope.evals.results.rows import figures, rows_of
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import by_scenario, summarise
 from glyphscope.evals.results.table import INDEX, table_of
+from glyphscope.evals.statistics import share_of, spread
 from made_samples import MadeResult, made_arms
 
 MADE = MadeResult(arms=made_arms()[:4], scenarios=6)
@@ -32,27 +34,26 @@ def write(folder: ResultFolder, samples: list[Sample]) -> None:
         file.writelines(msgspec.json.encode(sample) + b"\n" for sample in samples)
 
 
-@pytest.mark.parametrize("greedy", [None, False, True])
-def test_figures_of_a_table_are_those_of_its_samples(greedy):
+def test_figures_of_a_table_are_those_of_its_samples():
     samples = list(MADE.samples())
-    arms = {sample.arm for sample in samples}
     whole = Part.whole(table_of(samples), MADE.manifest)
-    for arm in arms:
-        part = whole.of(number for number in whole.numbers if whole.table.cells[number].arm == arm)
-        ours = msgspec.to_builtins(part.figures(greedy=greedy))
-        theirs = msgspec.to_builtins(figures(rows_of(s for s in samples if s.arm == arm), greedy=greedy))
-        assert rounded(ours) == rounded(theirs)
-
-
-def rounded(value):
-    match value:
-        case float():
-            return float(f"{value:.10g}")
-        case dict():
-            return {key: rounded(each) for key, each in value.items()}
-        case list():
-            return [rounded(each) for each in value]
-    return value
+    for arm in {sample.arm for sample in samples}:
+        made = [sample for sample in samples if sample.arm == arm]
+        answered = [sample for sample in made if sample.answered]
+        figures = whole.of(n for n in whole.numbers if whole.table.cells[n].arm == arm).figures()
+        assert (figures.n, figures.answered) == (len(made), len(answered))
+        for measure in MEASURES:
+            known = [s for s in answered if getattr(s, measure) is not None]
+            expected = share_of(((s.suite, s.scenario), getattr(s, measure)) for s in known)
+            shown = getattr(figures, measure)
+            assert (shown.correct, shown.n) == (expected.correct, expected.n)
+            assert (shown.low, shown.high) == pytest.approx((expected.low, expected.high))
+        for name in ("decoded", "prompt_tokens", "bytes", "first_token_ms", "total_ms"):
+            assert getattr(figures, name) == spread([getattr(s, name) for s in answered])
+        reasons = Counter(s.failures[0].reason for s in made if s.failures)
+        assert figures.failures == dict(sorted(reasons.items(), key=lambda each: (-each[1], each[0])))
+        measured = [s for s in made if s.stopped_at is not None and s.saved is not None]
+        assert figures.saving.would_have == sum(s.decoded + s.saved for s in measured)
 
 
 def test_a_sample_is_read_by_its_row(folder):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from glyphscope.evals.results.figures import MEASURES, Figures, Measure, Saving
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.rows import MOST_K, counted
 from glyphscope.evals.results.table import NO_NUMBER, Key, Rows, Table
 from glyphscope.evals.statistics import Share, Spread, pass_hat, share, share_of_counts, spread
 
 if TYPE_CHECKING:
     import numpy as np
+
+MOST_K = 10
+"""pass^k is reported up to this k."""
 
 
 class Part:
@@ -123,6 +126,15 @@ class Part:
             decoded=decoded,
             would_have=decoded + int(measured["saved"].sum()),
         )
+
+
+def counted(words: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The sums of the counts by word, most frequent first, then alphabetically. Empty words do not count."""
+    counts: Counter[str] = Counter()
+    for word, n in words:
+        if word:
+            counts[word] += n
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _share(rows: Rows, measure: Measure, clusters: np.ndarray | None) -> Share:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from glyphscope.evals.results.figures import Comparison
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.measuring import Part
-from glyphscope.evals.results.rows import counted
+from glyphscope.evals.results.measuring import Part, counted
 from glyphscope.evals.results.table import NO_NUMBER
 from glyphscope.text.figures import percent, pluralize
 from glyphscope.text.shorten import and_more
