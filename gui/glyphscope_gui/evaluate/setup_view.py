@@ -332,8 +332,8 @@ class EvalSetupView(FollowsSize, QWidget):
         return grid
 
     def _cost(self) -> QWidget:
-        row = hbox(self.go, STRETCH)
-        return holder(vbox(self.cost, self.problem, row, (self.arms_note, 1), spacing=10), self)
+        row = hbox(vbox(self.go, STRETCH), (self.arms_note, 1), spacing=GAP)
+        return holder(vbox(self.cost, self.problem, (row, 1), spacing=10), self)
 
     def _fit(self) -> None:
         """Place the columns side by side, or stack them if large text leaves no room."""
