@@ -93,8 +93,9 @@ export class Report {
       return;
     }
     const listed = document.querySelector<HTMLAnchorElement>(`.samples a[data-run="${run}"]`);
-    const link = this.link?.dataset.run === run ? this.link : listed;
-    if (link) void this.show(link);
+    if (this.link?.dataset.run !== run) this.link = listed;
+    else if (this.dialog.open) return; // an event of an earlier address, which came late
+    if (this.link) void this.show(this.link);
   }
 
   /** The next run of the same table, or one before. */
