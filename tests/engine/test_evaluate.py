@@ -321,3 +321,22 @@ def test_a_folder_contains_its_suites_and_its_provenance(tmp_path):
     assert manifest["machine"]["cores"] and manifest["versions"]["glyphscope"]
     assert next(iter(manifest["profiles"].values()))["temperature"] == 0.8
     assert json.loads(folder.suite("small"))["name"] == "small"
+
+
+def test_records_in_segments_are_those_in_files_and_survive_stopping_and_resuming(tmp_path, monkeypatch):
+    files = result(events(plan(tmp_path), tmp_path / "files"))
+    monkeypatch.setattr("glyphscope.evals.running.evaluate.MOST_FILES", 1)
+    with closing(evaluate(plan(tmp_path), tmp_path / "out", opener=AnsweringModel)) as progress:
+        next(each for each in progress if isinstance(each, SampleDone) and each.done == 2)
+    (path,) = (tmp_path / "out").iterdir()
+    folder = result(events(plan(tmp_path), tmp_path / "out", resume=path))
+    assert not (path / "runs").exists() and len(list((path / "records").iterdir())) == 2
+    assert folder.manifest.glyphscope_eval == 2 and files.manifest.glyphscope_eval == 1
+    there = {sample.id: sample for sample in files.samples()}
+    assert len(folder.samples()) == len(there)
+    for sample in folder.samples():
+        kinds = [
+            [type(event) for event in each.record(of.runs[0]).events]
+            for each, of in ((folder, sample), (files, there[sample.id]))
+        ]
+        assert kinds[0] == kinds[1]

@@ -144,11 +144,11 @@ def result_with_controls(parent: Path, *, scenarios: int = 12, controls: int = 3
     return folder.path
 
 
-def recorded_result(parent: Path) -> Path:
+def recorded_result(parent: Path, **changes: object) -> Path:
     """Two arms, one scenario: right in the first, in the second an argument too large; both with their records."""
     first, second, *_ = four_arms()
     samples = ((made_sample(first, 3), GOOD), (made_sample(second, 3, ok=False), TOO_MANY))
-    folder = ResultFolder.create(parent, made_manifest((first, second), 1, 1), {})
+    folder = ResultFolder.create(parent, made_manifest((first, second), 1, 1, **changes), {})
     with folder.writing() as writer:
         for sample, text in samples:
             writer.add(sample, [events_of(text)])
