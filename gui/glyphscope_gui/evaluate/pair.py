@@ -25,6 +25,8 @@ _NAMES = (tr("first"), tr("second"))
 """The names of arms without short names, in sentences."""
 SCENARIO, TRIAL, FIRST, SECOND = range(4)
 """The columns of the table."""
+MEASURED = 60
+"""The rows by which the arms' columns are fitted: each is read from the result."""
 
 
 class EvalPairsModel(TableModel[Pair]):
@@ -66,6 +68,7 @@ class _PairsTable(PlainTable):
     def __init__(self, pairs: EvalPairsModel, parent: QWidget) -> None:
         super().__init__(pairs, stretch=SCENARIO, parent=parent)
         self.fit_column(TRIAL, "10")
+        self.horizontalHeader().setResizeContentsPrecision(MEASURED)
 
     def fit_arms(self) -> None:
         """Make the arms' columns as wide as they need, in at most four fifths of the room."""
