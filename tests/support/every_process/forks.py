@@ -31,7 +31,8 @@ MODULES = (
     "glyphscope.models.probe_child",
 )  # fmt: skip
 OWN_TO_EACH = {
-    "GLYPHSCOPE_HOME", "HOME", "OLDPWD", "PWD", "PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "SHLVL", "_",
+    "GLYPHSCOPE_HOME", "GLYPHSCOPE_PROMPT_CACHE_MB", "HOME", "OLDPWD", "PWD", "PYTEST_CURRENT_TEST",
+    "PYTEST_XDIST_WORKER", "SHLVL", "_",
 }  # fmt: skip
 """Variables that no import reads."""
 IDLE = 600_000
