@@ -595,15 +595,3 @@ def test_everything_on_the_page_has_a_name_and_can_be_reached_by_keyboard(opened
         assert found is not None, name
         assert found.accessibleName() or isinstance(found, QPushButton), name
     assert view.findChild(QLineEdit) is not None
-
-
-def test_a_run_in_a_segment_opens_in_the_playground(opened, qtbot, tmp_path):
-    page = opened()
-    shown = []
-    page.context.runs.ended.connect(shown.append)
-    path = recorded_result(tmp_path, glyphscope_eval=2)
-    result = open_it(qtbot, page, path)
-    assert (path / "records").is_dir() and not (path / "runs").exists()
-    result.runs.openRequested.emit(result.runs_model.rows[0])
-    qtbot.waitUntil(lambda: bool(shown))
-    assert page.context.navigator.current is PageId.PLAYGROUND

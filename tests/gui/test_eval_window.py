@@ -37,6 +37,15 @@ def test_a_run_opens_at_the_token_that_decided_it(opened_window, qtbot, tmp_path
     assert tokens.hasFocus()
 
 
+def test_a_run_in_a_segment_opens_in_the_playground(opened_window, qtbot, tmp_path):
+    window = opened_window()
+    path = recorded_result(tmp_path, glyphscope_eval=2)
+    result = open_it(qtbot, window.page(PageId.EVALUATE), path)
+    assert (path / "records").is_dir() and not (path / "runs").exists()
+    result.runs.openRequested.emit(result.runs_model.rows[0])
+    qtbot.waitUntil(lambda: window.navigator.current is PageId.PLAYGROUND and not window.runs.is_busy)
+
+
 def test_the_page_fits_the_smallest_window(opened_window, qtbot, tmp_path):
     window = opened_window(size=(1024, 700))
     page = window.page(PageId.EVALUATE)
