@@ -204,9 +204,10 @@ def test_a_run_that_is_stopped_before_it_starts_leaves_the_run_that_is_shown(qtb
     controller = make(ScriptedModel(GOOD))
     finish(qtbot, controller, lambda: controller.run(request()))
     shown = controller.state
+    # before the worker gets the request, as it may be faster than this thread
+    controller.phaseChanged.connect(lambda phase: phase is Phase.RUNNING and controller.stop())
     with qtbot.waitSignal(controller.notStarted) as signal:
         controller.run(request())
-        controller.stop()
     assert signal.args[0].failed is None and controller.state is shown
 
 
