@@ -75,7 +75,7 @@ def test_an_incomplete_last_line_is_ignored_and_cut_off_before_the_next_sample(f
 
 def test_a_sample_that_was_made_again_counts_once_by_its_last_line(folder):
     added(folder, sample("a"), sample("b"), sample("a", ok=True))
-    assert [(each.scenario, each.ok) for each in folder.samples()] == [("a", True), ("b", False)]
+    assert [(each.scenario, each.ok) for each in folder.samples()] == [("b", False), ("a", True)]
 
 
 def test_a_damaged_line_in_the_middle_is_named(folder):
@@ -188,7 +188,7 @@ def prompt_of(folder: ResultFolder, sample: Sample) -> str:
 
 def test_records_of_a_large_result_are_in_segments_and_read_by_their_place(large):
     made = [*recorded(large, "a", "b"), *recorded(large, "c")]
-    assert large.samples() == made
+    assert list(large.samples()) == made
     assert [prompt_of(large, each) for each in made] == ["a", "b", "c"]
     segments = sorted((large.path / "records").iterdir())
     assert [path.name for path in segments] == ["00001.jsonl.gz", "00002.jsonl.gz"], "one for each process"
@@ -220,7 +220,7 @@ def test_a_truncated_damaged_or_foreign_record_is_reported_and_the_samples_stay(
     with pytest.raises((RecordError, StorageError), match=said) as raised:
         large.record(second.runs[0])
     assert place.file in raised.value.where
-    assert large.samples() == [first, second]
+    assert list(large.samples()) == [first, second]
     if changed is not None:
         assert prompt_of(large, first) == "a", "the other records are read"
 
@@ -256,7 +256,7 @@ def test_a_full_disk_leaves_no_incomplete_record(large, monkeypatch):
         third = writer.add(sample("c"), [events_of(GOOD, prompt="c")])
     first_place, third_place = (read_place(each.runs[0]) for each in (first, third))
     assert third_place.start == first_place.length
-    assert large.samples() == [first, third] and prompt_of(large, third) == "c"
+    assert list(large.samples()) == [first, third] and prompt_of(large, third) == "c"
 
 
 def test_a_result_of_an_earlier_version_keeps_a_file_for_each_record(folder):

@@ -12,21 +12,22 @@ from glyphscope.cli.app import app
 from glyphscope.evals.results.changes import changes_between
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.sample import Failure
+from glyphscope.evals.results.table import Samples
 from made_results import made_result
 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
     folder = ResultFolder.open(made_result(tmp_path_factory.mktemp("before"), scenarios=8, trials=1))
-    return folder.manifest, folder.samples()
+    return folder.manifest, Samples.of(folder.samples())
 
 
 def changed(samples, number, ok):
     failures = () if ok else (Failure(reason="WRONG_TOOL"),)
-    return [
+    return Samples.of(
         msgspec.structs.replace(each, ok=ok, failures=failures) if place == number else each
         for place, each in enumerate(samples)
-    ]
+    )
 
 
 def test_a_result_has_no_changes_against_itself(result):
@@ -50,14 +51,27 @@ def test_regressions_come_first_then_fixes_then_other_reasons(result):
     assert sum(arm.right_after - arm.right_before for arm in found.arms) == 0
 
 
+def test_only_the_samples_of_a_change_that_is_used_are_read(result):
+    manifest, samples = result
+    right = next(n for n, each in enumerate(samples) if each.ok)
+    after, read = changed(samples, right, ok=False), []
+    counted = [
+        Samples(each.table, lambda rows, each=each: read.extend(rows) or each.at(rows))
+        for each in (samples, after)
+    ]
+    found = changes_between(*((manifest, each) for each in counted))
+    assert (len(found.changes), found.regressions, len(read)) == (1, 1, 0)
+    assert found.changes[0].after.failures[0].reason == "WRONG_TOOL" and len(read) == 2
+
+
 def test_arms_with_different_ids_are_a_pair_where_each_result_has_one(result):
     manifest, samples = result
     first, *rest = manifest.arms
     other = msgspec.structs.replace(first, profile="deterministic")
     of_first = [each for each in samples if each.arm == first.id]
     after = [msgspec.structs.replace(each, arm=other.id) for each in of_first]
-    single = (msgspec.structs.replace(manifest, arms=(first,)), of_first)
-    found = changes_between(single, (msgspec.structs.replace(manifest, arms=(other,)), after))
+    single = (msgspec.structs.replace(manifest, arms=(first,)), Samples.of(of_first))
+    found = changes_between(single, (msgspec.structs.replace(manifest, arms=(other,)), Samples.of(after)))
     assert [(arm.before, arm.after, arm.pairs) for arm in found.arms] == [(first.id, other.id, len(of_first))]
     none = changes_between(single, (msgspec.structs.replace(manifest, arms=tuple(rest)), samples))
     assert not none.arms and "Only in the first result" in none.notes[0]

@@ -25,9 +25,9 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import IN_SEGMENTS, Manifest
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.report import REPORT, report_html, write_summaries
-from glyphscope.evals.results.report_parts import Samples
 from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.evals.results.summary import summarise
+from glyphscope.evals.results.table import Samples
 from glyphscope.evals.results.tables import CheckResult, SizeResult, SuiteTables
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import Token

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from evaluating import ended, good, open_it
 from glyphscope.evals.results.folder import ResultFolder, ResultRow
 from glyphscope.sessions import places
-from glyphscope_gui.evaluate.changes_view import ChangesDialog
+from glyphscope_gui.evaluate.changes_view import AFTER, ChangesDialog
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import made_result
 
@@ -45,6 +45,24 @@ def test_a_result_is_compared_with_an_earlier_one(page, qtbot, tmp_path):
     with qtbot.waitSignal(dialog.runRequested) as signal:
         qtbot.keyClick(dialog.table, Qt.Key.Key_Return)
     assert signal.args[0].id == right["id"]
+    ended(qtbot, page)
+
+
+def test_changes_whose_samples_cannot_be_read_show_the_reason(page, qtbot):
+    before, after = (made_result(places().results / name, scenarios=4, trials=1) for name in "ab")
+    lines = [json.loads(line) for line in (after / "samples.jsonl").read_text().splitlines()]
+    lines[0].update(ok=not lines[0]["ok"], text=7)
+    (after / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    open_it(qtbot, page, after)
+    page._results.show_rows([ResultRow(before, ResultFolder.open(before).manifest)])
+    page.comparing.fill()
+    page.view.compare_menu.actions()[0].trigger()
+    qtbot.waitUntil(lambda: bool(page.context.window.findChildren(ChangesDialog)))
+    (dialog,) = page.context.window.findChildren(ChangesDialog)
+    model = dialog.table.model()
+    assert model.rowCount() == 1 and model.index(0, 1).data() == lines[0]["scenario"]
+    assert "cannot be read" in model.index(0, AFTER).data()
+    dialog.reject()
     ended(qtbot, page)
 
 

@@ -87,8 +87,8 @@ class Evaluation:
         return publish(self.path)
 
     @cached_property
-    def samples(self) -> list[Sample]:
-        """All samples. Raises StorageError and RecordError."""
+    def samples(self) -> Sequence[Sample]:
+        """All samples, each read from the folder when it is used. Raises StorageError and RecordError, also then."""
         return self._folder.samples()
 
     def run(self, sample: Sample, turn: int = 1) -> Run:

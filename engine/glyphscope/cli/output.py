@@ -114,10 +114,13 @@ def print_json(value: Any) -> None:
     print_line(to_json(value))
 
 
-def print_line(line: bytes) -> None:
-    """Print one line on stdout, in UTF-8 regardless of the locale, and flush it, as someone may be following."""
+def print_line(line: bytes | Iterable[bytes]) -> None:
+    """Print one line on stdout, whole or in parts, in UTF-8 regardless of the locale, and flush it, as someone may be
+    following.
+    """
     sys.stdout.flush()
-    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.writelines([line] if isinstance(line, bytes) else line)
+    sys.stdout.buffer.write(b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.changes import ArmChange, Change, ChangeKind, Changes
+from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import p_words
 from glyphscope_gui.evaluate.words import WIDEST_ARM, WIDEST_REASON, arm_labels, why_words
 from glyphscope_gui.shared.labels import named, words_label
@@ -41,8 +42,8 @@ class ChangesModel(TableModel[Change]):
             WORDS[row.kind],
             sample.scenario if sample.trial == 1 else f"{sample.scenario} · {sample.trial}",
             self._labels.get(sample.arm, sample.arm),
-            why_words(row.before) or tr("✓ correct"),
-            why_words(row.after) or tr("✓ correct"),
+            _result_words(row.before),
+            _result_words(row.after),
         )[column]
 
     def tip(self, row: Change, column: int) -> str:
@@ -57,6 +58,11 @@ class ChangesModel(TableModel[Change]):
             return ""
         good = {CHANGE: row.kind == "fix", BEFORE: row.before.ok, AFTER: row.after.ok}[column]
         return "holds" if good else "impossible"
+
+
+def _result_words(sample: Sample) -> str:
+    """The reason of the failure; a sample that could not be read has the error as its text."""
+    return why_words(sample) or (tr("✓ correct") if sample.ok else sample.text)
 
 
 class ChangesTable(PlainTable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
@@ -24,13 +25,13 @@ from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder, Res
 from glyphscope.evals.results.report import REPORT, SUMMARY, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import summarise
-from glyphscope.evals.results.table import INDEXED_FROM, Table
+from glyphscope.evals.results.table import INDEXED_FROM, Samples, Table
 from glyphscope.evals.running.evaluate import saved_plan
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import AnyEvent
 from glyphscope.inputs import read_file
 from glyphscope.runs import run_state
-from glyphscope_gui.evaluate.result import EvalResult, Pair
+from glyphscope_gui.evaluate.result import EvalResult, Pair, read_samples
 from glyphscope_gui.evaluate.setup import Price, SuiteChoice, editable, price, suite_choice, suite_choices
 from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.history.model import when
@@ -235,9 +236,15 @@ def judge_words(error: GlyphscopeError) -> str:
 
 def _compared(before: Path, result: EvalResult) -> Compared:
     first, second = ResultFolder.open(before), ResultFolder(result.path, result.manifest)
-    changes = changes_between((first.manifest, first.samples()), (result.manifest, second.samples()))
+    changes = changes_between(*((folder.manifest, _readable(folder)) for folder in (first, second)))
     arms = {arm.id: arm for arm in (*first.manifest.arms, *result.manifest.arms)}
     return Compared(when(first.manifest.started), result, changes, list(arms.values()))
+
+
+def _readable(folder: ResultFolder) -> Samples:
+    """The samples for a view, which shows the error in place of the texts of those that cannot be read."""
+    table = folder.table()
+    return Samples(table, partial(read_samples, folder, table.cells))
 
 
 def _events(folder: ResultFolder, sample: Sample, turn: int) -> tuple[AnyEvent, ...]:

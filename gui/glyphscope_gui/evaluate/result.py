@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.figures import Summary
@@ -18,7 +19,16 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.notes import is_greedy
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.table import NO_NUMBER, Cell, FirstFailure, Rows, Table, TableBuilder, table_of
+from glyphscope.evals.results.table import (
+    NO_NUMBER,
+    Cell,
+    FirstFailure,
+    ReadList,
+    Rows,
+    Table,
+    TableBuilder,
+    table_of,
+)
 from glyphscope.evals.statistics import share, share_of_counts
 from glyphscope_gui.evaluate.words import BY_NAME, MeasureName
 from glyphscope_gui.shared.language import tr
@@ -26,8 +36,6 @@ from glyphscope_gui.shared.language import tr
 if TYPE_CHECKING:
     import numpy as np
 
-READ_AT_ONCE, MOST_CACHED = 50, 2_000
-"""Samples that are read together, and the most that a list has in memory."""
 RowKind = Literal["all", "suite", "group", "scenario"]
 
 
@@ -63,48 +71,12 @@ class CellFigure(NamedTuple):
     correct: int = 0
 
 
-_Item = TypeVar("_Item")
-
-
-class ReadList(Sequence[_Item], Generic[_Item]):
-    """Items that are read when they are used, some at once: those at these places of a result's table."""
-
-    def __init__(self, places: np.ndarray, result: EvalResult) -> None:
-        self.places, self.result = places, result
-        self._cached: dict[int, _Item] = {}
-
-    def read(self, places: np.ndarray) -> Sequence[_Item]:
-        """The items at these places."""
-        raise NotImplementedError
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @overload
-    def __getitem__(self, place: int) -> _Item: ...
-    @overload
-    def __getitem__(self, place: slice) -> ReadList[_Item]: ...
-    def __getitem__(self, place: int | slice) -> _Item | ReadList[_Item]:
-        if isinstance(place, slice):
-            return type(self)(self.places[place], self.result)
-        place = range(len(self))[place]
-        if place not in self._cached:
-            if len(self._cached) > MOST_CACHED:
-                self._cached.clear()
-            start = place - place % READ_AT_ONCE
-            self._cached.update(enumerate(self.read(self.places[start : start + READ_AT_ONCE]), start))
-        return self._cached[place]
-
-    def __iter__(self) -> Iterator[_Item]:
-        for start in range(0, len(self), READ_AT_ONCE):
-            yield from self.read(self.places[start : start + READ_AT_ONCE])
-
-
 class Samples(ReadList[Sample]):
     """Samples of a result."""
 
-    def read(self, places: np.ndarray) -> Sequence[Sample]:
-        return self.result.read(places)
+    def __init__(self, places: np.ndarray, result: EvalResult) -> None:
+        super().__init__(places, result.read)
+        self.result = result
 
     @property
     def first_judged(self) -> Sample | None:
@@ -265,18 +237,13 @@ class EvalResult:
         """The samples at these places; the error in place of the texts of those that cannot be read."""
         import numpy as np
 
-        starts, lengths = self.values(places, "start"), self.values(places, "length")
         rows = np.zeros(len(places), self._base.rows.dtype)
-        rows["start"], rows["length"] = starts, lengths
-        try:
-            there = iter(ResultFolder(self.path, self.manifest).samples_at(rows[starts >= 0]))
-            return [next(there) if start >= 0 else self._new[-1 - start] for start in starts.tolist()]
-        except GlyphscopeError as error:
-            cells, trials = self.values(places, "cell").tolist(), self.values(places, "trial").tolist()
-            return [
-                _unread(self.cells[cell], trial, str(error))
-                for cell, trial in zip(cells, trials, strict=True)
-            ]
+        for member in ("start", "length", "cell", "trial"):
+            rows[member] = self.values(places, member)
+        there = iter(
+            read_samples(ResultFolder(self.path, self.manifest), self.cells, rows[rows["start"] >= 0])
+        )
+        return [next(there) if start >= 0 else self._new[-1 - start] for start in rows["start"].tolist()]
 
     def rows(self) -> list[Row]:
         """All rows in order: everything, then each suite with its groups, if there are several, and its scenarios."""
@@ -361,9 +328,8 @@ class EvalResult:
         discordant = differs("ok")
         wrong = self.values(pair[:, 0], "ok") == 0
         other = ~discordant & (differs("calls") | (wrong & differs("failure")))
-        found = Pairs(pair[np.concatenate([np.flatnonzero(discordant), np.flatnonzero(other)])], self)
-        found.discordant = int(discordant.sum())
-        return found, len(pair)
+        differing = np.concatenate([np.flatnonzero(discordant), np.flatnonzero(other)])
+        return Pairs(pair[differing], self, int(discordant.sum())), len(pair)
 
     def _places_of(self, numbers: Iterable[int]) -> np.ndarray:
         """The places of the samples of cells, in the order of the cells."""
@@ -440,6 +406,14 @@ class EvalResult:
         )
 
 
+def read_samples(folder: ResultFolder, cells: Sequence[Cell], rows: Rows) -> list[Sample]:
+    """The samples of these rows of a table; if they cannot be read, samples with the error as their text."""
+    try:
+        return folder.samples_at(rows)
+    except GlyphscopeError as error:
+        return [_unread(cells[cell], trial, str(error)) for cell, trial in rows[["cell", "trial"]].tolist()]
+
+
 def _unread(cell: Cell, trial: int, why: str) -> Sample:
     """Stands for a sample that cannot be read."""
     return Sample(
@@ -469,11 +443,14 @@ class Pair(NamedTuple):
 class Pairs(ReadList[Pair]):
     """Pairs of samples; `places` are those of both, and `discordant` of them are right in one arm only."""
 
-    discordant = 0
+    def __init__(self, places: np.ndarray, result: EvalResult, discordant: int) -> None:
+        super().__init__(places, partial(_read_pairs, result))
+        self.discordant = discordant
 
-    def read(self, places: np.ndarray) -> Sequence[Pair]:
-        samples = iter(self.result.read(places.reshape(-1)))
-        return [Pair(first, next(samples)) for first in samples]
+
+def _read_pairs(result: EvalResult, places: np.ndarray) -> list[Pair]:
+    samples = iter(result.read(places.reshape(-1)))
+    return [Pair(first, next(samples)) for first in samples]
 
 
 def pairs_that_differ(result: EvalResult, first: str, second: str) -> tuple[Pairs, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption, out_option
-from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_text
+from glyphscope.cli.output import PlainTable, console, print_json, print_line, print_note, print_text, to_json
 from glyphscope.errors import RecordError
 from glyphscope.evals.matrix.profiles import profiles as all_profiles
 from glyphscope.evals.results.changes import Change, Changes, changes_between
@@ -147,10 +148,18 @@ def compare(
     one, other = ((folder.manifest, folder.samples()) for folder in folders)
     changes = changes_between(one, other)
     if as_json:
-        print_json(msgspec.to_builtins(changes))
+        print_line(_json(changes))
     else:
         _show(changes, arm_labels([*{arm.id: arm for arm in (*one[0].arms, *other[0].arms)}.values()]))
     raise typer.Exit(1 if fail and changes.regressions else 0)
+
+
+def _json(changes: Changes) -> Iterator[bytes]:
+    """The changes in parts: there may be many."""
+    yield b'{"arms":' + to_json(changes.arms) + b',"changes":['
+    for number, change in enumerate(changes.changes):
+        yield b"," * (number > 0) + to_json(change)
+    yield b'],"notes":' + to_json(changes.notes) + b"}"
 
 
 def _show(changes: Changes, labels: dict[str, str]) -> None:

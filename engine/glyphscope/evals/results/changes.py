@@ -6,17 +6,24 @@ Arms are paired by their ids; if each result has one arm left (another model, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.pairs import Table, scenario_test
+from glyphscope.evals.pairs import scenario_test, sum_of
+from glyphscope.evals.results.comparing import outcomes_of, pairs_of, tables_of
 from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.table import ReadList, Rows, Samples, Table
+
+if TYPE_CHECKING:
+    import numpy as np
 
 ChangeKind: TypeAlias = Literal["regression", "fix", "other"]
 _ORDER: tuple[ChangeKind, ...] = ("regression", "fix", "other")
+"""A regression has ok 0 now, a fix 1."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,11 +47,13 @@ class ArmChange(msgspec.Struct, frozen=True, kw_only=True):
     p: float
 
 
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """`changes` are regressions, then fixes, then samples wrong for another reason. `notes` are for the reader."""
+class Changes(NamedTuple):
+    """`changes` are regressions, then fixes, then samples wrong for another reason, each read when it is used. `notes`
+    are for the reader.
+    """
 
     arms: tuple[ArmChange, ...]
-    changes: tuple[Change, ...]
+    changes: Sequence[Change]
     notes: tuple[str, ...] = ()
 
     @property
@@ -52,20 +61,23 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         return sum(arm.regressions for arm in self.arms)
 
 
-def changes_between(
-    before: tuple[Manifest, Sequence[Sample]], after: tuple[Manifest, Sequence[Sample]]
-) -> Changes:
+class _Changed(NamedTuple):
+    """The samples of changes, in both results, and their kinds as places in _ORDER."""
+
+    kinds: np.ndarray
+    before: Rows
+    after: Rows
+
+
+def changes_between(before: tuple[Manifest, Samples], after: tuple[Manifest, Samples]) -> Changes:
     """The changes in the samples that both results have: of the same suite, scenario and trial."""
-    arms, notes = _paired(before[0].arms, after[0].arms)
-    arm_changes: list[ArmChange] = []
-    changes: list[Change] = []
-    for one, other in arms:
-        pairs = list(_pairs(one.id, before[1], other.id, after[1]))
-        arm_changes.append(_arm_change(one.id, other.id, pairs))
-        changes += [change for pair in pairs if (change := _change(*pair)) is not None]
-    changes.sort(key=lambda change: _ORDER.index(change.kind))
+    (one, first), (other, second) = before, after
+    pairs, notes = _paired(one.arms, other.arms)
+    found = [_compared(old.id, first.table, new.id, second.table) for old, new in pairs]
     return Changes(
-        arms=tuple(arm_changes), changes=tuple(changes), notes=(*notes, *_suite_notes(before[0], after[0]))
+        arms=tuple(arm for arm, _ in found),
+        changes=_listed([changed for _, changed in found], first, second),
+        notes=(*notes, *_suite_notes(one, other)),
     )
 
 
@@ -92,44 +104,52 @@ def _suite_notes(before: Manifest, after: Manifest) -> Iterator[str]:
         yield f"The seeds differ ({before.seed}, {after.seed}): some changes may be due to chance."
 
 
-def _pairs(
-    one: str, before: Sequence[Sample], other: str, after: Sequence[Sample]
-) -> Iterator[tuple[Sample, Sample]]:
-    there = {_key(sample): sample for sample in before if sample.arm == one and sample.answered}
-    for sample in after:
-        if sample.arm == other and sample.answered and (match := there.get(_key(sample))) is not None:
-            yield match, sample
+def _compared(before: str, first: Table, after: str, second: Table) -> tuple[ArmChange, _Changed]:
+    import numpy as np
 
-
-def _key(sample: Sample) -> tuple[str, str, int]:
-    return sample.suite, sample.scenario, sample.trial
-
-
-def _arm_change(before: str, after: str, pairs: list[tuple[Sample, Sample]]) -> ArmChange:
-    scenarios: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
-    for one, other in pairs:
-        scenarios.setdefault((one.suite, one.scenario), []).append((one.ok, other.ok))
-    return ArmChange(
+    one, other = outcomes_of({"before": _of_arm(first, before), "after": _of_arm(second, after)}).values()
+    scenarios, left, right = pairs_of(one.scenarios, one.trials, other.scenarios, other.trials)
+    was, now = one.rows[left], other.rows[right]
+    tables = tables_of(scenarios, was["ok"], now["ok"])
+    total = sum_of(tables)
+    arm = ArmChange(
         before=before,
         after=after,
-        pairs=len(pairs),
-        right_before=sum(one.ok for one, _ in pairs),
-        right_after=sum(other.ok for _, other in pairs),
-        regressions=sum(one.ok and not other.ok for one, other in pairs),
-        fixes=sum(other.ok and not one.ok for one, other in pairs),
-        p=scenario_test(map(Table.of, scenarios.values())).p,
+        pairs=total.pairs,
+        right_before=total.both + total.only_first,
+        right_after=total.both + total.only_second,
+        regressions=total.only_first,
+        fixes=total.only_second,
+        p=scenario_test(tables).p,
     )
+    reasons: dict[tuple[str, str], int] = {}
+    one_reason, other_reason = (
+        np.array([reasons.setdefault(each[:2], len(reasons)) for each in table.failures])[rows["failure"]]
+        for table, rows in ((first, was), (second, now))
+    )
+    kinds = np.where(was["ok"] != now["ok"], now["ok"], 2)
+    changed = (kinds < 2) | ((now["ok"] == 0) & (one_reason != other_reason))
+    return arm, _Changed(kinds[changed], was[changed], now[changed])
 
 
-def _change(before: Sample, after: Sample) -> Change | None:
-    if before.ok and after.ok:
-        return None
-    if before.ok != after.ok:
-        return Change(kind="regression" if before.ok else "fix", before=before, after=after)
-    if _reason(before) == _reason(after):
-        return None
-    return Change(kind="other", before=before, after=after)
+def _of_arm(table: Table, arm: str) -> Part:
+    return Part(table, [number for number, cell in enumerate(table.cells) if cell.arm == arm])
 
 
-def _reason(sample: Sample) -> tuple[str, str]:
-    return (sample.failures[0].reason, sample.failures[0].code) if sample.failures else ("", "")
+def _listed(found: Sequence[_Changed], first: Samples, second: Samples) -> Sequence[Change]:
+    """All changes by kind, then by arm, in the order of the later samples."""
+    import numpy as np
+
+    if not found:
+        return ()
+    kinds, before, after = map(np.concatenate, zip(*found, strict=True))
+    arms = np.repeat(np.arange(len(found)), [len(each.kinds) for each in found])
+
+    def read(places: np.ndarray) -> list[Change]:
+        samples = zip(first.at(before[places]), second.at(after[places]), strict=True)
+        return [
+            Change(kind=_ORDER[kind], before=old, after=new)
+            for kind, (old, new) in zip(kinds[places].tolist(), samples, strict=True)
+        ]
+
+    return ReadList(np.lexsort((after["start"], arms, kinds)), read)

@@ -67,22 +67,34 @@ def outcomes_of(parts: Mapping[str, Part]) -> dict[str, Outcomes]:
     return found
 
 
-def _tables(first: Outcomes, second: Outcomes, measure: Measure) -> list[Table]:
-    """The table of pairs of each scenario that has any. Only trials with a value in both arms are pairs."""
+def pairs_of(
+    first: np.ndarray, first_trials: np.ndarray, second: np.ndarray, second_trials: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The samples of two sides with the same scenario and trial: their scenarios, and their places in each side."""
     import numpy as np
 
-    one, one_trials, one_values = first.known(measure)
-    other, other_trials, other_values = second.known(measure)
-    trials, place = np.unique(np.concatenate([one_trials, other_trials]), return_inverse=True)
-    if not len(trials):
-        return []
-    first_codes = one * len(trials) + place[: len(one)]
-    second_codes = other * len(trials) + place[len(one) :]
-    shared, left, right = np.intersect1d(first_codes, second_codes, assume_unique=True, return_indices=True)
-    cells = shared // len(trials) * 4 + 2 * (1 - one_values[left]) + (1 - other_values[right])
-    counts = np.bincount(cells, minlength=4)
+    trials, place = np.unique(np.concatenate([first_trials, second_trials]), return_inverse=True)
+    n = max(1, len(trials))
+    codes = first * n + place[: len(first)], second * n + place[len(first) :]
+    shared, left, right = np.intersect1d(*codes, assume_unique=True, return_indices=True)
+    return shared // n, left, right
+
+
+def tables_of(scenarios: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[Table]:
+    """The table of each scenario that has pairs. `first` and `second` are the verdicts of each pair, 1 or 0."""
+    import numpy as np
+
+    counts = np.bincount(scenarios * 4 + 2 * (1 - first) + (1 - second), minlength=4)
     counts = np.append(counts, np.zeros(-len(counts) % 4, counts.dtype)).reshape(-1, 4)
     return [Table(*row) for row in counts.tolist() if any(row)]
+
+
+def _tables(first: Outcomes, second: Outcomes, measure: Measure) -> list[Table]:
+    """The tables of two arms. Only trials with a value in both arms are pairs."""
+    *one, one_values = first.known(measure)
+    *other, other_values = second.known(measure)
+    scenarios, left, right = pairs_of(*one, *other)
+    return tables_of(scenarios, one_values[left], other_values[right])
 
 
 def what_differs(first: Arm, second: Arm) -> str:

@@ -54,12 +54,11 @@ def export_samples(folder: ResultFolder, out: Path) -> Exported:
     StorageError and RecordError for a result that cannot be read or a file that cannot be written.
     """
     form = form_of(out)
-    table = folder.table()
-    samples = folder.each(table)
+    samples = folder.samples()
     if form in ("eval", "json"):
-        return Exported(len(table), export_inspect(folder, list(samples), out))
+        return Exported(len(samples), export_inspect(folder, samples, out))
     atomic_write(out, (samples_csv if form == "csv" else samples_parquet)(folder.manifest, samples))
-    return Exported(len(table), (out,))
+    return Exported(len(samples), (out,))
 
 
 def form_of(out: Path) -> SamplesForm:

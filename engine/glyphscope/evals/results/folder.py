@@ -31,6 +31,7 @@ from glyphscope.evals.results.table import (
     INDEXED_FROM,
     Line,
     Rows,
+    Samples,
     Table,
     TableBuilder,
     read_index,
@@ -47,8 +48,6 @@ SAMPLES, MANIFEST, TABLES, SUITES, RUNS = "samples.jsonl", "manifest.json", "tab
 _KEY = "glyphscope_eval"
 PORTION = 64 * 1024
 """Bytes that are decoded at once."""
-READ_AT_ONCE = 500
-"""Samples that are read together from their places."""
 SYNC_SECONDS = 1.0
 """The time after which new samples in segments are synced to disk."""
 
@@ -113,12 +112,12 @@ class ResultFolder:
         refuse_special(path)
         return read_file(path)
 
-    def samples(self) -> list[Sample]:
-        """All samples, in the order in which they were first made. A torn last line is left out.
+    def samples(self) -> Samples:
+        """All samples, in the order of their lines; of one that was made again, the last. A torn last line is left out.
 
         Raises StorageError, and RecordError with the line (from 1) if another one is damaged.
         """
-        return list({sample.id: sample for sample in self.lines(Sample)}.values())
+        return Samples(self.table(), self.samples_at)
 
     def lines(self, kind: type[_Line]) -> Iterator[_Line]:
         """The samples line by line, with little memory; one that was made again is there twice. Raises as `samples`.
@@ -193,21 +192,15 @@ class ResultFolder:
             table = read_index(index, lines)[0] or table  # of the file, only what is used is in memory
         return table
 
-    def each(self, table: Table) -> Iterator[Sample]:
-        """The samples of the table, each once, in the order of their lines: like `samples`, with little memory."""
-        rows = table.rows
-        order = rows["start"].argsort()
-        for at in range(0, len(order), READ_AT_ONCE):
-            yield from self.samples_at(rows[order[at : at + READ_AT_ONCE]])
-
     def samples_at(self, rows: Rows) -> list[Sample]:
-        """The samples of these rows of the table, in their order. Raises StorageError, and RecordError if the file was
-        changed since the table was made.
+        """The samples of these rows of the table, in their order. Raises StorageError, and RecordError if a line is
+        damaged, or the file was changed since the table was made.
         """
         path, decoder = self.path / SAMPLES, msgspec.json.Decoder(Sample)
         if not len(rows):
             return []
         refuse_special(path)
+        start = 0
         try:
             with open(path, "rb") as file:
                 found = []
@@ -217,9 +210,13 @@ class ResultFolder:
                 return found
         except OSError as error:
             raise storage_error(error, path, "read") from error
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            hint = "Open the result again."
-            raise RecordError("The samples were changed meanwhile.", where=str(path), hint=hint) from None
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise RecordError(
+                f"A sample cannot be read: {error}.",
+                where=f"{path}, from byte {start:,}",
+                hint="If the file was changed meanwhile, open the result again. Otherwise take the line out; its "
+                "sample can be made again with --resume.",
+            ) from None
 
     def record(self, name: str) -> Record:
         """A record, by its name in a sample: of a user's turn in `runs`, or of a judge. Raises StorageError, and

@@ -26,7 +26,6 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.report_parts import (
     SHADES,
-    Samples,
     compared,
     failures_of,
     judged_of,
@@ -45,6 +44,7 @@ from glyphscope.evals.results.report_runs import (
 )
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import by_scenario, by_scenario_and_strategy, csv_text, summarise
+from glyphscope.evals.results.table import Samples
 from glyphscope.evals.results.tables import STYLE_WORDS, SuiteTables, suite_tables
 from glyphscope.evals.results.words import (
     MEASURE_WORDS,
@@ -271,4 +271,4 @@ def publish(path: Path) -> Summary:
     """
     folder = ResultFolder.open(path)
     suites = [parse_suite(folder.suite(used.name), where=used.name) for used in folder.manifest.suites]
-    return write_summaries(folder, Samples(folder.table(), folder.samples_at), suites)
+    return write_summaries(folder, folder.samples(), suites)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeAlias, cast
@@ -15,7 +15,7 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.sample import NO_ANSWER, JudgeVerdict, Reason, Sample
 from glyphscope.evals.results.segments import read_place
-from glyphscope.evals.results.table import Key, Rows, Table, table_of
+from glyphscope.evals.results.table import Key, Rows, Samples, Table
 from glyphscope.evals.results.words import REASON_WORDS, comparison_words, conclusion
 from glyphscope.evals.statistics import Share
 
@@ -33,20 +33,6 @@ CONTROL = "control: no call expected"
 CellKey: TypeAlias = tuple[str, str, str]
 """Arm, suite, and group."""
 Judged: TypeAlias = tuple[Sample, JudgeVerdict]
-
-
-@dataclass(frozen=True)
-class Samples:
-    """All samples as a table, and the function that reads those of some rows."""
-
-    table: Table
-    at: Callable[[Rows], list[Sample]]
-
-    @classmethod
-    def of(cls, samples: Iterable[Sample]) -> Samples:
-        """Samples that are in memory."""
-        known = list(samples)
-        return cls(table_of(known), lambda rows: [known[number] for number in rows["start"].tolist()])
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,13 @@ from glyphscope.evals.results.bad_token import BadToken, bad_token, bad_turn
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.report_parts import (
     CellKey,
-    Samples,
     grouped,
     link_of,
     reason_words,
     verdict_sign,
 )
 from glyphscope.evals.results.sample import Failure, Sample
-from glyphscope.evals.results.table import Rows
+from glyphscope.evals.results.table import Rows, Samples
 from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.runs import RunState, run_state
 from glyphscope.sessions.exports import RecordedRun

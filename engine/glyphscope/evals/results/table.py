@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeAlias, TypeVar, overload
 
 import msgspec
 
@@ -25,6 +26,10 @@ INDEX = "samples.index"
 INDEXED_FROM = 20_000
 """The number of new samples from which on the table is written to a file."""
 VERSION = 1
+READ_AT_ONCE, MOST_CACHED = 50, 2_000
+"""Samples that are read together where they are used one by one, and the most that a list has in memory."""
+READ_IN_TURN = 500
+"""Samples that are read together where all of a list are read."""
 if TYPE_CHECKING:
     import numpy as np
 
@@ -241,6 +246,57 @@ def table_of(samples: Iterable[Sample]) -> Table:
     for number, sample in enumerate(samples):
         builder.add_sample(sample, number)
     return builder.table()
+
+
+_Item = TypeVar("_Item")
+
+
+class ReadList(Sequence[_Item], Generic[_Item]):
+    """Items that are read when they are used, some at once: `read` returns those at some of the `places`."""
+
+    def __init__(self, places: np.ndarray, read: Callable[[np.ndarray], Sequence[_Item]]) -> None:
+        self.places, self.read = places, read
+        self._cached: dict[int, _Item] = {}
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, place: int) -> _Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> Self: ...
+    def __getitem__(self, place: int | slice) -> _Item | Self:
+        if isinstance(place, slice):
+            part = copy(self)
+            part.places, part._cached = self.places[place], {}
+            return part
+        place = range(len(self))[place]
+        if place not in self._cached:
+            if len(self._cached) > MOST_CACHED:
+                self._cached.clear()
+            start = place - place % READ_AT_ONCE
+            self._cached.update(enumerate(self.read(self.places[start : start + READ_AT_ONCE]), start))
+        return self._cached[place]
+
+    def __iter__(self) -> Iterator[_Item]:
+        for start in range(0, len(self), READ_IN_TURN):
+            yield from self.read(self.places[start : start + READ_IN_TURN])
+
+
+class Samples(ReadList[Sample]):
+    """Samples in the order of their lines, each read when it is used. `table` has them as numbers, and `at` reads those
+    of some of its rows.
+    """
+
+    def __init__(self, table: Table, at: Callable[[Rows], list[Sample]]) -> None:
+        super().__init__(table.rows["start"].argsort(), lambda places: at(table.rows[places]))
+        self.table, self.at = table, at
+
+    @classmethod
+    def of(cls, samples: Iterable[Sample]) -> Samples:
+        """Samples that are in memory."""
+        known = list(samples)
+        return cls(table_of(known), lambda rows: [known[number] for number in rows["start"].tolist()])
 
 
 def read_index(path: Path, lines: Path) -> tuple[Table | None, int]:
