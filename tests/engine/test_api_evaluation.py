@@ -29,6 +29,19 @@ def test_an_evaluation_has_its_samples_figures_and_runs(result: Evaluation) -> N
     assert "<td>25% [" in result._repr_html_() and "scripted:{action=&quot;" in result._repr_html_()
 
 
+def test_samples_are_a_sequence_that_is_read_from_the_folder_when_it_is_used(result: Evaluation) -> None:
+    samples = result.samples
+    names = [sample.scenario for sample in samples]
+    assert len(samples) == 4 == len(set(names)) and samples[-1].scenario == names[-1]
+    assert [sample.scenario for sample in samples[1:3]] == names[1:3] and samples[0] in samples
+    assert [sample.scenario for sample in reversed(samples)] == names[::-1]
+    with pytest.raises(IndexError):
+        samples[4]
+    (result.path / "samples.jsonl").unlink()
+    with pytest.raises(GlyphscopeError, match=r"samples\.jsonl"):
+        list(samples)
+
+
 def test_an_evaluation_reports_each_sample_and_continues_where_it_was_interrupted(tmp_path: Path) -> None:
     done: list[str] = []
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
+import json
 
 import msgspec
 import pytest
 
-from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.results.export import COLUMNS, form_of, samples_csv, samples_parquet
+from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.evals.results.export import COLUMNS, export_samples, form_of, write_csv, write_parquet
+from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Failure, ModelCall, Sample
+from made_results import made_result
 
 SAMPLE = Sample(
     id="a/s/one/1", arm="a", suite="s", scenario="one", trial=1, seed=7, text='=SUM("\ud800")', parsed=None,
@@ -21,8 +24,14 @@ SAMPLE = Sample(
 )  # fmt: skip
 
 
+def written(write, samples):
+    file = io.BytesIO()
+    write(file, Manifest(), samples)
+    return file.getvalue()
+
+
 def test_a_row_has_the_verdict_and_the_first_failure_and_unknown_cells_are_empty():
-    (row,) = csv.DictReader(io.StringIO(samples_csv(Manifest(), [SAMPLE]).decode()))
+    (row,) = csv.DictReader(io.StringIO(written(write_csv, [SAMPLE]).decode()))
     assert tuple(row) == COLUMNS
     assert (row["reason"], row["code"], row["detail"]) == ("PARSE", "SYNTAX", "no call")
     assert row["parsed"] == "" and row["model"] == "" and row["valid"] == "False"
@@ -33,7 +42,7 @@ def test_a_row_has_the_verdict_and_the_first_failure_and_unknown_cells_are_empty
 def test_parquet_without_pyarrow_is_rejected_with_the_package_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(GlyphscopeError, match="pyarrow") as refused:
-        samples_parquet(Manifest(), [SAMPLE])
+        written(write_parquet, [SAMPLE])
     assert "glyphscope[parquet]" in refused.value.hint
 
 
@@ -41,7 +50,7 @@ def test_parquet_without_pyarrow_is_rejected_with_the_package_to_install(monkeyp
 def test_parquet_has_the_same_rows_with_types(samples):
     from pyarrow import parquet
 
-    table = parquet.read_table(io.BytesIO(samples_parquet(Manifest(), samples)))
+    table = parquet.read_table(io.BytesIO(written(write_parquet, samples)))
     assert tuple(table.column_names) == COLUMNS and table.num_rows == len(samples)
     assert str(table.schema.field("parsed").type) == "bool"
 
@@ -50,3 +59,16 @@ def test_the_format_of_a_table_follows_the_file_name(tmp_path):
     assert form_of(tmp_path / "a.CSV") == "csv" and form_of(tmp_path / "a.parquet") == "parquet"
     with pytest.raises(GlyphscopeError, match="Unknown format of samples"):
         form_of(tmp_path / "a.xlsx")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_export_whose_samples_cannot_be_read_leaves_the_old_file(tmp_path, ending):
+    folder = ResultFolder.open(made_result(tmp_path))
+    out = tmp_path / f"samples.{ending}"
+    out.write_text("older")
+    lines = [json.loads(line) for line in (folder.path / "samples.jsonl").read_text().splitlines()]
+    lines[-1]["text"] = 7
+    (folder.path / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(RecordError):
+        export_samples(folder, out)
+    assert out.read_text() == "older" and not list(tmp_path.glob(".*.tmp"))

@@ -1,7 +1,7 @@
 """Stored data: projects, run records, the history, unsaved edits and settings."""
 
 from glyphscope.sessions.compare import first_difference, strip_words
-from glyphscope.sessions.files import ChangedOnDisk, atomic_write
+from glyphscope.sessions.files import ChangedOnDisk, atomic_file, atomic_write
 from glyphscope.sessions.history import History, HistoryRow, Kin
 from glyphscope.sessions.journal import Journal
 from glyphscope.sessions.places import Places, places

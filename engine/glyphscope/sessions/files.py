@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import msgspec
 
@@ -23,13 +23,20 @@ class ChangedOnDisk(StorageError):
 
 
 def atomic_write(path: Path, data: bytes | str) -> None:
-    """Write a temporary file next to `path`, flush it to disk, and replace the old file with it.
+    """Replace a file by one with this content, as `atomic_file` does. Raises StorageError."""
+    content = data.encode() if isinstance(data, str) else data
+    with atomic_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A temporary file next to `path`, which is flushed to disk and replaces the old file when the context ends.
 
     Symbolic links and permissions are preserved. Raises StorageError (a full disk, no permission); the old file is then
-    unchanged, and the temporary one is removed. The temporary file of a killed process is removed by the next write to
-    the same file.
+    unchanged, and the temporary one is removed, as after any other error. The temporary file of a killed process is
+    removed by the next write to the same file.
     """
-    content = data.encode() if isinstance(data, str) else data
     target = Path(os.path.realpath(path))
     temporary = ""
     refuse_special(target)
@@ -40,17 +47,19 @@ def atomic_write(path: Path, data: bytes | str) -> None:
             prefix=f"{_prefix(target)}{os.getpid()}-", suffix=".tmp", dir=target.parent
         )
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fchmod(handle, target.stat().st_mode & 0o7777 if target.exists() else _new_mode())
             os.fsync(handle)
         os.replace(temporary, target)
         sync_folder(target.parent)
-    except OSError as error:
+    except BaseException as error:
         if temporary:
             with suppress(OSError):
                 os.unlink(temporary)
-        raise storage_error(error, path, "written") from error
+        if isinstance(error, OSError):
+            raise storage_error(error, path, "written") from error
+        raise
 
 
 def move_aside(path: Path) -> Path | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
@@ -15,9 +14,9 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.inspect_log import export_inspect
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.summary import csv_table
+from glyphscope.evals.results.summary import csv_lines
 from glyphscope.events.encoding import encode_json
-from glyphscope.sessions import atomic_write
+from glyphscope.sessions import atomic_file
 
 SamplesForm: TypeAlias = Literal["csv", "parquet", "eval", "json"]
 """By the file's extension; the last two are Inspect's."""
@@ -57,7 +56,8 @@ def export_samples(folder: ResultFolder, out: Path) -> Exported:
     samples = folder.samples()
     if form in ("eval", "json"):
         return Exported(len(samples), export_inspect(folder, samples, out))
-    atomic_write(out, (samples_csv if form == "csv" else samples_parquet)(folder.manifest, samples))
+    with atomic_file(out) as file:
+        (write_csv if form == "csv" else write_parquet)(file, folder.manifest, samples)
     return Exported(len(samples), (out,))
 
 
@@ -73,13 +73,14 @@ def form_of(out: Path) -> SamplesForm:
     return cast(SamplesForm, ending)
 
 
-def samples_csv(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
-    """The CSV table. Unknown values are empty cells. Texts that are formulas in a spreadsheet get an apostrophe."""
-    return csv_table(COLUMNS, _rows(manifest, samples)).encode("utf-8", "replace")
+def write_csv(file: BinaryIO, manifest: Manifest, samples: Iterable[Sample]) -> None:
+    """Write the CSV table. Unknown values are empty cells; texts that are spreadsheet formulas get an apostrophe."""
+    lines = csv_lines(COLUMNS, _rows(manifest, samples))
+    file.writelines(line.encode("utf-8", "replace") for line in lines)
 
 
-def samples_parquet(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
-    """The Parquet table. Raises GlyphscopeError if pyarrow is not installed."""
+def write_parquet(file: BinaryIO, manifest: Manifest, samples: Iterable[Sample]) -> None:
+    """Write the Parquet table. Raises GlyphscopeError if pyarrow is not installed."""
     if importlib.util.find_spec("pyarrow") is None:
         raise GlyphscopeError(
             "Parquet needs pyarrow, which is not installed.",
@@ -89,20 +90,21 @@ def samples_parquet(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
     import pyarrow.parquet
 
     schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in _KINDS.items()])
-    out = io.BytesIO()
-    with pyarrow.parquet.ParquetWriter(out, schema) as writer:
+    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
         remaining = iter(samples)
         while group := list(islice(remaining, ROW_GROUP)):
             columns = sample_columns(manifest, group)
             arrays = [pyarrow.array(columns[field.name], type=field.type) for field in schema]
             writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
-    return out.getvalue()
 
 
 def sample_columns(manifest: Manifest, samples: Iterable[Sample]) -> dict[str, list[Any]]:
     """The table of the samples by column; None for unknown values."""
-    columns = [list(column) for column in zip(*_rows(manifest, samples), strict=True)]
-    return dict(zip(COLUMNS, columns or [[] for _ in COLUMNS]))
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for row in _rows(manifest, samples):
+        for column, value in zip(columns.values(), row, strict=True):
+            column.append(value)
+    return columns
 
 
 def _rows(manifest: Manifest, samples: Iterable[Sample]) -> Iterator[list[Any]]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -22,19 +24,20 @@ from glyphscope.evals.results.inspect_sample import (
     sample_document,
     sampling_document,
     stable_id,
-    sum_usage,
 )
 from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.table import ReadList, Samples
 from glyphscope.evals.suites.reading import parse_suite
 from glyphscope.evals.suites.suite import Scenario
 from glyphscope.events import ModelInfo
 from glyphscope.events.encoding import whole_text
-from glyphscope.sessions import atomic_write
+from glyphscope.sessions import atomic_file
 from glyphscope.sessions.exports import RecordedRun
 
 
-def export_inspect(folder: ResultFolder, samples: Sequence[Sample], out: Path) -> tuple[Path, ...]:
-    """Write the logs; returns their paths: `out` itself for one, otherwise `NAME.SUITE.ARM.eval` beside it.
+def export_inspect(folder: ResultFolder, samples: Samples, out: Path) -> tuple[Path, ...]:
+    """Write the logs; returns their paths: `out` itself for one, otherwise `NAME.SUITE.ARM.eval` beside it. One log is
+    in memory at a time, as inspect_ai writes it whole.
 
     Raises GlyphscopeError if inspect_ai is not installed, StorageError, and RecordError for a damaged result.
     """
@@ -50,12 +53,13 @@ def export_inspect(folder: ResultFolder, samples: Sequence[Sample], out: Path) -
     for suite, arm in parts:
         name = out.name if len(parts) == 1 else f"{out.stem}.{safe_name(suite)}.{arm.id}{out.suffix}"
         paths.append(out.with_name(name))
-        atomic_write(paths[-1], _written(logs.log(suite, arm), out.suffix.lower()))
+        with atomic_file(paths[-1]) as file:
+            _write(file, logs.log(suite, arm), out.suffix.lower())
     return tuple(paths)
 
 
-def _written(document: Document, ending: str) -> bytes:
-    """The log's file, as inspect_ai writes it, with inspect_ai's own figures of the scores."""
+def _write(file: BinaryIO, document: Document, ending: str) -> None:
+    """Write the log as inspect_ai does, with inspect_ai's own figures of the scores."""
     from inspect_ai.log import EvalLog, recompute_metrics, write_eval_log_async
 
     log = EvalLog.model_validate(_clean(document))
@@ -65,7 +69,8 @@ def _written(document: Document, ending: str) -> bytes:
         path = Path(place) / f"log{ending}"
         # in a thread without an event loop: with a notebook's loop, inspect_ai would patch asyncio
         thread.submit(asyncio.run, write_eval_log_async(log, path)).result()
-        return path.read_bytes()
+        with open(path, "rb") as written:
+            shutil.copyfileobj(written, file)
 
 
 def _clean(value: Any) -> Any:
@@ -83,22 +88,28 @@ def _clean(value: Any) -> Any:
 class _Logs:
     """The logs of a result, as documents in Inspect's format of version 2."""
 
-    def __init__(self, folder: ResultFolder, samples: Sequence[Sample]) -> None:
+    def __init__(self, folder: ResultFolder, samples: Samples) -> None:
         self._folder = folder
-        self._samples: dict[tuple[str, str], list[Sample]] = {}
-        for sample in samples:
-            self._samples.setdefault((sample.suite, sample.arm), []).append(sample)
+        self._samples = samples
         self._scenarios: dict[str, dict[str, Scenario]] = {}
 
     def log(self, suite: str, arm: Arm) -> Document:
+        """The log, whose samples are inspect_ai's already, which need less memory than their documents."""
+        from inspect_ai.log import EvalSample
+
         manifest = self._folder.manifest
-        samples = self._samples.get((suite, arm.id), [])
         info = manifest.models.get(arm.model)
         model = arm.id.partition(".")[0] if info is None else f"{info.kind}/{info.name}"
         used = next(each for each in manifest.suites if each.name == suite)
         missing = manifest.missing.get(arm.model, "")
-        made = [self._sample(sample, model) for sample in samples]
-        last = max((sample.time for sample in samples), default=manifest.started)
+        made: list[EvalSample] = []
+        usage: Counter[str] = Counter()
+        last = ""
+        for sample in self._of(suite, arm.id):
+            sampled = self._sample(sample, model)
+            usage.update(sampled["model_usage"][model])
+            last = max(last, sample.time)
+            made.append(EvalSample.model_validate(_clean(sampled)))
         document: Document = {
             "version": 2,
             "status": "error" if missing else "success" if manifest.finished else "cancelled",
@@ -113,7 +124,7 @@ class _Logs:
                 "dataset": {
                     "name": suite,
                     "samples": used.scenarios,
-                    "sample_ids": list(dict.fromkeys(sample.scenario for sample in samples)),
+                    "sample_ids": list(dict.fromkeys(each.id for each in made)),
                     "shuffled": False,
                 },
                 "model": model,
@@ -138,16 +149,21 @@ class _Logs:
             },
             "stats": {
                 "started_at": manifest.started,
-                "completed_at": manifest.finished or last,
-                "model_usage": {model: sum_usage(each["model_usage"][model] for each in made)}
-                if made
-                else {},
+                "completed_at": manifest.finished or last or manifest.started,
+                "model_usage": {model: dict(usage)} if made else {},
             },
             "samples": made,
         }
         if missing:
             document["error"] = error_document(missing)
         return document
+
+    def _of(self, suite: str, arm: str) -> Iterable[Sample]:
+        """The samples of a log, in the order of their lines."""
+        table = self._samples.table
+        cells = (n for n, cell in enumerate(table.cells) if (cell.suite, cell.arm) == (suite, arm))
+        rows = table.of_cells(cells)
+        return ReadList(rows[rows["start"].argsort()], self._samples.at)
 
     def _sample(self, sample: Sample, model: str) -> Document:
         judged = [(each, run) for each in sample.judged for run in self._recorded([each.run])]

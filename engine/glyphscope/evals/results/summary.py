@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from glyphscope.evals.matrix.arms import Arm
@@ -146,16 +145,24 @@ def csv_text(manifest: Manifest, scenarios: ScenarioSummary) -> str:
     rows = [(name, each, of) for each in scenarios.scenarios for name, of in each.figures.items()]
     order = {arm: number for number, arm in enumerate(arms)}
     rows.sort(key=lambda row: order.get(row[0], len(order)))
-    return csv_table(COLUMNS, (_csv_row(name, arms.get(name), scenario, of) for name, scenario, of in rows))
+    lines = csv_lines(COLUMNS, (_csv_row(name, arms.get(name), scenario, of) for name, scenario, of in rows))
+    return "".join(lines)
 
 
-def csv_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """The titles and rows as CSV, in cells that a spreadsheet does not interpret."""
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\r\n")
-    table.writerow(columns)
-    table.writerows([_spreadsheet_cell(value) for value in row] for row in rows)
-    return out.getvalue()
+class _Line:
+    """A file of which csv's writer returns the line that it writes."""
+
+    @staticmethod
+    def write(text: str) -> str:
+        return text
+
+
+def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """The titles and rows as CSV, line by line, in cells that a spreadsheet does not interpret."""
+    line = csv.writer(_Line(), lineterminator="\r\n").writerow
+    yield line(columns)
+    for row in rows:
+        yield line([_spreadsheet_cell(value) for value in row])
 
 
 def _csv_row(name: str, arm: Arm | None, scenario: ScenarioFigures, of: Figures) -> list[object]:
