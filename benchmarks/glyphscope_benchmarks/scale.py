@@ -3,9 +3,10 @@
     PYTHONPATH=benchmarks .venv/bin/python -m glyphscope_benchmarks.scale 10000 100000 1000000
 
 Every step is a process: planning, a run that is killed (SIGKILL) after half of the samples, resuming it, making its
-summaries and report, and opening it in the window. The suite has 2,500 scenarios, in four arms; more samples are more
-trials. The scripted model's runs are made once for each arm and outcome, and recorded again for each sample: the rest
-is the program's own work. Files are written below a folder, which needs 6 GB for a million samples.
+summaries and report, opening it in the window, comparing it with a copy in which every tenth verdict is another,
+exporting it as CSV, and running the same evaluation in the window. The suite has 2,500 scenarios, in four arms; more
+samples are more trials. The scripted model's runs are made once for each arm and outcome, and recorded again for each
+sample: the rest is the program's own work. Files are written below a folder, which needs 13 GB for a million samples.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from glyphscope.evals.matrix.needs import Needs
 from glyphscope.evals.matrix.plan import Matrix, Plan, Planned, plan_of
+from glyphscope.evals.results.changes import changes_between
+from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
@@ -35,14 +39,19 @@ from glyphscope.evals.running.local_workers import LocalWorker
 from glyphscope.evals.running.progress import Control, SampleDone, SampleGrew
 from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample
 from glyphscope.evals.running.worker_pool import WorkerPool
-from glyphscope.events import ModelInfo
+from glyphscope.events import DEFAULT_LOAD, ModelInfo
 from glyphscope.models.interface import Model
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions.files import now
 from glyphscope.text.figures import byte_size, duration
 
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
+    from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter
+
 SCENARIOS, ARMS = 2_500, 4
-STEPS = ("plan", "run", "resume", "report", "open")
+STEPS = ("plan", "run", "resume", "report", "open", "compare", "export", "window")
 SIGNAL = {"run": -signal.SIGKILL}
 """The steps that are killed."""
 _RIGHT, _WRONG = '{action="search" query="news"}', '{action="search" query="other news"}'
@@ -131,6 +140,15 @@ def step(name: str, folder: Path, samples: int) -> None:
         assert summary.samples == summary.planned == plan_for(folder, samples).cost.samples, summary.samples
     elif name == "open":
         _open(_result(folder))
+    elif name == "compare":
+        before, after = (ResultFolder.open(path) for path in (_result(folder), folder / "copy"))
+        changes = changes_between((before.manifest, before.samples()), (after.manifest, after.samples()))
+        print(f"{sum(1 for _ in changes.changes):,} changes")
+    elif name == "export":
+        (table,) = export_samples(ResultFolder.open(_result(folder)), folder / "samples.csv").files
+        print(byte_size(table.stat().st_size))
+    elif name == "window":
+        _in_window(plan_for(folder, samples), folder / "window")
 
 
 def _evaluate(folder: Path, samples: int, resume: Path | None) -> None:
@@ -141,13 +159,13 @@ def _evaluate(folder: Path, samples: int, resume: Path | None) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _open(path: Path) -> None:
-    """Read a result as the window does, and paint its page."""
+def _window() -> tuple[QApplication, EvalResultPresenter]:
+    """The window's page of a result."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from PySide6.QtWidgets import QApplication
 
     from glyphscope_gui.evaluate.page import RESULT, EvalPage
-    from glyphscope_gui.evaluate.reading import EvalReading, read_result
+    from glyphscope_gui.evaluate.reading import EvalReading
     from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter
     from glyphscope_gui.evaluate.results_model import EvalResultsModel
     from glyphscope_gui.evaluate.setup import axes
@@ -161,11 +179,51 @@ def _open(path: Path) -> None:
     page.show_view(RESULT)
     page.show()
     app.processEvents()
+    return app, presenter
+
+
+def _open(path: Path) -> None:
+    """Read a result as the window does, and paint its page: the time of both, and of what blocks the window."""
+    app, presenter = _window()
+    from glyphscope_gui.evaluate.reading import read_result
+    from glyphscope_gui.shared.background import end_work
+
     began, cpu = time.monotonic(), time.process_time()
     opened = read_result(path)
+    read = time.monotonic()
     presenter.show(opened.result)
     app.processEvents()
-    print(f"{duration(time.monotonic() - began)}, {duration(time.process_time() - cpu)} of processor time")
+    ended = time.monotonic()
+    took, blocked = (f"{1000 * seconds:.0f} ms" for seconds in (ended - began, ended - read))
+    print(f"{took}, {duration(time.process_time() - cpu)} of processor time, blocks {blocked}")
+    end_work(presenter)
+
+
+def _in_window(plan: Plan, out: Path) -> None:
+    """Run the evaluation in the window, which shows its result meanwhile."""
+    app, presenter = _window()
+    from glyphscope_gui.evaluate.evaluations import Evaluations
+    from glyphscope_gui.evaluate.worker import EvalJob
+    from glyphscope_gui.shared.background import end_work
+
+    evaluations = Evaluations(lambda *_, **__: ScriptedModel(_RIGHT))
+    evaluations.began.connect(lambda result: presenter.show(result, growing=True))
+    evaluations.grew.connect(presenter.grow)
+    evaluations.ended.connect(app.quit)
+    evaluations.begin(EvalJob(plan, out, workers=ScriptedWorkers), lambda _name: DEFAULT_LOAD)
+    app.exec()
+    end_work(presenter)
+
+
+def _copy(path: Path, copy: Path) -> None:
+    """Copy a result without its records, with another verdict in every tenth sample."""
+    copy.mkdir()
+    (copy / "manifest.json").write_bytes((path / "manifest.json").read_bytes())
+    with open(path / "samples.jsonl", "rb") as lines, open(copy / "samples.jsonl", "wb") as out:
+        for number, line in enumerate(lines):
+            right, wrong = b'"ok":true', b'"ok":false'
+            words = (right, wrong) if right in line else (wrong, right)
+            out.write(line if number % 10 else line.replace(words[0], words[1], 1))
 
 
 def _result(folder: Path) -> Path:
@@ -213,6 +271,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=given.folder) as place:
             folder = Path(place)
             for name in STEPS:
+                if name == "compare":
+                    _copy(_result(folder), folder / "copy")
                 made = _measured(name, folder, samples)
                 more = f" {made['printed']}".rstrip()
                 times = f"{duration(float(made['seconds']))} | {duration(float(made['cpu']))}"

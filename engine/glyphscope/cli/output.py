@@ -119,7 +119,8 @@ def print_line(line: bytes | Iterable[bytes]) -> None:
     following.
     """
     sys.stdout.flush()
-    sys.stdout.buffer.writelines([line] if isinstance(line, bytes) else line)
+    for part in [line] if isinstance(line, bytes) else line:
+        sys.stdout.buffer.write(part)
     sys.stdout.buffer.write(b"\n")
     sys.stdout.buffer.flush()
 

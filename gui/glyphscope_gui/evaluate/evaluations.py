@@ -10,7 +10,6 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running.progress import (
     Begun,
     ModelMissing,
@@ -25,7 +24,7 @@ from glyphscope.models.cores import share_cores
 from glyphscope.models.interface import Model, Opening
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.words import sample_words
-from glyphscope_gui.evaluate.worker import EarlierSamples, EvalJob, EvalThread, ManifestChanged
+from glyphscope_gui.evaluate.worker import EvalJob, EvalThread
 from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf
 
 LOOK_MS = 120
@@ -75,13 +74,13 @@ class EvalProgress:
 class Evaluations(QObject):
     """Runs one evaluation at a time.
 
-    `began` carries the growing EvalResult; `grew` it and whether it has new rows; `progressed` the EvalProgress;
+    `began` carries the EvalResult, and `grew` the one with more samples; `progressed` the EvalProgress;
     `phaseChanged` an EvalPhase; `ended` the folder's path (None if none was made) after its figures were written;
     `failed` the exception: a GlyphscopeError, or an internal error.
     """
 
     began = Signal(object)
-    grew = Signal(object, bool)
+    grew = Signal(object)
     progressed = Signal(object)
     phaseChanged = Signal(object)
     ended = Signal(object)
@@ -156,20 +155,15 @@ class Evaluations(QObject):
         news = thread.take()
         if not news:
             return
-        samples: list[Sample] = []
-        progress = self.progress
+        before, progress = self.result, self.progress
         for event in news:
             match event:
-                case Begun(folder=folder, manifest=manifest, done=done):
-                    self.result = EvalResult(folder, manifest)
+                case Begun(manifest=manifest, done=done):
                     progress.planned, progress.done = manifest.planned, done
-                    self.began.emit(self.result)
-                case ManifestChanged(manifest=manifest) if self.result is not None:
-                    self.result.update(manifest)
-                    self.grew.emit(self.result, False)
-                case EarlierSamples(table=before) if self.result is not None:
-                    self.grew.emit(self.result, self.result.add_table(before))
-                    progress.ok += int(before.rows["ok"].sum())
+                case EvalResult():
+                    if self.result is None:
+                        progress.ok = event.right
+                    self.result = event
                 case ModelOpened(name=name):
                     progress.model = name
                 case ModelMissing(name=name, why=why):
@@ -187,12 +181,11 @@ class Evaluations(QObject):
                         progress.now[id].words, event.tokens, event.text, event.judge
                     )
                 case SampleDone(sample=sample, done=done, left=left):
-                    samples.append(sample)
                     progress.done, progress.left = done, left
                     progress.ok += sample.ok
                     progress.now.pop(sample.id, None)
-        if samples and self.result is not None:
-            self.grew.emit(self.result, self.result.add(samples))
+        if self.result is not before:
+            (self.began if before is None else self.grew).emit(self.result)
         self.progressed.emit(progress)
 
     def _finished(self) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 from glyphscope.evals.results.sample import Reason, Sample
 from glyphscope.evals.results.table import FirstFailure
 from glyphscope.evals.results.words import REASON_WORDS
-from glyphscope_gui.evaluate.result import Samples
+from glyphscope_gui.evaluate.result import EvalResult, Samples
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
@@ -37,27 +37,16 @@ class EvalFailuresModel(TreeModel):
         """The nodes in the order of the tree."""
         self._show_counts(0, 0)
 
-    def show(self, samples: Samples, labels: dict[str, str]) -> None:
-        """Group the samples again."""
+    def show(self, result: EvalResult, labels: dict[str, str]) -> None:
+        """Show the failures of the samples that the result's figures cover."""
         import numpy as np
 
-        result, places = samples.result, samples.places
-        failure = result.values(places, "failure")
-        failed, failure = places[failure > 0], failure[failure > 0]
-        arms = {arm: number for number, arm in enumerate(dict.fromkeys(cell.arm for cell in result.cells))}
-        by_cell = np.array([arms[cell.arm] for cell in result.cells], np.int64)
-        codes = failure * np.int64(len(arms)) + by_cell[result.values(failed, "cell")]
-        order = np.argsort(codes, kind="stable")
-        kinds, starts = np.unique(codes[order], return_index=True)
-        names = list(arms)
         by_reason: dict[str, list[tuple[str, Samples]]] = {}
-        for kind, part in zip(kinds.tolist(), np.split(failed[order], starts[1:])):
-            first = result.failures[kind // len(arms)]
-            arm = names[kind % len(arms)]
+        for first, arm, samples in result.by_failure:
             words = " · ".join(part for part in (_exactly(first), labels.get(arm, arm)) if part)
-            by_reason.setdefault(first.reason, []).append((words, Samples(part, result)))
+            by_reason.setdefault(first.reason, []).append((words, samples))
         self.beginResetModel()
-        self._show_counts(len(places), len(failed))
+        self._show_counts(len(result.counted), sum(len(samples) for *_, samples in result.by_failure))
         self._nodes, self._tree = [], TreeRows()
         for reason, parts in sorted(
             by_reason.items(), key=lambda item: -sum(len(each) for _, each in item[1])

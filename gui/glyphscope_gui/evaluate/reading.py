@@ -31,7 +31,7 @@ from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import AnyEvent
 from glyphscope.inputs import read_file
 from glyphscope.runs import run_state
-from glyphscope_gui.evaluate.result import EvalResult, Pair, read_samples
+from glyphscope_gui.evaluate.result import EvalResult, Pair, Pairs, pairs_that_differ, read_samples
 from glyphscope_gui.evaluate.setup import Price, SuiteChoice, editable, price, suite_choice, suite_choices
 from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.history.model import when
@@ -140,6 +140,12 @@ class EvalReading(QObject):
         folder = ResultFolder(result.path, result.manifest)
         self._start("align", lambda: _aligned(folder, pair), then)
 
+    def pairs(
+        self, result: EvalResult, first: str, second: str, then: Callable[[tuple[Pairs, int]], object]
+    ) -> None:
+        """Find the pairs of two arms that differ, and the number of all."""
+        self._start("pairs", lambda: pairs_that_differ(result, first, second), then)
+
     def make_report(self, path: Path, then: Callable[[Path], object]) -> None:
         """Pass the report's HTML file to `then`, written now if it does not exist."""
         self._start("report", lambda: _report(path), then)
@@ -168,7 +174,7 @@ def read_result(path: Path) -> Opened:
     folder = ResultFolder.open(path)
     table = folder.table()
     summary = _saved_summary(folder, table) or summarise(folder.manifest, table)
-    result = EvalResult(path, folder.manifest, table, summary)
+    result = EvalResult(path, folder.manifest, table, summary).prepared()
     unfinished = not folder.manifest.finished and not folder.is_being_written
     return Opened(result, _note(folder, result), unfinished)
 

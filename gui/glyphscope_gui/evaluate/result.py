@@ -2,18 +2,19 @@
 arms. Without Qt.
 
 A result has a table of numbers (`results/table.py`): figures are made of it when they are shown, and a sample is read
-from the folder when a view needs it. Samples that are made while the result is shown are kept here.
+from the folder when a view needs it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.results.comparing import pairs_of
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
@@ -26,7 +27,6 @@ from glyphscope.evals.results.table import (
     ReadList,
     Rows,
     Table,
-    TableBuilder,
     table_of,
 )
 from glyphscope.evals.statistics import share, share_of_counts
@@ -36,6 +36,8 @@ from glyphscope_gui.shared.language import tr
 if TYPE_CHECKING:
     import numpy as np
 
+NEWEST = 200
+"""The number of newest samples that are listed while a result grows."""
 RowKind = Literal["all", "suite", "group", "scenario"]
 
 
@@ -81,6 +83,8 @@ class Samples(ReadList[Sample]):
     @property
     def first_judged(self) -> Sample | None:
         """The first of them on which a judge has a verdict."""
+        if not self.result.is_judged:
+            return None
         judged = self.result.values(self.places, "judged")
         return self[int(judged.argmax())] if judged.any() else None
 
@@ -89,96 +93,55 @@ class Samples(ReadList[Sample]):
         """The scenarios and arms of these samples."""
         import numpy as np
 
-        cells = self.result.cells
+        cells = self.result.table.cells
         found = np.bincount(self.result.values(self.places, "cell"), minlength=len(cells))
         return [cells[number] for number in np.flatnonzero(found).tolist()]
 
 
 class EvalResult:
-    """`samples` are the table of those in the folder, or samples in the order they were made. `add` extends it, only in
-    the window's thread.
-    """
+    """A result at some moment, with the `table` of its samples then; while it grows, another one takes its place."""
 
     def __init__(
-        self,
-        path: Path,
-        manifest: Manifest,
-        samples: Table | Iterable[Sample] = (),
-        summary: Summary | None = None,
+        self, path: Path, manifest: Manifest, table: Table | None = None, summary: Summary | None = None
     ) -> None:
         self.path = path
         self.manifest = manifest
+        self.table = table_of(()) if table is None else table
         self.summary = summary
         self._order: dict[str, dict[str, dict[str, bool]]] = {suite.name: {} for suite in manifest.suites}
         """By suite, then group, the scenarios in order, with whether each is a control."""
-        self._figures: dict[tuple[Row, str, str], CellFigure] = {}
-        """The figures by row, arm and measure that were shown since the last sample."""
-        self._rows: list[Row] | None = None
-        self._new: list[Sample] = []
-        """The samples that are not read from the folder; their `start` in the table is their number, below 0."""
-        self.add_table(samples if isinstance(samples, Table) else table_of(()))
-        if not isinstance(samples, Table):
-            self.add(samples)
-
-    def add_table(self, table: Table) -> bool:
-        """Add the samples in the folder, before any others. Returns whether there are new rows."""
-        self._base, self._builder = table, TableBuilder(table)
-        self._added: list[Rows] = []
-        """The rows of the other samples."""
-        self._places: dict[int, list[int]] = {}
-        """The places of the other samples in the table, by the number of their cell."""
-        self.cells: list[Cell] = []
-        self.failures: list[FirstFailure] = list(table.failures)
         self._numbers: dict[tuple[str, str], dict[str, list[int]]] = {}
         """The numbers of the cells, by suite and scenario, then by arm."""
-        return self._grow()
-
-    def add(self, samples: Iterable[Sample]) -> bool:
-        """Add samples. Returns whether there are new rows."""
-        before = len(self)
-        for sample in samples:
-            self._new.append(sample)
-            self._builder.add_sample(sample, -len(self._new))
-        rows = self._builder.take()
-        if len(rows):
-            self._added.append(rows)
-        for place, number in enumerate(rows["cell"].tolist(), before):
-            self._places.setdefault(number, []).append(place)
-        self.failures = self._builder.failures
-        return self._grow()
-
-    def _grow(self) -> bool:
-        """Add the new cells of the table."""
-        grown = False
-        for number, cell in enumerate(self._builder.cells[len(self.cells) :], len(self.cells)):
-            self.cells.append(cell)
+        for number, cell in enumerate(self.table.cells):
             members = self._order.setdefault(cell.suite, {}).setdefault(cell.group, {})
-            if cell.scenario not in members:
-                members[cell.scenario] = cell.control
-                grown = True
+            members.setdefault(cell.scenario, cell.control)
             self._numbers.setdefault(cell.key, {}).setdefault(cell.arm, []).append(number)
+        self._figures: dict[tuple[Row, str, str], CellFigure] = {}
+        """The figures that were shown, by row, arm and measure."""
         self._counts: dict[str, list[int]] = {}
-        self._figures.clear()
-        if grown:
-            self._rows = None
-        return grown
+
+    def prepared(self) -> Self:
+        """This result, after computing what a view shows of it first: in the thread that reads it, as that takes longer
+        the more samples there are.
+        """
+        for row in self.rows():
+            if row.kind != "scenario":
+                for arm in self.arms:
+                    self.figure(row, arm, "ok")
+        _ = self.is_judged, self.by_failure, self.newest
+        return self
 
     def __len__(self) -> int:
         """The number of samples."""
-        return len(self._base.rows) + len(self._new)
+        return len(self.table)
 
-    @property
+    @cached_property
     def arms(self) -> list[str]:
         """The arms' ids in the order of the manifest, then those that it does not contain."""
         known = [arm.id for arm in self.manifest.arms]
-        return known or list(dict.fromkeys(cell.arm for cell in self.cells))
+        return known or list(dict.fromkeys(cell.arm for cell in self.table.cells))
 
-    def update(self, manifest: Manifest) -> None:
-        """Update the facts on the models and on how their arms sample tokens."""
-        self.manifest = manifest
-        self._figures.clear()
-
-    @property
+    @cached_property
     def controls(self) -> int:
         """The number of controls, which the figures omit; 0 if all scenarios are controls."""
         kinds = list(self._kinds())
@@ -191,12 +154,27 @@ class EvalResult:
 
     @property
     def samples(self) -> Samples:
-        """All samples, those of the folder first, then those that were made since."""
+        """All samples."""
         import numpy as np
 
         return Samples(np.arange(len(self)), self)
 
+    @cached_property
+    def newest(self) -> Samples:
+        """The last samples that were made, the newest first."""
+        import numpy as np
+
+        starts = self.table.rows["start"]
+        least = max(0, len(starts) - NEWEST)
+        places = np.argpartition(starts, least)[least:] if least else np.arange(len(starts))
+        return Samples(places[np.argsort(starts[places])[::-1]], self)
+
     @property
+    def right(self) -> int:
+        """The number of samples that are ok."""
+        return sum(self._count("ok"))
+
+    @cached_property
     def counted(self) -> Samples:
         """The samples that the figures cover: the first row's."""
         import numpy as np
@@ -204,59 +182,68 @@ class EvalResult:
         places = np.arange(len(self))
         if not self.controls:
             return Samples(places, self)
-        control = np.array([cell.control for cell in self.cells])
+        control = np.array([cell.control for cell in self.table.cells])
         return Samples(places[~control[self.values(places, "cell")]], self)
 
-    @property
+    @cached_property
+    def by_failure(self) -> list[tuple[FirstFailure, str, Samples]]:
+        """The failed samples that the figures cover, by their first failure and arm."""
+        import numpy as np
+
+        places, cells = self.counted.places, self.table.cells
+        failure = self.values(places, "failure")
+        failed, failure = places[failure > 0], failure[failure > 0]
+        arms = {arm: number for number, arm in enumerate(dict.fromkeys(cell.arm for cell in cells))}
+        by_cell = np.array([arms[cell.arm] for cell in cells], np.int64)
+        codes = failure * np.int64(len(arms)) + by_cell[self.values(failed, "cell")]
+        order = np.argsort(codes, kind="stable")
+        kinds, starts = np.unique(codes[order], return_index=True)
+        names = list(arms)
+        return [
+            (self.table.failures[kind // len(arms)], names[kind % len(arms)], Samples(part, self))
+            for kind, part in zip(kinds.tolist(), np.split(failed[order], starts[1:]))
+        ]
+
+    @cached_property
     def is_judged(self) -> bool:
         """Whether a judge decided anything."""
-        return any(bool(rows["judged"].any()) for rows in (self._base.rows, *self._added))
+        return bool(self.table.rows["judged"].any())
 
     def values(self, places: np.ndarray, member: str) -> np.ndarray:
         """A member of the samples at these places of the table."""
-        import numpy as np
-
-        base: np.ndarray = self._base.rows[member]
-        if not self._added:
-            return np.asarray(base[places])
-        self._added = [np.concatenate(self._added)]
-        found = np.empty(len(places), base.dtype)
-        old = places < len(base)
-        found[old] = base[places[old]]
-        found[~old] = self._added[0][member][places[~old] - len(base)]
+        found: np.ndarray = self.table.rows[member][places]
         return found
 
-    def known(self, places: np.ndarray, measure: MeasureName) -> np.ndarray:
-        """The known values of a measure in the samples with an answer."""
-        values: np.ndarray = self.values(places, measure)[self.values(places, "answered") == 1]
+    def known(self, measure: MeasureName, places: np.ndarray | None = None) -> np.ndarray:
+        """The known values of a measure in the samples with an answer: all of them, or those at these places."""
+        rows = self.table.rows
+        values, answered = rows[measure], rows["answered"]
+        if places is not None:
+            values, answered = values[places], answered[places]
+        values = values[answered == 1]
         least = NO_NUMBER + 1 if measure == "saved" else 0 if BY_NAME[measure].is_share else None
         found: np.ndarray = values if least is None else values[values >= least]
         return found
 
     def read(self, places: np.ndarray) -> list[Sample]:
         """The samples at these places; the error in place of the texts of those that cannot be read."""
-        import numpy as np
-
-        rows = np.zeros(len(places), self._base.rows.dtype)
-        for member in ("start", "length", "cell", "trial"):
-            rows[member] = self.values(places, member)
-        there = iter(
-            read_samples(ResultFolder(self.path, self.manifest), self.cells, rows[rows["start"] >= 0])
-        )
-        return [next(there) if start >= 0 else self._new[-1 - start] for start in rows["start"].tolist()]
+        folder = ResultFolder(self.path, self.manifest)
+        return read_samples(folder, self.table.cells, self.table.rows[places])
 
     def rows(self) -> list[Row]:
         """All rows in order: everything, then each suite with its groups, if there are several, and its scenarios."""
-        if self._rows is None:
-            self._rows = list(self._make_rows())
         return self._rows
+
+    @cached_property
+    def _rows(self) -> list[Row]:
+        return list(self._make_rows())
 
     def samples_of(self, row: Row, arm: str | None = None, *, wrong_first: bool = False) -> Samples:
         """The samples of a cell, or of a row in all arms."""
         import numpy as np
 
         arms = self.arms if arm is None else [arm]
-        places = self._places_of(
+        places = self.table.places_of(
             number
             for key in self._scenarios(row)
             for name in arms
@@ -282,7 +269,7 @@ class EvalResult:
         counts = self._count("n")
         n = sum(counts[number] for numbers in scenarios for number in numbers)
         if not BY_NAME[measure].is_share:
-            values = self.known(self._places_of(number for each in scenarios for number in each), measure)
+            values = self.known(measure, self.table.places_of(n for each in scenarios for n in each))
             return CellFigure(n, len(values), *_median(values)) if len(values) else CellFigure(n, 0)
         right, known = self._count(measure), self._count(f"{measure} known")
         clusters = [
@@ -304,20 +291,19 @@ class EvalResult:
         import numpy as np
 
         scenarios = {key: number for number, key in enumerate(self._numbers)}
-        by_cell = np.array([scenarios[cell.key] for cell in self.cells], np.int64)
+        cells = self.table.cells
+        by_cell = np.array([scenarios[cell.key] for cell in cells], np.int64)
         left_out = self.controls > 0
         sides = []
         for arm in (first, second):
-            places = self._places_of(
+            places = self.table.places_of(
                 number
-                for number, cell in enumerate(self.cells)
+                for number, cell in enumerate(cells)
                 if cell.arm == arm and not (left_out and cell.control)
             )
             sides.append(places[self.values(places, "answered") == 1])
-        both = np.concatenate(sides)
-        trials, trial = np.unique(self.values(both, "trial"), return_inverse=True)
-        codes = by_cell[self.values(both, "cell")] * len(trials) + trial
-        _, left, right = np.intersect1d(codes[: len(sides[0])], codes[len(sides[0]) :], return_indices=True)
+        one, other = ((by_cell[self.values(side, "cell")], self.values(side, "trial")) for side in sides)
+        _, left, right = pairs_of(*one, *other)
         pair = np.stack([sides[0][left], sides[1][right]], axis=1)
 
         def differs(member: str) -> np.ndarray:
@@ -331,32 +317,18 @@ class EvalResult:
         differing = np.concatenate([np.flatnonzero(discordant), np.flatnonzero(other)])
         return Pairs(pair[differing], self, int(discordant.sum())), len(pair)
 
-    def _places_of(self, numbers: Iterable[int]) -> np.ndarray:
-        """The places of the samples of cells, in the order of the cells."""
-        import numpy as np
-
-        parts = [np.arange(0)]
-        for number in numbers:
-            if number < len(self._base.cells):
-                parts.append(np.arange(*self._base.places(number)))
-            if number in self._places:
-                parts.append(np.array(self._places[number]))
-        return np.concatenate(parts)
-
     def _count(self, what: str) -> list[int]:
         """By cell, the number of samples ("n"), of those that are right by a measure, or (" known") have a value."""
         import numpy as np
 
         if what not in self._counts:
-            count = np.zeros(len(self.cells), np.int64)
-            for rows in (self._base.rows, *self._added):
-                which = rows["cell"]
-                if what != "n":
-                    values = rows[what.removesuffix(" known")]
-                    chosen = (values >= 0) if what.endswith(" known") else (values == 1)
-                    which = which[chosen & (rows["answered"] == 1)]
-                count += np.bincount(which, minlength=len(count))
-            self._counts[what] = count.tolist()
+            rows = self.table.rows
+            which = rows["cell"]
+            if what != "n":
+                values = rows[what.removesuffix(" known")]
+                chosen = (values >= 0) if what.endswith(" known") else (values == 1)
+                which = which[chosen & (rows["answered"] == 1)]
+            self._counts[what] = np.bincount(which, minlength=len(self.table.cells)).tolist()
         return self._counts[what]
 
     def _kinds(self) -> Iterator[bool]:

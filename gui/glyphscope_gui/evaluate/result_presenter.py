@@ -14,7 +14,7 @@ from glyphscope_gui.context import AppContext
 from glyphscope_gui.evaluate.changes_view import ChangesDialog
 from glyphscope_gui.evaluate.page import EvalPage
 from glyphscope_gui.evaluate.reading import Compared, EvalReading
-from glyphscope_gui.evaluate.result import EvalResult, Pair, Row, Samples, pairs_that_differ
+from glyphscope_gui.evaluate.result import EvalResult, Pair, Pairs, Row, Samples
 from glyphscope_gui.evaluate.results_model import EvalResultsModel, result_words
 from glyphscope_gui.evaluate.words import pair_labels, population_words, provenance, summary_words
 from glyphscope_gui.history.model import when
@@ -81,11 +81,12 @@ class EvalResultPresenter(QObject):
         if not growing and view.model.rowCount() and view.model.columnCount():
             view.table.choose(*(view.model.place_of(*chosen) if chosen is not None else (0, 0)))
 
-    def grow(self, result: EvalResult, new_rows: bool) -> None:
-        """Show a result's new samples, unless another result is shown."""
-        if result is not self.result:
+    def grow(self, result: EvalResult) -> None:
+        """Show a result with more samples, unless another result is shown."""
+        if result.path != self.path:
             return
-        self._view.model.grow(new_rows)
+        self.result = result
+        self._view.model.grow(result)
         if not self._growing.isActive():
             self._growing.start()
 
@@ -140,7 +141,15 @@ class EvalResultPresenter(QObject):
             view.pairs_model.show((), label(first), label(second))
             view.pair.show_counted(tr("Choose two different arms.") if first else "")
             return
-        pairs, count = pairs_that_differ(self.result, first, second)
+        view.pairs_model.show((), label(first), label(second))
+        view.pair.show_counted("")
+        self._reading.pairs(self.result, first, second, partial(self._show_pairs, self.path, first, second))
+
+    def _show_pairs(self, path: Path | None, first: str, second: str, found: tuple[Pairs, int]) -> None:
+        view, label = self._view, self._view.model.label
+        if self.result is None or (path, first, second) != (self.path, *view.pair.arms):
+            return
+        pairs, count = found
         arms = {arm.id: arm for arm in self.result.manifest.arms}
         names = (label(first), label(second))
         if first in arms and second in arms:
@@ -185,13 +194,13 @@ class EvalResultPresenter(QObject):
         if self._cell is not None:
             self._show_cell()
         else:
-            self._show_runs("", self.result.samples[::-1])
+            self._show_runs("", self.result.newest)
             self._view.runs_card.heading.hint.setText(tr("newest first"))
 
     def _show_failures(self) -> None:
         if self.result is not None:
             self._view.show_judge(self.result.is_judged)
-            self._view.failures_model.show(self.result.counted, self._view.model.labels)
+            self._view.failures_model.show(self.result, self._view.model.labels)
             self._view.population.setText(population_words(self.result.scenarios, self.result.controls))
 
     def _show_provenance(self) -> None:

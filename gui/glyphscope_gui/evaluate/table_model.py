@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
-from glyphscope.evals.statistics import percentile
 from glyphscope.text.figures import percent
 from glyphscope_gui.evaluate.result import CellFigure, EvalResult, Row
 from glyphscope_gui.evaluate.words import (
@@ -94,9 +93,10 @@ class EvalTableModel(QAbstractTableModel):
         self._arrange()
         self.endResetModel()
 
-    def grow(self, new_rows: bool) -> None:
-        """Update the table after samples were added to the result."""
-        if new_rows:
+    def grow(self, result: EvalResult) -> None:
+        """Show the same result with more samples."""
+        shown, self.result = self.result, result
+        if shown is None or len(shown.rows()) != len(result.rows()):
             self.layoutAboutToBeChanged.emit()
             before = [_key(self._rows[index.row()]) for index in self.persistentIndexList()]
             self._arrange()
@@ -244,10 +244,8 @@ class EvalTableModel(QAbstractTableModel):
         if self.measure.name not in self._top:
             import numpy as np
 
-            known = self.result.known(self.result.samples.places, self.measure.name)
-            self._top[self.measure.name] = (
-                percentile(np.sort(known).tolist(), 0.95) if len(known) else 1.0
-            ) or 1.0
+            known = self.result.known(self.measure.name)
+            self._top[self.measure.name] = (float(np.percentile(known, 95)) if len(known) else 1.0) or 1.0
         return self._top[self.measure.name]
 
 

@@ -6,22 +6,28 @@ A scripted model may make thousands of samples a second; the window reads them a
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QThread
 
+from glyphscope.errors import RecordError, StorageError
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.report import publish
 from glyphscope.evals.results.table import Table
 from glyphscope.evals.running.evaluate import evaluate
-from glyphscope.evals.running.progress import Begun, Control, ModelOpened, Progress
+from glyphscope.evals.running.progress import Begun, Control, Ended, ModelOpened, Progress, SampleDone
 from glyphscope.evals.running.worker_pool import Workers
 from glyphscope.models.interface import Model
+from glyphscope_gui.evaluate.result import EvalResult
+
+GROWN_SECONDS = 0.1
+"""The least time between two readings of a growing result."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +44,30 @@ class EvalJob:
     workers: Callable[[], Workers] | None = None
 
 
-@dataclass(frozen=True)
-class EarlierSamples:
-    """The samples of a result before it was resumed."""
+class Growing:
+    """Reads a growing result again after samples were added, in a tenth of the time at most: a large one less often."""
 
-    table: Table
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._table: Table | None = None
+        self._changed = False
+        self._next = 0.0
 
-
-@dataclass(frozen=True)
-class ManifestChanged:
-    """The manifest once a model is open, which it then describes."""
-
-    manifest: Manifest
+    def after(self, event: Progress) -> EvalResult | None:
+        """The result after that event, if it is time to read it."""
+        self._changed |= isinstance(event, Begun | ModelOpened | SampleDone)
+        began = time.monotonic()
+        if not self._changed or (began < self._next and not isinstance(event, ModelOpened | Ended)):
+            return None
+        result = None
+        with suppress(StorageError, RecordError):  # the evaluation continues; its end reads the result again
+            folder = ResultFolder.open(self._path)
+            self._table = folder.table(self._table)
+            result = EvalResult(self._path, folder.manifest, self._table).prepared()
+            self._changed = False
+        now = time.monotonic()
+        self._next = now + max(GROWN_SECONDS, 9 * (now - began))
+        return result
 
 
 class EvalThread(QThread):
@@ -67,10 +85,10 @@ class EvalThread(QThread):
         self._job = job
         self._opener = opener
         self._lock = threading.Lock()
-        self._reported: deque[Progress | EarlierSamples | ManifestChanged] = deque()
+        self._reported: deque[Progress | EvalResult] = deque()
 
-    def take(self) -> list[Progress | EarlierSamples | ManifestChanged]:
-        """Take the events since the last call."""
+    def take(self) -> list[Progress | EvalResult]:
+        """Take the events since the last call, and the result with the samples so far."""
         with self._lock:
             reported = list(self._reported)
             self._reported.clear()
@@ -78,6 +96,7 @@ class EvalThread(QThread):
 
     def run(self) -> None:
         folder: Path | None = None
+        growing: Growing | None = None
         try:
             job = self._job
             for event in evaluate(
@@ -89,17 +108,14 @@ class EvalThread(QThread):
                 control=self.control,
                 allow_python=job.allow_python,
             ):
-                more: EarlierSamples | ManifestChanged | None = None
                 if isinstance(event, Begun):
                     folder = event.folder
-                    if event.done:
-                        more = EarlierSamples(ResultFolder.open(folder).table())
-                elif isinstance(event, ModelOpened) and folder is not None:
-                    more = ManifestChanged(ResultFolder.open(folder).manifest)
+                    growing = Growing(folder)
+                result = growing.after(event) if growing is not None else None
                 with self._lock:
                     self._reported.append(event)
-                    if more is not None:
-                        self._reported.append(more)
+                    if result is not None:
+                        self._reported.append(result)
         except Exception as error:  # reported by the controller, in the window's thread
             self.error = error
         if folder is not None:

@@ -16,7 +16,7 @@ from glyphscope.evals.results.comparing import outcomes_of, pairs_of, tables_of
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.table import ReadList, Rows, Samples, Table
+from glyphscope.evals.results.table import ReadList, Samples, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,11 +62,11 @@ class Changes(NamedTuple):
 
 
 class _Changed(NamedTuple):
-    """The samples of changes, in both results, and their kinds as places in _ORDER."""
+    """Changes: their kinds as places in _ORDER, and the places of their samples in the tables of both results."""
 
     kinds: np.ndarray
-    before: Rows
-    after: Rows
+    before: np.ndarray
+    after: np.ndarray
 
 
 def changes_between(before: tuple[Manifest, Samples], after: tuple[Manifest, Samples]) -> Changes:
@@ -109,7 +109,7 @@ def _compared(before: str, first: Table, after: str, second: Table) -> tuple[Arm
 
     one, other = outcomes_of({"before": _of_arm(first, before), "after": _of_arm(second, after)}).values()
     scenarios, left, right = pairs_of(one.scenarios, one.trials, other.scenarios, other.trials)
-    was, now = one.rows[left], other.rows[right]
+    was, now = one.rows.where(left), other.rows.where(right)
     tables = tables_of(scenarios, was["ok"], now["ok"])
     total = sum_of(tables)
     arm = ArmChange(
@@ -129,7 +129,7 @@ def _compared(before: str, first: Table, after: str, second: Table) -> tuple[Arm
     )
     kinds = np.where(was["ok"] != now["ok"], now["ok"], 2)
     changed = (kinds < 2) | ((now["ok"] == 0) & (one_reason != other_reason))
-    return arm, _Changed(kinds[changed], was[changed], now[changed])
+    return arm, _Changed(kinds[changed], was.places[changed], now.places[changed])
 
 
 def _of_arm(table: Table, arm: str) -> Part:
@@ -146,10 +146,11 @@ def _listed(found: Sequence[_Changed], first: Samples, second: Samples) -> Seque
     arms = np.repeat(np.arange(len(found)), [len(each.kinds) for each in found])
 
     def read(places: np.ndarray) -> list[Change]:
-        samples = zip(first.at(before[places]), second.at(after[places]), strict=True)
+        old = first.at(first.table.rows[before[places]])
+        new = second.at(second.table.rows[after[places]])
         return [
-            Change(kind=_ORDER[kind], before=old, after=new)
-            for kind, (old, new) in zip(kinds[places].tolist(), samples, strict=True)
+            Change(kind=_ORDER[kind], before=one, after=other)
+            for kind, one, other in zip(kinds[places].tolist(), old, new, strict=True)
         ]
 
-    return ReadList(np.lexsort((after["start"], arms, kinds)), read)
+    return ReadList(np.lexsort((second.table.rows["start"][after], arms, kinds)), read)

@@ -12,7 +12,7 @@ from glyphscope.evals.matrix.arms import Arm, varied
 from glyphscope.evals.pairs import Table, holm, paired_interval, scenario_test, sum_of
 from glyphscope.evals.results.figures import MEASURES, Comparison, Measure, Sensitivity
 from glyphscope.evals.results.measuring import Part
-from glyphscope.evals.results.table import Key, Rows
+from glyphscope.evals.results.table import Key, Selection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,7 @@ class Outcomes(NamedTuple):
 
     scenarios: np.ndarray
     trials: np.ndarray
-    rows: Rows
+    rows: Selection
 
     def known(self, measure: Measure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The scenarios, trials and values of those with a value of the measure."""

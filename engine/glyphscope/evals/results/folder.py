@@ -172,10 +172,13 @@ class ResultFolder:
                     hint="Take the line out; its sample can be made again with --resume.",
                 ) from None
 
-    def table(self) -> Table:
-        """The samples as a table of numbers, from which each is read (`samples_at`). Raises as `samples`."""
+    def table(self, before: Table | None = None) -> Table:
+        """The samples as a table of numbers, from which each is read (`samples_at`); made from an earlier table of this
+        folder and newer lines, if `before` is given. Raises as `samples`.
+        """
         index, lines = self.path / INDEX, self.path / SAMPLES
-        before, end = read_index(index, lines)
+        before = read_index(index, lines) if before is None else before
+        end = 0 if before is None else before.end
         builder = TableBuilder(before)
         for part, parsed in self._parsed(Line, end):
             contents = iter(parsed)
@@ -185,11 +188,11 @@ class ResultFolder:
                 end += len(text) + 1
         if before is not None and not len(builder):
             return before
-        new, table = len(builder), builder.table()
+        new, table = len(builder), builder.table(end)
         del builder, before
         if new >= INDEXED_FROM:
-            write_index(index, table, lines, end)
-            table = read_index(index, lines)[0] or table  # of the file, only what is used is in memory
+            write_index(index, table, lines)
+            table = read_index(index, lines) or table  # of the file, only what is used is in memory
         return table
 
     def samples_at(self, rows: Rows) -> list[Sample]:

@@ -163,7 +163,8 @@ class _Logs:
         table = self._samples.table
         cells = (n for n, cell in enumerate(table.cells) if (cell.suite, cell.arm) == (suite, arm))
         rows = table.of_cells(cells)
-        return ReadList(rows[rows["start"].argsort()], self._samples.at)
+        rows = rows.where(rows["start"].argsort())
+        return ReadList(rows.places, lambda places: self._samples.at(table.rows[places]))
 
     def _sample(self, sample: Sample, model: str) -> Document:
         judged = [(each, run) for each in sample.judged for run in self._recorded([each.run])]

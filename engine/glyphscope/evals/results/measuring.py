@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from glyphscope.evals.results.figures import MEASURES, Figures, Measure, Saving
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.table import NO_NUMBER, Key, Rows, Table
+from glyphscope.evals.results.table import NO_NUMBER, Key, Selection, Table
 from glyphscope.evals.statistics import Share, Spread, pass_hat, share, share_of_counts, spread
 
 if TYPE_CHECKING:
@@ -42,19 +42,17 @@ class Part:
         return Part(self.table, list(numbers))
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> Selection:
         return self.table.of_cells(self.numbers)
 
     @cached_property
-    def answered(self) -> Rows:
-        answered = self.rows["answered"] == 1
-        rows: Rows = self.rows if answered.all() else self.rows[answered]
-        return rows
+    def answered(self) -> Selection:
+        return self.rows.where(self.rows["answered"] == 1)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def counts(self, member: str, rows: Rows | None = None) -> dict[str, int]:
+    def counts(self, member: str, rows: Selection | None = None) -> dict[str, int]:
         """The failures by reason or code, most frequent first; of `rows`, if given."""
         import numpy as np
 
@@ -117,8 +115,8 @@ class Part:
         return shares
 
     def _saving(self) -> Saving:
-        aborted = self.rows[self.rows["aborted"] == 1]
-        measured = aborted[aborted["saved"] != NO_NUMBER]
+        aborted = self.rows.where(self.rows["aborted"] == 1)
+        measured = aborted.where(aborted["saved"] != NO_NUMBER)
         decoded = int(measured["decoded"].sum())
         return Saving(
             aborted=len(aborted),
@@ -137,7 +135,7 @@ def counted(words: Iterable[tuple[str, int]]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _share(rows: Rows, measure: Measure, clusters: np.ndarray | None) -> Share:
+def _share(rows: Selection, measure: Measure, clusters: np.ndarray | None) -> Share:
     import numpy as np
 
     values = rows[measure]

@@ -76,7 +76,7 @@ def _unanswered(by_arm: Mapping[str, Part]) -> Iterator[str]:
     reasons = counted(
         item
         for part in by_arm.values()
-        for item in part.counts("reason", part.rows[part.rows["answered"] == 0]).items()
+        for item in part.counts("reason", part.rows.where(part.rows["answered"] == 0)).items()
     )
     if not reasons:
         return
@@ -148,8 +148,9 @@ def _different_answers(part: Part) -> int:
     """The number of scenarios with different texts."""
     import numpy as np
 
-    texts = np.unique(part.answered[["cell", "answer"]])
-    return int((np.unique(texts["cell"], return_counts=True)[1] > 1).sum())
+    rows = part.answered
+    texts = np.unique(rows["cell"].astype(np.int64) << 32 | rows["answer"])
+    return int((np.unique(texts >> 32, return_counts=True)[1] > 1).sum())
 
 
 def _few(by_arm: Mapping[str, Part]) -> Iterator[str]:

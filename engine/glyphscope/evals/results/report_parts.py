@@ -216,9 +216,9 @@ def failures_of(arms: Sequence[str], whole: Part) -> list[ReasonGroup]:
 
 def judged_of(whole: Part, samples: Samples) -> tuple[list[Judged], int]:
     """The judges' verdicts, those that did not pass first, and the number of further samples that have some."""
-    rows = whole.rows[whole.rows["judged"] == 1]
-    shown = rows[rows["ok"].argsort(kind="stable")][:MOST_JUDGED]
-    found = [(sample, verdict) for sample in samples.at(shown) for verdict in sample.judged]
+    rows = whole.rows.where(whole.rows["judged"] == 1)
+    shown = rows.where(rows["ok"].argsort(kind="stable")[:MOST_JUDGED])
+    found = [(sample, verdict) for sample in samples.at(shown.copied()) for verdict in sample.judged]
     return sorted(found, key=lambda each: each[1].passed is True), len(rows) - len(shown)
 
 

@@ -127,14 +127,16 @@ def _in_turn(whole: Part, numbers: Sequence[int]) -> Rows:
     import numpy as np
 
     rows = whole.table.of_cells(numbers)
-    rows = rows[rows["trial"].argsort(kind="stable")]
+    rows = rows.where(rows["trial"].argsort(kind="stable"))
     kinds = np.where(rows["ok"] == 1, 2, np.where(rows["answered"] == 1, 0, 1))
-    reasons = np.array([str(failure.reason) for failure in whole.table.failures])[rows["failure"]]
+    known: dict[str, int] = {}
+    by_failure = [known.setdefault(failure.reason, len(known)) for failure in whole.table.failures]
+    reasons = np.array(by_failure)[rows["failure"]]
     ranks = np.zeros(len(rows), np.int64)
     for reason in np.unique(reasons):
         of = reasons == reason
         ranks[of] = np.arange(of.sum())
-    return rows[np.lexsort((ranks, kinds))[:MOST_OF_CELL]]
+    return rows.where(np.lexsort((ranks, kinds))[:MOST_OF_CELL]).copied()
 
 
 def _shared_out(sizes: Sequence[int]) -> int:

@@ -121,12 +121,16 @@ class _Head(msgspec.Struct):
 
 
 class Table:
-    """`rows` are sorted by cell, then by trial; of a sample that was made again, the last one is there."""
+    """`rows` are sorted by cell, then by trial; of a sample that was made again, the last one is there. The table is of
+    the first `end` bytes of `samples.jsonl`.
+    """
 
-    def __init__(self, rows: Rows, cells: Sequence[Cell], failures: Sequence[FirstFailure]) -> None:
+    def __init__(
+        self, rows: Rows, cells: Sequence[Cell], failures: Sequence[FirstFailure], end: int = 0
+    ) -> None:
         import numpy as np
 
-        self.rows, self.cells, self.failures = rows, cells, failures
+        self.rows, self.cells, self.failures, self.end = rows, cells, failures, end
         self._starts = np.searchsorted(rows["cell"], np.arange(len(cells) + 1))
 
     def __len__(self) -> int:
@@ -141,14 +145,43 @@ class Table:
         start, end = self.places(number)
         return self.rows[start:end]
 
-    def of_cells(self, numbers: Iterable[int]) -> Rows:
-        """The rows of several cells."""
+    def places_of(self, numbers: Iterable[int]) -> np.ndarray:
+        """The places of the rows of several cells."""
         import numpy as np
 
         cells = np.fromiter(numbers, np.int64)
         starts = self._starts[cells]
         n = self._starts[cells + 1] - starts
-        found: Rows = self.rows[np.arange(n.sum()) + np.repeat(starts - n.cumsum() + n, n)]
+        places: np.ndarray = np.arange(n.sum()) + np.repeat(starts - n.cumsum() + n, n)
+        return places
+
+    def of_cells(self, numbers: Iterable[int]) -> Selection:
+        """The rows of several cells."""
+        return Selection(self.rows, self.places_of(numbers))
+
+
+class Selection:
+    """The rows of a table at some places. A column is copied when it is used: all of them would need ten times the
+    memory.
+    """
+
+    def __init__(self, rows: Rows, places: np.ndarray) -> None:
+        self._rows, self.places = rows, places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, column: str) -> np.ndarray:
+        found: np.ndarray = self._rows[column][self.places]
+        return found
+
+    def where(self, which: np.ndarray) -> Selection:
+        """Those of these rows, by a mask or by their numbers in the selection."""
+        return Selection(self._rows, self.places[which])
+
+    def copied(self) -> Rows:
+        """The rows themselves."""
+        found: Rows = self._rows[self.places]
         return found
 
 
@@ -161,21 +194,6 @@ class TableBuilder:
         failures = table.failures if table else (FirstFailure(),)
         self._failures = {failure: number for number, failure in enumerate(failures)}
         self._data = bytearray()
-
-    @property
-    def cells(self) -> list[Cell]:
-        return list(self._cells)
-
-    @property
-    def failures(self) -> list[FirstFailure]:
-        return list(self._failures)
-
-    def take(self) -> Rows:
-        """The rows that were added since the last call; the table does not get them."""
-        import numpy as np
-
-        rows, self._data = np.frombuffer(bytes(self._data), list(_FIELDS)), bytearray()
-        return rows
 
     def __len__(self) -> int:
         """The number of new rows."""
@@ -216,8 +234,8 @@ class TableBuilder:
         """Add a sample; `start` is a number by which it is found."""
         self.add(msgspec.json.decode(encode_json(sample), type=Line), start, 0)
 
-    def table(self) -> Table:
-        """The table; nothing can be added afterwards."""
+    def table(self, end: int = 0) -> Table:
+        """The table of the first `end` bytes of the lines; nothing can be added afterwards."""
         import numpy as np
 
         rows = np.frombuffer(self._data, list(_FIELDS))
@@ -227,7 +245,7 @@ class TableBuilder:
         rows = rows[order]
         last = np.ones(len(rows), bool)
         last[:-1] = (rows["cell"][1:] != rows["cell"][:-1]) | (rows["trial"][1:] != rows["trial"][:-1])
-        return Table(rows if last.all() else rows[last], list(self._cells), list(self._failures))
+        return Table(rows if last.all() else rows[last], list(self._cells), list(self._failures), end)
 
 
 def _calls_digest(calls: msgspec.Raw) -> int:
@@ -299,10 +317,8 @@ class Samples(ReadList[Sample]):
         return cls(table_of(known), lambda rows: [known[number] for number in rows["start"].tolist()])
 
 
-def read_index(path: Path, lines: Path) -> tuple[Table | None, int]:
-    """The table in a file, and the number of bytes of `lines` that are in it; none, and 0, if there is no such file, or
-    if it does not belong to these lines.
-    """
+def read_index(path: Path, lines: Path) -> Table | None:
+    """The table in a file; None if there is no such file, or if it does not belong to these lines."""
     import numpy as np
 
     try:
@@ -317,19 +333,20 @@ def read_index(path: Path, lines: Path) -> tuple[Table | None, int]:
             or len(tail) != min(_TAIL, head.lines)
             or zlib.crc32(tail) != head.tail
         ):
-            return None, 0
+            return None
         rows = np.memmap(path, list(_FIELDS), "r", start, head.rows)
         if head.rows and (rows["cell"][-1] >= len(head.cells) or rows["failure"].max() >= len(head.failures)):
-            return None, 0
-        return Table(rows, head.cells, [FirstFailure(*each) for each in head.failures]), head.lines
+            return None
+        return Table(rows, head.cells, [FirstFailure(*each) for each in head.failures], head.lines)
     except (OSError, ValueError, RecursionError):  # also msgspec's errors, and a file that is too short
-        return None, 0
+        return None
 
 
-def write_index(path: Path, table: Table, lines: Path, end: int) -> None:
-    """Write the table of the first `end` bytes of `lines` to a file. Where that fails, it is made again next time."""
+def write_index(path: Path, table: Table, lines: Path) -> None:
+    """Write the table of these lines to a file. Where that fails, it is made again next time."""
     import numpy as np
 
+    end = table.end
     with suppress(OSError, StorageError):
         with open(lines, "rb") as file:
             file.seek(max(0, end - _TAIL))
