@@ -84,6 +84,8 @@ class MainWindow(FollowsSize, QMainWindow):
             self._place_centre()
             self._place_docks()
             self._place_top()
+        for widget in self.findChildren(QWidget):
+            widget.updateGeometry()  # otherwise the first layout uses some of the sizes without the style sheet
         self.header.restyle()
         for page in self.pages.values():
             self._framed.timeout.connect(page.complete)
