@@ -48,6 +48,7 @@ from glyphscope.text.figures import byte_size, duration
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
+    from glyphscope_gui.evaluate.page import EvalPage
     from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter
 
 SCENARIOS, ARMS = 2_500, 4
@@ -159,7 +160,7 @@ def _evaluate(folder: Path, samples: int, resume: Path | None) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _window() -> tuple[QApplication, EvalResultPresenter]:
+def _window() -> tuple[QApplication, EvalPage, EvalResultPresenter]:
     """The window's page of a result."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from PySide6.QtWidgets import QApplication
@@ -179,12 +180,12 @@ def _window() -> tuple[QApplication, EvalResultPresenter]:
     page.show_view(RESULT)
     page.show()
     app.processEvents()
-    return app, presenter
+    return app, page, presenter
 
 
 def _open(path: Path) -> None:
     """Read a result as the window does, and paint its page: the time of both, and of what blocks the window."""
-    app, presenter = _window()
+    app, page, presenter = _window()
     from glyphscope_gui.evaluate.reading import read_result
     from glyphscope_gui.shared.background import end_work
 
@@ -196,12 +197,12 @@ def _open(path: Path) -> None:
     ended = time.monotonic()
     took, blocked = (f"{1000 * seconds:.0f} ms" for seconds in (ended - began, ended - read))
     print(f"{took}, {duration(time.process_time() - cpu)} of processor time, blocks {blocked}")
-    end_work(presenter)
+    end_work(page)
 
 
 def _in_window(plan: Plan, out: Path) -> None:
     """Run the evaluation in the window, which shows its result meanwhile."""
-    app, presenter = _window()
+    app, page, presenter = _window()
     from glyphscope_gui.evaluate.evaluations import Evaluations
     from glyphscope_gui.evaluate.worker import EvalJob
     from glyphscope_gui.shared.background import end_work
@@ -212,7 +213,7 @@ def _in_window(plan: Plan, out: Path) -> None:
     evaluations.ended.connect(app.quit)
     evaluations.begin(EvalJob(plan, out, workers=ScriptedWorkers), lambda _name: DEFAULT_LOAD)
     app.exec()
-    end_work(presenter)
+    end_work(page)
 
 
 def _copy(path: Path, copy: Path) -> None:
