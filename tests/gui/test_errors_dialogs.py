@@ -6,6 +6,7 @@ import sys
 import threading
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialogButtonBox, QLabel, QPushButton, QWidget
 
@@ -69,6 +70,16 @@ def test_an_error_dialog_is_not_modal_and_can_be_copied(qtbot):
     buttons["Details"].click()
     assert dialog.details.isVisible()
     dialog.findChild(QDialogButtonBox).button(QDialogButtonBox.StandardButton.Close).click()
+    assert not dialog.isVisible()
+
+
+def test_enter_closes_an_error_dialog(qtbot):
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.show()
+    dialog = show_error(window, StorageError("The disk is full."))
+    qtbot.waitUntil(lambda: dialog.focusWidget() is not None)
+    qtbot.keyClick(dialog.focusWidget(), Qt.Key.Key_Return)
     assert not dialog.isVisible()
 
 

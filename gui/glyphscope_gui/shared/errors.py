@@ -106,8 +106,10 @@ class ErrorDialog(PlainDialog):
             buttons[1].setCheckable(True)
             buttons[1].toggled.connect(self._show_details)
         box = self.button_box(Standard.Close, *((button, Role.ActionRole) for button in buttons))
-        box.button(Standard.Close).setDefault(True)
         layout.addWidget(box)
+        close = box.button(Standard.Close)
+        close.setDefault(True)
+        close.setFocus()  # otherwise Enter presses Copy, the first in the order of Tab
         self.setAccessibleName(visible(f"{title}: {message}", lines=True))
 
     def _show_details(self, shown: bool) -> None:
