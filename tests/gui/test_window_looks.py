@@ -224,6 +224,15 @@ def test_the_sides_have_their_widths_whatever_the_other_pages_need(open_window, 
 
 
 @pytest.mark.slow
+def test_the_sides_become_narrower_with_the_window(open_window, qtbot):
+    window = open_window(scripted)
+    window.fit_sides()
+    qtbot.waitUntil(lambda: abs(window.right.width() - RIGHT) < 10)
+    window.resize(1024, 700)
+    qtbot.waitUntil(lambda: window.right.width() < 0.8 * RIGHT)
+
+
+@pytest.mark.slow
 def test_both_sides_are_there_again_once_the_window_has_room_for_them(open_window, qtbot):
     window = open_window(scripted, size=(1440, 860))
     window.context.themes.choose("light", 16)

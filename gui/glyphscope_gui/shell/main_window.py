@@ -64,6 +64,7 @@ class MainWindow(FollowsSize, QMainWindow):
         self.services = services
         self._leaving = False
         """Whether the user has decided about unsaved edits, so that the window may close."""
+        self._is_narrow = False
         self._joined = False
         """Whether both sides share one place for lack of room, not by the user's choice."""
         self._shut = False
@@ -150,8 +151,12 @@ class MainWindow(FollowsSize, QMainWindow):
 
     def _fit(self) -> None:
         self._dock_tabs()
-        self.rail.set_slim(self.width() < NARROW)
+        narrow = self.width() < NARROW
+        self.rail.set_slim(narrow)
         self._make_room()
+        if narrow and not self._is_narrow:
+            self.fit_sides()  # otherwise the page alone would lose the width
+        self._is_narrow = narrow
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         """Move the focus in the order of the layout: top, rail, left docks, page, right docks."""
@@ -279,6 +284,7 @@ class MainWindow(FollowsSize, QMainWindow):
             self.setGeometry(first_geometry(self.screen().availableGeometry()))
         if not settings.state or not self.restoreState(_bytes(settings.state)):
             self.fit_sides()
+        self._is_narrow = self.width() < NARROW  # stored widths are for this size
         self._begun = self.size()
         """The initial size: a window that the user resized is not fitted to the screen."""
 
