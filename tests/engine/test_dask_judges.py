@@ -17,13 +17,11 @@ pytest.importorskip("distributed")
 
 from dask_models import Answering
 from dask_process import Cluster, cluster
-from eval_suite import suite_file
+from eval_suite import folder_of, plain, suite_file
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
-from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running.dask_workers import DaskWorkers
 from glyphscope.evals.running.evaluate import evaluate
-from glyphscope.evals.running.progress import Control, Ended, ModelMissing, Progress, SampleGrew, WorkerLeft
+from glyphscope.evals.running.progress import Control, ModelMissing, Progress, SampleGrew, WorkerLeft
 from glyphscope.evals.running.worker_pool import Workers
 from glyphscope.sessions.named_models import NamedModels
 
@@ -80,18 +78,6 @@ def events(asked: Plan, out: Path, workers: Workers | None, **more) -> list[Prog
     more = {"opener": NamedModels().open, "allow_python": True, **more}
     with closing(evaluate(asked, out, workers=workers, **more)) as progress:
         return list(progress)
-
-
-def folder_of(reported: list[Progress]) -> ResultFolder:
-    assert isinstance(reported[-1], Ended)
-    return ResultFolder.open(reported[-1].folder)
-
-
-def plain(samples: list[Sample]) -> list[dict]:
-    """The samples without their times, by id."""
-    times = {"time", "first_token_ms", "total_ms"}
-    found = ({name: getattr(s, name) for name in s.__struct_fields__ if name not in times} for s in samples)
-    return sorted(found, key=lambda each: each["id"])
 
 
 def test_functions_and_judges_decide_as_in_this_process(tmp_path, shared):

@@ -16,7 +16,7 @@ pytest.importorskip("distributed")
 
 from dask_models import Answering
 from dask_process import Cluster, cluster
-from eval_suite import suite_file
+from eval_suite import folder_of, plain, suite_file
 from glyphscope.errors import GlyphscopeError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter
@@ -52,18 +52,6 @@ def plan(folder: Path, **members) -> Plan:
 def events(plan: Plan, out: Path, on: Cluster, opener: Answering, **more) -> list[Progress]:
     with closing(evaluate(plan, out, workers=DaskWorkers(on.address, opener), **more)) as progress:
         return list(progress)
-
-
-def folder_of(reported: list[Progress]) -> ResultFolder:
-    assert isinstance(reported[-1], Ended)
-    return ResultFolder.open(reported[-1].folder)
-
-
-def plain(samples: list[Sample]) -> list[dict]:
-    """The samples without their times, by id."""
-    times = {"time", "first_token_ms", "total_ms"}
-    found = ({name: getattr(s, name) for name in s.__struct_fields__ if name not in times} for s in samples)
-    return sorted(found, key=lambda each: each["id"])
 
 
 def test_the_samples_of_two_workers_are_those_of_this_process(tmp_path, shared):

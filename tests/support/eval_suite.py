@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 from glyphscope.errors import ModelDied
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.running.progress import Ended, Progress
 from glyphscope.models.interface import GenerateRequest, Output
 from glyphscope.models.scripted import ScriptedModel
 
@@ -70,3 +74,16 @@ class AnsweringModel(ScriptedModel):
 
     def close(self) -> None:
         self.closed = True
+
+
+def folder_of(reported: list[Progress]) -> ResultFolder:
+    """The folder of an evaluation that ended."""
+    assert isinstance(reported[-1], Ended)
+    return ResultFolder.open(reported[-1].folder)
+
+
+def plain(samples: list[Sample]) -> list[dict[str, Any]]:
+    """The samples without their times, by id."""
+    times = {"time", "first_token_ms", "total_ms"}
+    found = ({name: getattr(s, name) for name in s.__struct_fields__ if name not in times} for s in samples)
+    return sorted(found, key=lambda each: each["id"])
