@@ -27,7 +27,7 @@ ABOUT = (
     "corrections.toml. A form is listed once, with the templates whose calls are written so. "
     "Made by packaging/known_forms.py."
 )
-LONGEST = 60
+MAX_LENGTH = 60
 TURNS = 1000
 HEAD = f"""# The chat templates that llama.cpp ships, and their forms
 
@@ -63,7 +63,7 @@ def known_forms(folder: Path) -> list[KnownForm]:
 def _name(call: str, source: Path, found: list[KnownForm]) -> str:
     """The beginning of a call on one line; with the template's name if another form begins the same way."""
     line = " ".join(call.split())
-    short = line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    short = line if len(line) <= MAX_LENGTH else f"{line[:MAX_LENGTH]}…"
     return f"{short} ({source.stem})" if any(each.name == short for each in found) else short
 
 
@@ -99,7 +99,7 @@ def _row(name: str, found: Inspection) -> str:
 
 def _code(text: str) -> str:
     line = "⏎".join(text.strip().splitlines())
-    short = line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    short = line if len(line) <= MAX_LENGTH else f"{line[:MAX_LENGTH]}…"
     return f"`{short}`".replace("|", "\\|")
 
 

@@ -158,7 +158,7 @@ def _settle() -> None:
     loop.exec()
 
 
-MOST_COLOURS = 256
+MAX_COLOURS = 256
 """The maximum number of colours in a picture's table."""
 _FREQUENT = 176
 """The places in the table for the most frequent colours; the others are for rare colours, far from all of these."""
@@ -182,10 +182,10 @@ def _table(colours: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndar
     """The indexes of the chosen colours, and, for each colour, the number of the nearest of these."""
     parts = np.stack([colours >> shift & 255 for shift in (16, 8, 0)], axis=1).astype(np.int32)
     chosen = list(
-        np.argsort(-counts, kind="stable")[: _FREQUENT if len(colours) > MOST_COLOURS else MOST_COLOURS]
+        np.argsort(-counts, kind="stable")[: _FREQUENT if len(colours) > MAX_COLOURS else MAX_COLOURS]
     )
     distance = np.min([((parts - parts[each]) ** 2).sum(axis=1) for each in chosen], axis=0)
-    while len(chosen) < min(MOST_COLOURS, len(colours)):
+    while len(chosen) < min(MAX_COLOURS, len(colours)):
         chosen.append(int(distance.argmax()))
         distance = np.minimum(distance, ((parts - parts[chosen[-1]]) ** 2).sum(axis=1))
     all_distances = np.stack([((parts - parts[each]) ** 2).sum(axis=1) for each in chosen])

@@ -24,7 +24,7 @@ from glyphscope_benchmarks.report import Machine, Report, unit_text, value_text
 
 SHOWN = 4
 """The number of commits side by side, the newest ones: as many as fit beside the names."""
-LARGEST = 64_000_000
+MAX_BYTES = 64_000_000
 """The maximum bytes of the file that are read: some thousand runs."""
 
 _ROOT = Path(__file__).parents[2]
@@ -136,7 +136,7 @@ def read(path: Path) -> tuple[list[Entry], list[str]]:
     if not path.exists():
         return [], []
     hint = "Move it away, or delete its oldest lines."
-    data = read_file(path, LARGEST, "a history of the bench", hint=hint)
+    data = read_file(path, MAX_BYTES, "a history of the bench", hint=hint)
     runs, problems = [], []
     for number, line in enumerate(data.splitlines(), start=1):
         if not line.strip():

@@ -45,7 +45,7 @@ WINDOW = Row(
 COMMANDS = (VERSION, CHECK)
 ROWS = (*COMMANDS, WINDOW)
 
-_LEAST_ROUNDS = 3
+_MIN_ROUNDS = 3
 _PATIENCE = 120.0
 
 
@@ -92,7 +92,7 @@ def figures(plan: Plan) -> list[Figure]:
 def _rounds(starts: Mapping[str, Callable[[], Taken]], plan: Plan) -> dict[str, list[Taken]]:
     for start in starts.values():
         start()  # reads the files, and writes the bytecode
-    return interleaved(starts, max(plan.rounds, _LEAST_ROUNDS))
+    return interleaved(starts, max(plan.rounds, _MIN_ROUNDS))
 
 
 def _figure(row: Row, taken: Sequence[Taken], more: dict[str, float]) -> Figure:

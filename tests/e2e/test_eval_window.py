@@ -47,8 +47,8 @@ def test_a_tiny_matrix_in_the_window_has_a_heat_map_that_leads_to_a_token(qtbot,
     }
     page.setup.show_matrix(changes)
     page.setup.changed.emit()
-    qtbot.waitUntil(page.setup.go.isEnabled)
-    page.setup.go.click()
+    qtbot.waitUntil(page.setup.start.isEnabled)
+    page.setup.start.click()
     qtbot.waitUntil(lambda: not evaluate.is_busy, timeout=RUN_MS)
     result = evaluate.result_presenter.result
     assert not result.manifest.missing and result.manifest.finished

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import ModelDied
-from glyphscope.evals.align import LONGEST, TOOL, align, call_fields, difference_words, first_difference
+from glyphscope.evals.align import MAX_LENGTH, TOOL, align, call_fields, difference_words, first_difference
 from glyphscope.evals.run_figures import run_figures
 from glyphscope.events import RunRequest, Token
 from glyphscope.models.scripted import ScriptedModel
@@ -193,7 +193,7 @@ def test_a_difference_is_the_same_from_both_sides(one, other):
 
 def test_a_long_value_is_cut_off():
     state = ran('{action="search" query="%s"}' % ("x" * 1000))
-    assert all(len(cell.text) <= LONGEST for cell in call_fields(state).values())
+    assert all(len(cell.text) <= MAX_LENGTH for cell in call_fields(state).values())
 
 
 def test_figures_count_all_stages_and_leave_unknown_values_out():

@@ -267,7 +267,7 @@ def test_a_window_that_is_not_installed_is_an_error(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.slow
 def test_the_starts_are_measured_with_their_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start, "_LEAST_ROUNDS", 1)
+    monkeypatch.setattr(start, "_MIN_ROUNDS", 1)
     figures = start.figures(TINY)
     assert [figure.name for figure in figures] == [row.name for row in start.ROWS]
     for figure in figures:

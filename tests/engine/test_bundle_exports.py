@@ -53,7 +53,7 @@ from glyphscope.runs import branch_request
 from glyphscope.sessions.archive import pack
 from glyphscope.sessions.bundle import make_bundle, parse_bundle, redacted, write_bundle
 from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.sessions.exports.curl_line import MOST_IN_A_LINE
+from glyphscope.sessions.exports.curl_line import MAX_ONE_LINE
 from glyphscope.sessions.exports.forms import EXPORTS
 from glyphscope.sessions.exports.judged_texts import judged_texts
 from glyphscope.strategies import run
@@ -348,10 +348,10 @@ def test_a_branch_continues_its_written_text_without_a_constraint():
 
 
 def test_a_body_too_long_for_an_argument_is_a_heredoc():
-    line = exported(run_of(GOOD, prompt="x" * MOST_IN_A_LINE), "curl")
+    line = exported(run_of(GOOD, prompt="x" * MAX_ONE_LINE), "curl")
     first, body, end = line.splitlines()
     assert first.endswith("--data-binary @- <<'BODY'") and end == "BODY"
-    assert len(json.loads(body)["messages"][-1]["content"]) == MOST_IN_A_LINE
+    assert len(json.loads(body)["messages"][-1]["content"]) == MAX_ONE_LINE
 
 
 @pytest.mark.parametrize("strategy", ["route-execute", "loop"])

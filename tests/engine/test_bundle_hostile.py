@@ -80,7 +80,7 @@ def test_a_duplicate_name_is_rejected():
 
 
 def test_a_zip_bomb_is_rejected_by_its_declared_size(monkeypatch):
-    monkeypatch.setattr(archive, "MOST_BYTES", 4 << 20)
+    monkeypatch.setattr(archive, "MAX_BYTES", 4 << 20)
     data = zipped(("run.jsonl", bytes(8 << 20)))
     tracemalloc.start()
     with pytest.raises(RecordError, match="has at most 4"):
@@ -102,13 +102,13 @@ def test_a_zip_bomb_with_a_false_size_is_unpacked_no_further():
 
 
 def test_too_many_empty_lines_are_rejected_before_they_are_split(monkeypatch):
-    monkeypatch.setattr(bundle, "MOST_LINES", 1000)
+    monkeypatch.setattr(bundle, "MAX_LINES", 1000)
     with pytest.raises(RecordError, match="more than 1,000 lines"):
         parse_bundle(with_record(b"\n" * 1001))
 
 
 def test_a_file_larger_than_any_bundle_is_not_read_to_its_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "MOST_PACKED", 1 << 20)
+    monkeypatch.setattr(archive, "MAX_PACKED", 1 << 20)
     path = tmp_path / "x.glyphrun"
     path.write_bytes(b"PK")
     os.truncate(path, 1 << 27)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.strategies.routing.candidates import MOST_CANDIDATES, find_candidates
+from glyphscope.strategies.routing.candidates import MAX_CANDIDATES, find_candidates
 
 NAMES = {
     "item": ("Gjallarhorn", "Ace of Spades", "Osteo Striga", "Hunter's Trance", "1-Up"),
@@ -76,4 +76,4 @@ def test_candidates_in_a_long_prompt_are_limited() -> None:
     word = lambda: "".join(drawn.choice("abcdefgh") for _ in range(7))  # noqa: E731
     names = {"thing": tuple(f"{word()} {word()}" for _ in range(20_000))}
     prompt = " ".join(names["thing"][-40:]) + " " + " ".join(word() for _ in range(50_000))
-    assert len(find_candidates(prompt, names)) == MOST_CANDIDATES
+    assert len(find_candidates(prompt, names)) == MAX_CANDIDATES

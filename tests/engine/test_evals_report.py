@@ -255,7 +255,7 @@ def test_an_impossible_time_does_not_prevent_the_report(time: float) -> None:
 
 @pytest.mark.slow
 def test_many_trials_of_a_scenario_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_parts, "MOST_SIGNS", 1)
+    monkeypatch.setattr(report_parts, "MAX_SIGNS", 1)
     _, page = _page(SMALL)
     assert "2 of 2" in page.words
 
@@ -375,7 +375,7 @@ def test_records_inside_the_report_are_those_of_the_folder(tmp_path: Path) -> No
         assert (folder.path / link).read_bytes() == record
 
 
-@pytest.mark.parametrize(("name", "limit"), [("MOST_EMBEDDED", 2), ("MOST_BYTES", 12_000)])
+@pytest.mark.parametrize(("name", "limit"), [("MAX_EMBEDDED", 2), ("MAX_BYTES", 12_000)])
 def test_wrong_runs_are_inside_first_up_to_the_limits(
     name: str, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -413,13 +413,13 @@ def test_each_reason_of_a_cell_is_listed_before_a_second_of_one() -> None:
     found = Samples.of(samples)
     whole = Part.whole(found.table, made_manifest((arm,), 300, 1))
     [listed] = report_runs.runs_of(whole, found).cells.values()
-    assert len(listed) == report_runs.MOST_OF_CELL
+    assert len(listed) == report_runs.MAX_PER_CELL
     assert [each.sample.failures[0].reason for each in listed[:3]] == ["PARSE", "WRONG_TOOL", "PARSE"]
     assert all(not each.sample.ok for each in listed)
 
 
 def test_all_lists_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_runs, "MOST_LISTED", 40)
+    monkeypatch.setattr(report_runs, "MAX_LISTED", 40)
     _, page = _page(SMALL)
     listed = {a["data-run"] for a in page.of("a") if "data-run" in a}
     cells = [element["id"] for element in page.of("details") if "id" in element]

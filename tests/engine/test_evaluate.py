@@ -325,7 +325,7 @@ def test_a_folder_contains_its_suites_and_its_provenance(tmp_path):
 
 def test_records_in_segments_are_those_in_files_and_survive_stopping_and_resuming(tmp_path, monkeypatch):
     files = result(events(plan(tmp_path), tmp_path / "files"))
-    monkeypatch.setattr("glyphscope.evals.running.evaluate.MOST_FILES", 1)
+    monkeypatch.setattr("glyphscope.evals.running.evaluate.MAX_FILES", 1)
     with closing(evaluate(plan(tmp_path), tmp_path / "out", opener=AnsweringModel)) as progress:
         next(each for each in progress if isinstance(each, SampleDone) and each.done == 2)
     (path,) = (tmp_path / "out").iterdir()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.notation.read import parse_value
 from glyphscope.notation.write import write_value
-from glyphscope.strategies.repair.extraction import MOST_CHANGES, extract
+from glyphscope.strategies.repair.extraction import MAX_CHANGES, extract
 
 CALL = '{"action":"search","query":"AI news"}'
 
@@ -199,7 +199,7 @@ def test_glyph_is_only_extracted(text: str, after: str) -> None:
 def test_a_hostile_text_takes_linear_time(notation: Any, piece: str) -> None:
     text = "{" + piece * (400_000 // len(piece) - 1)
     found = extract(text, notation, "action")
-    assert len(found.changes) <= MOST_CHANGES + 1
+    assert len(found.changes) <= MAX_CHANGES + 1
     assert len(found.after) <= len(text) + 300
 
 
@@ -207,4 +207,4 @@ def test_many_changes_are_reported_in_sum() -> None:
     text = "{" + ",".join(f"k{i}:1" for i in range(200)) + "}"
     found = extract(text, "json")
     assert len(parse_value(found.after, "json")) == 200
-    assert (len(found.changes), found.changes[-1].what) == (MOST_CHANGES + 1, "150 more changes")
+    assert (len(found.changes), found.changes[-1].what) == (MAX_CHANGES + 1, "150 more changes")

@@ -34,7 +34,7 @@ from glyphscope.events import (
 from glyphscope.explain.masked import masked_reasons
 from glyphscope.runs import run_state
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.html_page import MOST_RUNS, html_page
+from glyphscope.sessions.exports.html_page import MAX_RUNS, html_page
 from glyphscope.sessions.records import encode_record, parse_record
 from glyphscope.text.figures import byte_size, duration_ms, percent
 from glyphscope.visible import visible
@@ -43,7 +43,7 @@ from page_text import PageText
 
 RECORDS = [f"runs/{name}" for name in resources.names("runs", ".jsonl")]
 LESSONS = [f"lessons/runs/{name}" for name in resources.names("lessons/runs", ".jsonl")]
-MOST_PAGE = 400_000
+MAX_PAGE = 400_000
 """Bytes of the page without its runs."""
 
 
@@ -185,13 +185,13 @@ def test_a_bundled_run_is_one_small_page_with_its_record_inside(path):
     record = encode_record(run.events)
     [inside] = map(_unescaped, _records(parts))
     assert inside.encode() == record and parse_record(inside.encode()).events == run.events
-    assert len(html.encode()) - len(_records(parts)[0].encode()) <= MOST_PAGE
+    assert len(html.encode()) - len(_records(parts)[0].encode()) <= MAX_PAGE
     text = " ".join(parts.shown)
     assert run.request.prompt in text and run.started.model.sha256 in text
 
 
 def test_the_page_without_its_runs_is_at_most_400_kb():
-    assert sum((BUILT / name).stat().st_size for name in ("page.js", "page.css", "page.jinja")) < MOST_PAGE
+    assert sum((BUILT / name).stat().st_size for name in ("page.js", "page.css", "page.jinja")) < MAX_PAGE
 
 
 def test_nothing_on_the_page_comes_from_elsewhere():
@@ -293,7 +293,7 @@ def test_runs_side_by_side_say_in_which_settings_they_differ():
     )
     assert [each["differing"] for each in data] == [["Notation"]] * 2
     with pytest.raises(GlyphscopeError, match="1 to 4 runs, not 5"):
-        html_page(runs[:1] * (MOST_RUNS + 1))
+        html_page(runs[:1] * (MAX_RUNS + 1))
     with pytest.raises(GlyphscopeError, match="1 to 4 runs, not 0"):
         html_page([])
 

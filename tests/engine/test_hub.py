@@ -366,7 +366,7 @@ def test_an_invalid_answer_is_rejected(hub, body, words):
 
 
 def test_an_endless_answer_is_an_error(hub, monkeypatch):
-    monkeypatch.setattr("glyphscope.models.hub.client.LARGEST_ANSWER", 100_000)
+    monkeypatch.setattr("glyphscope.models.hub.client.MAX_ANSWER", 100_000)
     hub.body = b" " * 200_000
     assert "far too long" in refused(look).message
 

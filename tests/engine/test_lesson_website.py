@@ -20,7 +20,7 @@ from page_text import PageText
 HOSTILE = (
     "<img src=x onerror=alert(1)></script><script>alert(1)</script><!-- \u202e & `x` ![p](http://x/y.png)"
 )
-MOST_PAGE = 400_000
+MAX_PAGE = 400_000
 """Bytes of a page without its data."""
 
 
@@ -132,7 +132,7 @@ def test_a_hostile_lesson_is_text(tmp_path):
 
 def test_a_page_without_its_data_is_at_most_400_kb():
     names = ("page.js", "page.css", "base.jinja", "lesson.jinja", "lessons.jinja", "summary.jinja")
-    assert sum((BUILT / name).stat().st_size for name in names) < MOST_PAGE
+    assert sum((BUILT / name).stat().st_size for name in names) < MAX_PAGE
 
 
 @pytest.mark.slow

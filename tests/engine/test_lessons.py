@@ -12,7 +12,7 @@ from glyphscope.errors import LessonError, RecordError, StorageError
 from glyphscope.lessons.blocks import split_steps
 from glyphscope.lessons.checking import check_lesson
 from glyphscope.lessons.lesson import Experiment, NextQuestion, Watch
-from glyphscope.lessons.library import MAX_RECORD_BYTES, MOST_TOKENS, LessonPlace, find_lesson
+from glyphscope.lessons.library import MAX_RECORD_BYTES, MAX_TOKENS, LessonPlace, find_lesson
 from glyphscope.lessons.progress import LessonProgress, Progress
 from glyphscope.lessons.questions import grade, sheet
 from glyphscope.lessons.reading import MAX_BYTES, MAX_LINES, MAX_STEPS, parse_lesson
@@ -193,7 +193,7 @@ def test_a_recording_that_is_too_long_is_rejected(tmp_path):
     path = tmp_path / "runs" / "one.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     token = next(line for line in lines if b'"type":"token"' in line)
-    path.write_bytes(b"".join([*lines[:2], *[token] * (MOST_TOKENS + 1)]))
+    path.write_bytes(b"".join([*lines[:2], *[token] * (MAX_TOKENS + 1)]))
     with pytest.raises(RecordError, match="at most 8,000 are shown"):
         place.events("one")
     with open(path, "wb") as file:

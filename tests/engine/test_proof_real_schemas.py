@@ -60,7 +60,7 @@ instance of each passes. (The second one's is rejected in the schema's order, fo
 ORDERS = 4
 """Shuffled orders of each instance."""
 
-MOST_ORDERS = 720
+MAX_ORDERS = 720
 """Orders of an instance's members that are tried."""
 
 _SCHEMAS = frozenset(
@@ -167,7 +167,7 @@ def in_every_order(arguments: Any, names: Sequence[str]) -> Iterator[str]:
 
     With branches and references, a grammar's order may differ from the order in the schema.
     """
-    for ordered in chain([_sorted(arguments, names)], islice(_orders(arguments), MOST_ORDERS)):
+    for ordered in chain([_sorted(arguments, names)], islice(_orders(arguments), MAX_ORDERS)):
         yield write_call("f", ordered, style="json", shape="tool-args")
 
 
@@ -202,7 +202,7 @@ def _orders(value: Any) -> Iterator[Any]:
     if isinstance(value, list):
         yield from (list(items) for items in product(*(list(islice(_orders(v), 24)) for v in value)))
     elif isinstance(value, dict):
-        for names in islice(permutations(value), MOST_ORDERS):
+        for names in islice(permutations(value), MAX_ORDERS):
             orders = (list(islice(_orders(value[name]), 24)) for name in names)
             yield from (dict(zip(names, values, strict=True)) for values in product(*orders))
     else:

@@ -11,7 +11,7 @@ from glyphscope.errors import ConstraintIgnored, ContextOverflow, GrammarError, 
 from glyphscope.evals.results.sample import NO_ANSWER, ModelCall
 from glyphscope.evals.running.scripted_tools import ScriptedTools
 from glyphscope.evals.scoring.outcome import REASON_OF_CODE
-from glyphscope.evals.scoring.scorer import MOST_DETAIL, score
+from glyphscope.evals.scoring.scorer import MAX_DETAIL, score
 from glyphscope.evals.suites.suite import ExpectedCall, FinalText, ScriptedResult, Turn
 from glyphscope.events import RunFailed, decode_event, encode_event
 from glyphscope.models.scripted import ScriptedModel
@@ -480,7 +480,7 @@ def test_every_code_with_which_a_run_fails_has_a_reason():
         (failure,) = score(ONE, [state], workspace=None).failures
         assert (
             failure.reason == reason
-            and len(failure.detail) <= MOST_DETAIL
+            and len(failure.detail) <= MAX_DETAIL
             and visible(failure.detail) == failure.detail
         )
     unheard = run_state([RunFailed(code="TOOL_ERROR", message="?")])
@@ -515,8 +515,8 @@ def test_verdicts_are_visible_text_of_limited_length():
     text = json.dumps({"action": "search", "query": hostile})
     for scenario in (ONE, NONE, asked(expectation(call_of("browse", url="https://a.b")))):
         for failure in verdict(scenario, text, notation="json").failures:
-            assert visible(failure.detail) == failure.detail and len(failure.detail) <= MOST_DETAIL
-            assert visible(failure.path) == failure.path and len(failure.path) <= MOST_DETAIL
+            assert visible(failure.detail) == failure.detail and len(failure.detail) <= MAX_DETAIL
+            assert visible(failure.path) == failure.path and len(failure.path) <= MAX_DETAIL
 
 
 def test_a_hundred_extra_calls_are_reported_together():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.evals.scoring.matching import Matcher, has_all, pair_up, schema_fault
-from glyphscope.evals.scoring.values import MOST_POINTER, Values, shown
+from glyphscope.evals.scoring.values import MAX_POINTER, Values, shown
 from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.visible import visible
 
@@ -195,7 +195,7 @@ def test_a_value_in_a_sentence_is_short_however_large_it_is(name):
     value = LARGE[name]
     assert len(shown(value)) <= 60
     pointer, words = parts({"q": value}, arguments={"q": None})
-    assert len(words) < 300 and len(pointer) <= MOST_POINTER
+    assert len(words) < 300 and len(pointer) <= MAX_POINTER
 
 
 # cost
@@ -212,7 +212,7 @@ def test_values_of_thirty_thousand_levels_are_compared():
     values = Values(unordered=True)
     assert values.same(nested(30_000, 1), nested(30_000, 1.0))
     found = values.difference(nested(30_000, 1), nested(30_000, 2), ("x",))
-    assert found is not None and "somewhere deep" in found.words and len(found.pointer) <= MOST_POINTER
+    assert found is not None and "somewhere deep" in found.words and len(found.pointer) <= MAX_POINTER
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from glyphscope.events import SegmentClosed, SegmentOpened, StageStarted, Token,
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
-from glyphscope_gui.playground.timeline_rows import MOST_ROWS, StageRows
+from glyphscope_gui.playground.timeline_rows import MAX_ROWS, StageRows
 from glyphscope_gui.playground.turn_costs import TurnCosts
 from glyphscope_gui.runs.answer_parts import LONG
 from glyphscope_gui.runs.field_table_model import CONSTRAINT, FIELD, STATUS_ROLE, VALUE, FieldTableModel
@@ -324,10 +324,10 @@ def test_a_stage_of_the_timeline_has_a_row_for_each_part():
 
 
 def test_the_rows_of_parts_have_a_limit():
-    events = [SegmentOpened(kind="call", start=0, call_index=index) for index in range(MOST_ROWS * 2)]
+    events = [SegmentOpened(kind="call", start=0, call_index=index) for index in range(MAX_ROWS * 2)]
     rows = StageRows(0, None)
     rows.update(run_state(events).present, 1.0, over=False)
-    assert len(rows.rows) == MOST_ROWS
+    assert len(rows.rows) == MAX_ROWS
 
 
 # -- the page ------------------------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry, make_tool
 from glyphscope.runs import Decision
 from glyphscope.runs.context import Ending
-from glyphscope_gui.calls.approval_card import MOST_ARGUMENTS, ApprovalCard
+from glyphscope_gui.calls.approval_card import MAX_ARGUMENTS, ApprovalCard
 from glyphscope_gui.calls.argument_check import check_arguments
-from glyphscope_gui.calls.argument_field import LONGEST
+from glyphscope_gui.calls.argument_field import MAX_LENGTH
 from glyphscope_gui.playground.question_card import QuestionCard
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
@@ -85,7 +85,7 @@ def test_the_card_shows_which_server_would_run_which_tool(qtbot, card):
 
 
 def test_an_argument_that_is_too_long_for_the_card_opens_whole(qtbot, card):
-    long = ["x" * (2 * LONGEST) + "\u200b"]
+    long = ["x" * (2 * MAX_LENGTH) + "\u200b"]
     ask(qtbot, card, tool=None, arguments={"short": "y", "long": long})
     (button,) = card.findChildren(QPushButton, "openArgumentButton")
     warnings = [label.text() for label in card.findChildren(QLabel) if "invisible" in label.text().lower()]
@@ -227,10 +227,10 @@ def test_a_call_of_an_unknown_tool_can_be_allowed_unchecked(qtbot, card):
 
 @pytest.mark.slow
 def test_a_huge_call_shows_some_of_its_arguments_and_sends_all(qtbot, card):
-    many = {f"a{n}": n for n in range(3000)} | {"query": "x" * (LONGEST * 50)}
+    many = {f"a{n}": n for n in range(3000)} | {"query": "x" * (MAX_LENGTH * 50)}
     arguments = {"query": many.pop("query")} | many
     ask(qtbot, card, None, arguments=arguments)
-    assert len(card._rows) == MOST_ARGUMENTS
+    assert len(card._rows) == MAX_ARGUMENTS
     assert card.field("query").isReadOnly()
     assert card.arguments == arguments
     card.field("a3").setPlainText("7")

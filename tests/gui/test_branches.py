@@ -16,7 +16,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import branch_tree, run_state
 from glyphscope.sessions.history import kin_of
 from glyphscope_gui.playground.branches.bar import BUSY
-from glyphscope_gui.playground.branches.card import DEEPEST, BranchCard
+from glyphscope_gui.playground.branches.card import MAX_INDENT, BranchCard
 from glyphscope_gui.playground.branches.mask_reason import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, mask_reason
 from glyphscope_gui.playground.branches.words import (
     constraint_words,
@@ -466,7 +466,7 @@ def test_branches_nested_deeply_stay_in_sight(qapp):
         kin[started.run] = kin_of((started,))
     card.model.show(branch_tree([one.started] for one in kin.values()), kin, "r59")
     card.show_tree(60)
-    assert card.model.depth == 60 and card.tree.indentation() * 60 <= DEEPEST
+    assert card.model.depth == 60 and card.tree.indentation() * 60 <= MAX_INDENT
     assert card.heading.hint.text() == "59 branches"
     index = card.model.index_of("r59")
     for _ in range(59):

@@ -21,7 +21,7 @@ from glyphscope_gui.compare.seeds_page import SHARE_ROLE, ShareDelegate
 from glyphscope_gui.evaluate.charts import EvalCharts, ShareChart
 from glyphscope_gui.playground.evidence_words import size_words
 from glyphscope_gui.playground.size_chart import SavingsChart, SizeChart
-from glyphscope_gui.playground.step_chart import LEAST_SLOT, StepChart
+from glyphscope_gui.playground.step_chart import MIN_SLOT, StepChart
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.chart import Chart
@@ -101,7 +101,7 @@ def test_steps_of_any_number_are_drawn(show, count, measure):
     chart.finish()
     assert len(chart.table()) == count + 1
     bars = chart.bars()
-    assert len(bars.sampled) == len(bars.forced) <= 300 // LEAST_SLOT
+    assert len(bars.sampled) == len(bars.forced) <= 300 // MIN_SLOT
     assert len(bars.sampled) * bars.step >= count
     chart.grab()
 

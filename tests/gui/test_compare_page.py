@@ -29,7 +29,7 @@ from comparing import (
 from glyphscope.errors import ModelDied, ModelError
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare.comparison import ColumnPhase
-from glyphscope_gui.compare.variants import MOST, OWN, PRESETS, Variant, next_variant, variant_names
+from glyphscope_gui.compare.variants import MAX_COLUMNS, OWN, PRESETS, Variant, next_variant, variant_names
 from glyphscope_gui.runs.compare_fields_model import FIELD, FIRST_RUN, MARK, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
 from glyphscope_gui.runs.recorder import bundled_run
@@ -372,7 +372,7 @@ def test_a_preset_brings_its_columns_in_the_playgrounds_notation(make, qtbot):
     for preset in PRESETS:
         view.presets.setCurrentIndex(view.presets.findData(preset.key))
         view.presets.activated.emit(view.presets.currentIndex())
-        assert 2 <= len(comparison.columns) <= MOST
+        assert 2 <= len(comparison.columns) <= MAX_COLUMNS
         assert len(set(comparison.variants)) == len(comparison.columns)
         assert sum(column.isVisible() for column in view.columns) == len(comparison.columns)
 
@@ -420,7 +420,7 @@ def test_columns_are_two_to_four(make, qtbot):
     assert not view.columns[0].remove_button.isVisible()
     for _ in range(5):
         view.add_button.click()
-    assert len(comparison.columns) == MOST and not view.add_button.isEnabled()
+    assert len(comparison.columns) == MAX_COLUMNS and not view.add_button.isEnabled()
     run_all(qtbot, page)
     saved = comparison.columns[3].state
     view.columns[1].remove_button.click()

@@ -18,7 +18,7 @@ from comparing import (
     pills,
     run_all,
 )
-from glyphscope_gui.compare.column_view import NARROWEST
+from glyphscope_gui.compare.column_view import MIN_WIDTH
 from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = pytest.mark.slow
@@ -102,7 +102,7 @@ def test_four_columns_scroll_in_the_smallest_window(make_window, qtbot):
     qtbot.wait(20)
     view = page.view
     assert window.width() == 1024 and window.height() == 700
-    assert all(column.width() >= NARROWEST for column in view.columns)
+    assert all(column.width() >= MIN_WIDTH for column in view.columns)
     assert view.columns_area.horizontalScrollBar().maximum() > 0
     run_all(qtbot, page)
     bar = view.columns_area.horizontalScrollBar()

@@ -180,7 +180,7 @@ def test_the_field_of_a_value_reads_what_it_shows(test, value):
 def test_python_functions_are_shown_and_run_only_when_they_are_allowed(opened, qtbot, suite):
     page, view = opened, opened.view
     set_up(qtbot, page, suite(python=[{"function": "checks.py:one"}]), trials=1)
-    view.setup.go.click()
+    view.setup.start.click()
     question = page.context.window.findChild(PythonConsent)
     assert question.tabs.widget(0).toPlainText() == CHECK and "your permissions" in question.words.text()
     question.cancel.click()
@@ -189,13 +189,13 @@ def test_python_functions_are_shown_and_run_only_when_they_are_allowed(opened, q
         and "not allowed" in view.notice.label.text()
         and view.views.value == SETUP
     )
-    view.setup.go.click()
+    view.setup.start.click()
     question = page.context.window.findChildren(PythonConsent)[-1]
     question.allow.click()
     ended(qtbot, page)
     assert [sample.ok for sample in page.result_presenter.result.samples] == [True]
     view.show_view(SETUP)
-    view.setup.go.click()  # consent for the same source is remembered
+    view.setup.start.click()  # consent for the same source is remembered
     assert page.is_busy
     ended(qtbot, page)
 
@@ -206,11 +206,11 @@ def test_a_judge_is_chosen_and_its_evidence_is_shown_with_its_run(opened, qtbot,
     path = suite(judge=[{"rubric": "The query is about tea."}])
     page._add_suites([path])
     qtbot.waitUntil(lambda: "no judge model is named. Choose one under Judge." in view.setup.problem.text())
-    assert not view.setup.judge.isHidden() and not view.setup.go.isEnabled()
+    assert not view.setup.judge.isHidden() and not view.setup.start.isEnabled()
     assert view.setup.scenarios.current() is not None  # it is editable
     view.setup.judge.box.setEditText(str(tmp_path / "judge"))
     set_up(qtbot, page, path, trials=1)
-    view.setup.go.click()
+    view.setup.start.click()
     ended(qtbot, page)
     result = view.result
     (sample,) = page.result_presenter.result.samples

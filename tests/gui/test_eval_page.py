@@ -85,7 +85,7 @@ def test_a_served_model_can_be_an_arm_beside_the_open_one(opened, qtbot, suite):
     dialog.open_button.click()
     assert view.setup.matrix().models[-1] == "http://127.0.0.1:8080/v1#served"
     qtbot.waitUntil(lambda: "2 arms" in view.setup.cost.text())
-    view.setup.go.click()
+    view.setup.start.click()
     ended(qtbot, page)
     arms = {sample.arm for sample in ResultFolder.open(page.result_presenter.result.path).samples()}
     assert len(arms) == 2
@@ -94,7 +94,7 @@ def test_a_served_model_can_be_an_arm_beside_the_open_one(opened, qtbot, suite):
 def test_the_first_evaluation_is_the_starter_suite_without_a_constraint_and_under_the_mask(opened, qtbot):
     page = opened()
     setup = page.view.setup
-    qtbot.waitUntil(setup.go.isEnabled)
+    qtbot.waitUntil(setup.start.isEnabled)
     assert setup.matrix().suites == ("starter",) and setup.matrix().constraints == ("off", "mask")
     assert "2 arms × 12 scenarios × 1 trial = 24 samples" in setup.cost.text()
     assert setup.scenarios.model.rowCount() == 12
@@ -111,7 +111,7 @@ def test_scenarios_are_filtered_by_words_and_cut_to_the_first_ones(opened, qtbot
     assert setup.scenarios.model.rowCount() == 1
     setup.scenarios.search.setText("no such words")
     qtbot.waitUntil(lambda: "No scenario matches" in setup.problem.text())
-    assert not setup.scenarios.model.rowCount() and not setup.go.isEnabled()
+    assert not setup.scenarios.model.rowCount() and not setup.start.isEnabled()
 
 
 def test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples(opened, qtbot, tmp_path):
@@ -151,7 +151,7 @@ def test_progress_is_shown_from_the_first_token(opened, qtbot, suite):
 
     page = opened(lambda _name, **_options: PausedAfterOneToken(GOOD))
     set_up(qtbot, page, suite)
-    page.view.setup.go.click()
+    page.view.setup.start.click()
     qtbot.waitUntil(lambda: "token" in page.view.progress.now.text())
     assert page.evaluations.progress.done == 0 and "{" in page.view.progress.now.text()
     assert "no model was loaded" not in page.view.result.provenance.text()
@@ -168,7 +168,7 @@ def test_an_evaluation_makes_the_samples_it_announced(opened, qtbot, suite):
     set_up(qtbot, page, suite, constraints=("off", "mask"))
     assert "2 arms × 2 scenarios × 2 trials = 8 samples" in view.setup.cost.text()
     assert "unknown until the first samples are done" in view.setup.cost.text()
-    view.setup.go.click()
+    view.setup.start.click()
     ended(qtbot, page)
     assert view.views.value == RESULT
     folder = ResultFolder.open(page.result_presenter.result.path)
@@ -192,7 +192,7 @@ def test_a_model_that_cannot_be_opened_is_skipped_and_the_other_arms_run(opened,
 
     page = opened(opener)
     set_up(qtbot, page, suite, models=("broken.gguf", "good.gguf"))
-    page.view.setup.go.click()
+    page.view.setup.start.click()
     ended(qtbot, page)
     outcome = page.result_presenter.result
     assert len(outcome.samples) == 4 and len(outcome.manifest.missing) == 1
@@ -206,7 +206,7 @@ def test_an_evaluation_can_be_paused_stopped_and_resumed(opened, qtbot, suite):
     page = opened(lambda _name, **_options: Gated(gate))
     view, evaluations = page.view, page.evaluations
     set_up(qtbot, page, suite, trials=3)
-    view.setup.go.click()
+    view.setup.start.click()
     qtbot.waitUntil(lambda: bool(evaluations.progress.now))
     assert view.progress.isVisible() and "first · trial 1: reading the prompt" in view.progress.now.text()
     qtbot.waitUntil(lambda: "scripted" in view.result.provenance.text())  # while its samples are produced
@@ -238,7 +238,7 @@ def test_closing_the_window_ends_an_evaluation_and_keeps_its_samples(opened, qtb
     gate = threading.Event()
     page = opened(lambda _name, **_options: Gated(gate))
     set_up(qtbot, page, suite)
-    page.view.setup.go.click()
+    page.view.setup.start.click()
     gate.set()
     qtbot.waitUntil(lambda: page.evaluations.progress.done >= 1)
     gate.clear()
@@ -253,16 +253,16 @@ def test_a_setup_without_arms_cannot_be_started(opened, qtbot, suite):
     set_up(qtbot, page, suite)
     setup.axes.box("notations", "glyph").click()
     qtbot.waitUntil(lambda: "Select at least one value of “Notation”." in setup.problem.text())
-    assert not setup.go.isEnabled()
+    assert not setup.start.isEnabled()
     page.view.findChild(QPushButton, "evalPreset1").click()
-    qtbot.waitUntil(setup.go.isEnabled)
+    qtbot.waitUntil(setup.start.isEnabled)
     assert "3 arms" in setup.cost.text()
 
 
 def test_an_evaluation_that_ends_on_another_page_is_shown_in_the_status_line(opened, qtbot, suite):
     page = opened()
     set_up(qtbot, page, suite)
-    page.view.setup.go.click()
+    page.view.setup.start.click()
     page.context.navigator.show(PageId.PLAYGROUND)
     ended(qtbot, page)
     assert page.context.navigator.current is PageId.PLAYGROUND
@@ -274,7 +274,7 @@ def test_an_evaluation_that_ends_leaves_the_setup_in_sight(opened, qtbot, suite)
     page = opened(lambda _name, **_options: Gated(gate))
     view = page.view
     set_up(qtbot, page, suite)
-    view.setup.go.click()
+    view.setup.start.click()
     qtbot.waitUntil(lambda: bool(page.evaluations.progress.now))
     view.show_view(SETUP)
     view.setup.trials.setFocus()
@@ -305,10 +305,10 @@ def test_results_that_cannot_be_written_are_reported_and_the_page_stays_usable(o
     places().results.write_text("a file")
     page = opened()
     set_up(qtbot, page, suite)
-    page.view.setup.go.click()
+    page.view.setup.start.click()
     ended(qtbot, page)
     assert "a file, not a folder" in shown_error(page)
-    assert page.evaluations.phase is EvalPhase.IDLE and page.view.setup.go.isEnabled()
+    assert page.evaluations.phase is EvalPhase.IDLE and page.view.setup.start.isEnabled()
 
 
 def test_dropped_files_are_added_to_their_list(opened, qtbot, suite):
@@ -448,7 +448,7 @@ def test_a_running_evaluation_leaves_the_shown_result(opened, qtbot, suite, tmp_
     gate = threading.Event()
     page = opened(lambda _name, **_options: Gated(gate))
     set_up(qtbot, page, suite)
-    page.view.setup.go.click()
+    page.view.setup.start.click()
     qtbot.waitUntil(lambda: bool(page.evaluations.progress.now))
     result = open_it_while_busy(qtbot, page, made_result(tmp_path / "other"))
     before, rows = result.model.result, result.model.rowCount()
@@ -463,7 +463,7 @@ def test_the_report_is_made_and_opened(opened, qtbot, monkeypatch, suite):
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: shown.append(url) or True)
     page = opened()
     set_up(qtbot, page, suite)
-    page.view.setup.go.click()
+    page.view.setup.start.click()
     ended(qtbot, page)
     report = page.result_presenter.result.path / "report.html"
     report.unlink()

@@ -34,15 +34,15 @@ def page(open_page, qtbot, tmp_path):
     set_up(qtbot, made, suite, trials=20)
     made.view.setup.show_matrix({"models": (model,)})
     made.view.setup.changed.emit()
-    qtbot.waitUntil(made.view.setup.go.isEnabled)
+    qtbot.waitUntil(made.view.setup.start.isEnabled)
     return made
 
 
 def begin_on(qtbot, page, text):
     setup = page.view.setup
     setup.place.setText(text)
-    qtbot.waitUntil(setup.go.isEnabled)
-    setup.go.click()
+    qtbot.waitUntil(setup.start.isEnabled)
+    setup.start.click()
 
 
 def plain(samples):
@@ -61,10 +61,10 @@ def test_an_invalid_place_is_reported_before_the_start(page, qtbot):
     setup = page.view.setup
     setup.place.setText("dask://cluster")
     qtbot.waitUntil(lambda: "Not a place for samples" in setup.problem.text())
-    assert "dask://HOST:PORT" in setup.problem.text() and not setup.go.isEnabled()
+    assert "dask://HOST:PORT" in setup.problem.text() and not setup.start.isEnabled()
     assert setup.place.property("refused") and "Not a place" in setup.place.toolTip()
     setup.place.clear()
-    qtbot.waitUntil(setup.go.isEnabled)
+    qtbot.waitUntil(setup.start.isEnabled)
     assert not setup.problem.isVisible() and "this computer" in setup.place.toolTip()
 
 
@@ -73,7 +73,7 @@ def test_a_cluster_without_dask_is_reported_before_the_start(page, qtbot, monkey
     setup = page.view.setup
     setup.place.setText("tcp://127.0.0.1:8786")
     qtbot.waitUntil(lambda: "pip install 'glyphscope[dask]'" in setup.problem.text())
-    assert not setup.go.isEnabled()
+    assert not setup.start.isEnabled()
 
 
 def test_the_jobs_of_this_computer_can_be_part_of_the_place(page, qtbot):
@@ -94,7 +94,7 @@ def test_a_scheduler_that_cannot_be_reached_is_an_error_and_nothing_is_written(p
     ended(qtbot, page)
     words = shown_error(page)
     assert "No Dask scheduler answers: Connection refused" in words and "dask://127.0.0.1:9" in words
-    assert page.evaluations.phase is EvalPhase.IDLE and page.view.setup.go.isEnabled()
+    assert page.evaluations.phase is EvalPhase.IDLE and page.view.setup.start.isEnabled()
     assert not places().results.exists()
 
 
@@ -111,7 +111,7 @@ def test_an_evaluation_is_stopped_while_its_scheduler_does_not_answer(page, qtbo
 
 def test_the_samples_of_a_cluster_are_those_of_this_computer(page, qtbot):
     """They are stopped in the middle, and resumed."""
-    page.view.setup.go.click()
+    page.view.setup.start.click()
     ended(qtbot, page)
     here = page.result_presenter.result
     with cluster("one", "two") as on:

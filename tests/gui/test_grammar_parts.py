@@ -34,7 +34,7 @@ from glyphscope_gui.grammar.line_lexer import (
 )
 from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
 from glyphscope_gui.grammar.railroad_drawing import draw_rule
-from glyphscope_gui.grammar.railroad_items import MOST_ITEMS, RailroadItems, class_words, text_words
+from glyphscope_gui.grammar.railroad_items import MAX_ITEMS, RailroadItems, class_words, text_words
 from glyphscope_gui.grammar.railroad_view import RailroadView
 from glyphscope_gui.grammar.texts import GrammarTexts
 from glyphscope_gui.grammar.workbench import GrammarBench
@@ -172,7 +172,7 @@ def test_a_diagram_is_an_svg_that_qt_can_draw(qapp, text, theme):
 )
 def test_a_large_rule_is_drawn_in_part(qapp, text):
     drawn = drawing(text)
-    assert len(drawn.boxes) <= MOST_ITEMS + 40
+    assert len(drawn.boxes) <= MAX_ITEMS + 40
     assert drawn.width < 3000
     assert QSvgRenderer(drawn.svg).isValid()
 

@@ -28,7 +28,7 @@ from glyphscope_gui.lessons.player import LessonPlayer
 from glyphscope_gui.lessons.presenter import LessonsPresenter
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.question import LessonQuestion
-from glyphscope_gui.lessons.run import MOST_ROWS, shown_rows
+from glyphscope_gui.lessons.run import MAX_ROWS, shown_rows
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.services import make_services
@@ -219,7 +219,7 @@ def test_the_sampled_token_is_among_the_shown_alternatives():
     reported = (*tokens[0].step.alternatives[:10], unlikely)
     step = msgspec.structs.replace(tokens[0].step, id=7, data=b"{", alternatives=reported)
     rows = shown_rows(msgspec.structs.replace(tokens[0], step=step))
-    assert len(rows) == MOST_ROWS and rows[-1] is unlikely
+    assert len(rows) == MAX_ROWS and rows[-1] is unlikely
     for token in tokens:
         assert token.step.id in [row.id for row in shown_rows(token)]
 

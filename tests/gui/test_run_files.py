@@ -19,7 +19,7 @@ from glyphscope.sessions import read_record
 from glyphscope.sessions.bundle import read_bundle, write_bundle
 from glyphscope.sessions.exports.forms import EXPORTS
 from glyphscope.sessions.records import encode_record
-from glyphscope_gui.history.export_dialog import MOST_SHOWN, ExportDialog
+from glyphscope_gui.history.export_dialog import MAX_SHOWN, ExportDialog
 from glyphscope_gui.runs.export_formats import FORMS, exported, file_name, record_summary
 from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
 from glyphscope_gui.shared.errors import ErrorDialog
@@ -242,7 +242,7 @@ def test_an_export_is_copied_whole_saved_and_available_from_the_history(qtbot, w
     dialog.copy_button.click()
     tools = json.loads(QGuiApplication.clipboard().text())
     assert len(tools) == 7
-    assert dialog.view.toPlainText() == QGuiApplication.clipboard().text()[:MOST_SHOWN]
+    assert dialog.view.toPlainText() == QGuiApplication.clipboard().text()[:MAX_SHOWN]
     path = tmp_path / "tools.json"
     dialog.save(str(path))
     qtbot.waitUntil(path.exists)
@@ -290,10 +290,10 @@ def test_a_page_is_saved_without_showing_its_source_and_can_be_opened(qtbot, win
 
 
 def test_a_long_export_is_shown_in_part_and_copied_whole(qtbot):
-    text = "x" * (MOST_SHOWN + 1234)
+    text = "x" * (MAX_SHOWN + 1234)
     dialog = ExportDialog(exported(EVENTS, "curl", text))
     qtbot.addWidget(dialog)
-    assert len(dialog.view.toPlainText()) == MOST_SHOWN
+    assert len(dialog.view.toPlainText()) == MAX_SHOWN
     assert "1,234" in dialog.more.text()
     dialog.copy_button.click()
     assert QGuiApplication.clipboard().text() == text

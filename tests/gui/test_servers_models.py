@@ -18,7 +18,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.model import Cell, EnforcementRow
 from glyphscope_gui.servers import tool_model as columns
-from glyphscope_gui.servers.call_outcome import IMAGE_SIDE, MOST_TEXT, call_view, shown_text
+from glyphscope_gui.servers.call_outcome import IMAGE_SIDE, MAX_TEXT, call_view, shown_text
 from glyphscope_gui.servers.import_file import find_servers
 from glyphscope_gui.servers.log import ServerLog
 from glyphscope_gui.servers.log_model import ServersLogModel
@@ -313,7 +313,7 @@ def test_invalid_pictures_and_links_are_text(qapp):
 def test_a_text_of_megabytes_is_shown_in_part(qapp):
     text = "x" * 5_000_000
     view = call_view(Outcome(content=(ToolContent(text=text),)), 1)
-    assert len(view.pieces[0].text) < 2 * MOST_TEXT
+    assert len(view.pieces[0].text) < 2 * MAX_TEXT
     assert view.pieces[0].text.endswith("Open shows the rest.") and view.pieces[0].whole.text == text
     assert max(map(len, shown_text(text).split("\n"))) <= 1000
     many = tuple(ToolContent(text=str(n)) for n in range(500))

@@ -60,7 +60,7 @@ def test_a_record_shows_its_own_prompt_to_read_and_a_run_of_the_project_ends_tha
 
 
 def test_a_record_opened_while_another_is_read_is_shown_alone(qtbot, page, record, monkeypatch):
-    monkeypatch.setattr(mailbox, "MOST", 20)  # posts at a time: the first record takes many batches
+    monkeypatch.setattr(mailbox, "MAX_POSTS", 20)  # posts at a time: the first record takes many batches
     second, runs = bundled_run("search-mask.jsonl"), page.context.runs
     with qtbot.waitSignal(runs.applied):
         runs.show_record(record)

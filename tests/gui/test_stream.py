@@ -24,7 +24,7 @@ from glyphscope_gui.runs.field_table_model import CONSTRAINT, DECIDED, FIELD, VA
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable
 from glyphscope_gui.runs.token_table_model import COLUMNS, TOKEN, TokenTableModel
-from glyphscope_gui.shared.text_places import LONGEST_LINE, TextPlaces
+from glyphscope_gui.shared.text_places import MAX_LINE, TextPlaces
 from glyphscope_gui.shared.token_words import step_text
 
 BAD = '{action="search" query="AI 🤖 news" max_results=500}'
@@ -74,7 +74,7 @@ def test_a_character_is_found_at_its_place_in_the_document(pieces, repeat):
 
 def test_one_very_long_line_is_several_blocks():
     places = TextPlaces()
-    assert places.add("x" * (LONGEST_LINE * 3)).count("\n") == 2
+    assert places.add("x" * (MAX_LINE * 3)).count("\n") == 2
 
 
 # -- the stream ----------------------------------------------------------------------------------------------------

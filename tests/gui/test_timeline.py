@@ -30,8 +30,8 @@ from glyphscope_gui.playground.notes_view import NotesView
 from glyphscope_gui.playground.timeline import has_details
 from glyphscope_gui.playground.timeline_budgets import budgets
 from glyphscope_gui.playground.timeline_model import TIME, WORDS, TimelineModel
-from glyphscope_gui.playground.timeline_notes import LONGEST, claim_words, notes_of
-from glyphscope_gui.playground.timeline_rows import MOST_ROWS
+from glyphscope_gui.playground.timeline_notes import MAX_LENGTH, claim_words, notes_of
+from glyphscope_gui.playground.timeline_rows import MAX_ROWS
 from glyphscope_gui.runs.field_table_model import FieldTableModel
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
@@ -167,7 +167,7 @@ def test_thousands_of_progress_reports_are_one_row_and_rows_have_a_limit(qapp):
     assert len(model.row(1).events) == 1
     made.add(*(TransformActed(name="t", surface="call", what="x") for _ in range(3000)))
     model, _ = model_of(made.events, over=False)
-    assert model.rowCount() == MOST_ROWS
+    assert model.rowCount() == MAX_ROWS
 
 
 def test_a_denied_call_is_marked_as_failed(qapp):
@@ -264,7 +264,7 @@ def test_markup_and_pictures_of_other_formats_are_text(qtbot):
         source="s",
         ok=True,
         content=(
-            ToolContent(text="<img src='file:///etc/passwd'><b>bold</b>" + "x" * (LONGEST + 5)),
+            ToolContent(text="<img src='file:///etc/passwd'><b>bold</b>" + "x" * (MAX_LENGTH + 5)),
             ToolContent(kind="image", data=b"no picture", mime="image/png", size=10),
             ToolContent(kind="image", data=SVG, mime="image/svg+xml", size=len(SVG)),
         ),
@@ -280,13 +280,13 @@ def test_markup_and_pictures_of_other_formats_are_text(qtbot):
 def test_a_result_opens_whole_from_its_notes(qtbot):
     view = NotesView()
     qtbot.addWidget(view)
-    sent = ToolContent(text="y" * (2 * LONGEST))
-    big = {"rows": list(range(3 * LONGEST))}
+    sent = ToolContent(text="y" * (2 * MAX_LENGTH))
+    big = {"rows": list(range(3 * MAX_LENGTH))}
     view.show_blocks(
         notes_of((ToolResult(call="c", tool="t", source="s", ok=True, content=(sent,), structured=big),))
     )
     links = [number for number, block in enumerate(view._blocks) if block.kind == "link"]
-    for number, length in zip(links, (2 * LONGEST, len(json.dumps(big, indent=2))), strict=True):
+    for number, length in zip(links, (2 * MAX_LENGTH, len(json.dumps(big, indent=2))), strict=True):
         view.anchorClicked.emit(QUrl(f"block:{number}"))
         dialog = view.findChildren(WholeTextDialog)[-1]
         qtbot.waitUntil(lambda dialog=dialog: dialog.is_ready and not dialog.is_busy)

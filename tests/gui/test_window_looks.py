@@ -15,7 +15,7 @@ from glyphscope_gui.playground.run_page import LOW
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId, PanelId
-from glyphscope_gui.shared.plain_table import LEAST_NAME, PlainTable
+from glyphscope_gui.shared.plain_table import MIN_NAME, PlainTable
 from glyphscope_gui.shell.main_window import (
     FIRST_SIZE,
     LEFT,
@@ -199,7 +199,7 @@ def test_a_table_hides_columns_rather_than_the_name(qtbot):
     assert not table.isColumnHidden(1) and not table.isColumnHidden(2)
     table.resize(250, 100)
     qtbot.waitUntil(lambda: table.isColumnHidden(1))
-    assert table.columnWidth(0) >= LEAST_NAME * table.fontMetrics().averageCharWidth()
+    assert table.columnWidth(0) >= MIN_NAME * table.fontMetrics().averageCharWidth()
     table.resize(700, 100)
     qtbot.waitUntil(lambda: not table.isColumnHidden(1))
 

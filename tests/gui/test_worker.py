@@ -29,7 +29,7 @@ from glyphscope_gui.runs.model_queries import priced_prompt_of, vocabulary_of
 from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.runs.worker import step_gate
 from glyphscope_gui.runs.worker.jobs import Ended, Measured, TokenPlace
-from glyphscope_gui.runs.worker.mailbox import INTERVAL_MS, MOST, Mailbox
+from glyphscope_gui.runs.worker.mailbox import INTERVAL_MS, MAX_POSTS, Mailbox
 from glyphscope_gui.runs.worker.step_gate import Gate, GatedModel
 
 GOOD = '{action="search" query="AI news" max_results=10}'
@@ -107,14 +107,14 @@ def test_posts_arrive_in_order_and_in_batches(qtbot):
     mailbox, batches = Mailbox(), []
     mailbox.batch.connect(batches.append)
     mailbox.open_for(1)
-    total = MOST * 3 + 7
+    total = MAX_POSTS * 3 + 7
     thread = threading.Thread(target=lambda: [mailbox.post(1, known(str(n))) for n in range(total)])
     thread.start()
     thread.join()
     qtbot.waitUntil(lambda: sum(len(batch.posts) for batch in batches) == total)
     assert [post.name for batch in batches for post in batch.posts] == list(map(str, range(total)))
     assert len(batches) >= 4
-    assert max(len(batch.posts) for batch in batches) <= MOST
+    assert max(len(batch.posts) for batch in batches) <= MAX_POSTS
     mailbox.close()
 
 

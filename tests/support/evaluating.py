@@ -54,7 +54,7 @@ def set_up(qtbot, page, suite, models=("scripted",), **changes):
     paths = tuple(str(suite.parent / name) for name in models)
     view.setup.show_matrix({"suites": (str(suite),), "models": paths, **plain, **changes})
     view.setup.changed.emit()
-    qtbot.waitUntil(view.setup.go.isEnabled)
+    qtbot.waitUntil(view.setup.start.isEnabled)
 
 
 def ended(qtbot, page):

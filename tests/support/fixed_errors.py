@@ -49,7 +49,7 @@ FIXES = (
     Breakage(
         "fix: a chart of steps without holes: no bar is narrower than a pixel",
         f"{_PLAYGROUND}/step_chart.py",
-        "step = -(-len(values) * LEAST_SLOT // room) or 1",
+        "step = -(-len(values) * MIN_SLOT // room) or 1",
         "step = 1",
         ("gui/test_charts.py",),
     ),

@@ -34,7 +34,7 @@ from glyphscope.registry import ToolRegistry, make_tool
 
 SECONDS = 10.0
 """For each build."""
-LARGEST = 60_000
+MAX_BYTES = 60_000
 """Characters of a mutant; larger ones take longer to mutate than to reject."""
 
 NUMBERS: tuple[Any, ...] = (
@@ -67,7 +67,7 @@ NAMES = (
 )
 
 
-def mutated(schema: Any, others: Sequence[Any], rng: random.Random, largest: int = LARGEST) -> Any:
+def mutated(schema: Any, others: Sequence[Any], rng: random.Random, largest: int = MAX_BYTES) -> Any:
     """A copy with one to six changes; some of it may come from the other schemas."""
     text = json.dumps(schema)
     for _ in range(rng.choice((1, 1, 2, 3, 4, 6))):
@@ -217,7 +217,7 @@ class Tally:
         return f"{counts}; slowest build {self.slowest:.1f} s; bad {len(self.bad)}"
 
 
-def try_mutants(schemas: Sequence[Any], numbers: range, seed: int = 0, largest: int = LARGEST) -> Tally:
+def try_mutants(schemas: Sequence[Any], numbers: range, seed: int = 0, largest: int = MAX_BYTES) -> Tally:
     """Build the mutants of those numbers."""
     tally = Tally()
     for number in numbers:
@@ -301,7 +301,7 @@ def main() -> int:
     parser.add_argument("count", type=int)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--largest", type=int, default=LARGEST)
+    parser.add_argument("--largest", type=int, default=MAX_BYTES)
     parser.add_argument("schemas", nargs="+", type=Path)
     given = parser.parse_args()
     schemas = read_schemas(given.schemas)

@@ -30,7 +30,7 @@ from glyphscope.visible import visible
 
 TEMPERATURE = 0.7
 """For templates, which have no sampling settings: at 0, all seeds would sample the same tokens."""
-_LONGEST = 72
+_MAX_LENGTH = 72
 """The maximum characters of a call or an error in the table."""
 
 
@@ -182,4 +182,4 @@ def _trial_words(pair: Pair, place: int) -> str:
     trial = (pair.first, pair.second)[place]
     mark = "·" if trial.ok is None else "✓" if trial.ok else "✗"
     words = visible(trial.call if trial.ok or not trial.why else trial.why)
-    return f"{mark} {shorten(words, _LONGEST)}"
+    return f"{mark} {shorten(words, _MAX_LENGTH)}"

@@ -25,7 +25,7 @@ from glyphscope.turns.validator import FormValidator
 from glyphscope.visible import visible
 
 _STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}
-_LONGEST_REASON = 60
+_MAX_REASON = 60
 
 
 class CallAnswer(msgspec.Struct, frozen=True):
@@ -170,4 +170,4 @@ def _left_words(reading: Reading) -> str:
     """Where and why the text left the form."""
     if reading.left_at is None:
         return "" if reading.complete else "incomplete"
-    return f"character {reading.left_at}: {shorten(visible(reading.left_why), _LONGEST_REASON)}"
+    return f"character {reading.left_at}: {shorten(visible(reading.left_why), _MAX_REASON)}"

@@ -42,7 +42,7 @@ from glyphscope.runs import RunState, StageState, run_state
 from glyphscope.sessions.bundle import read_run
 from glyphscope.text.figures import percent
 
-_LEAST_CONTEXT = 16
+_MIN_CONTEXT = 16
 """The context, in tokens, of a model that is opened only to tokenize."""
 _PLACES = 12
 """The maximum number of places of other tokens that are listed one by one."""
@@ -130,7 +130,7 @@ def _writer(stack: ExitStack, state: RunState, name: str | None, quiet: bool) ->
     where = info.path if Path(info.path).is_file() or not asked else asked
     try:
         writer = stack.enter_context(
-            opened(name or where, options=LoadOptions(context=_LEAST_CONTEXT), quiet=quiet)
+            opened(name or where, options=LoadOptions(context=_MIN_CONTEXT), quiet=quiet)
         )
     except GlyphscopeError as error:
         if name is not None:

@@ -11,7 +11,7 @@ from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import PlainTable, console, print_json, print_text
 from glyphscope.sessions import History, HistoryRow, places
 from glyphscope.sessions.bundle import write_run
-from glyphscope.sessions.history_search import MOST_SCORE
+from glyphscope.sessions.history_search import MAX_SCORE
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or its beginning.")]
 
@@ -52,7 +52,7 @@ def describe(
         typer.Option(help="All its tags, separated by spaces; an empty text removes them."),
     ] = None,
     score: Annotated[
-        int | None, typer.Option(min=0, max=MOST_SCORE, help="1 (bad) to 5 (good); 0 removes it.")
+        int | None, typer.Option(min=0, max=MAX_SCORE, help="1 (bad) to 5 (good); 0 removes it.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

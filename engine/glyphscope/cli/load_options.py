@@ -10,7 +10,7 @@ import typer
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.events import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
-from glyphscope.events.load_options import MOST_CONTEXT, MOST_LAYERS, MOST_THREADS
+from glyphscope.events.load_options import MAX_CONTEXT, MAX_LAYERS, MAX_THREADS
 from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.models.remote import is_address
 from glyphscope.sessions.settings import users_prompt_cache
@@ -41,18 +41,18 @@ class Loading:
         int | None,
         typer.Option(
             min=16,
-            max=MOST_CONTEXT,
+            max=MAX_CONTEXT,
             help=f"Context size in tokens, at most the model's own. [{DEFAULT_LOAD.context}]",
         ),
     ] = None
     threads: Annotated[
         int | None,
-        typer.Option(min=0, max=MOST_THREADS, help="Number of threads; 0 is one for each physical core. [0]"),
+        typer.Option(min=0, max=MAX_THREADS, help="Number of threads; 0 is one for each physical core. [0]"),
     ] = None
     gpu_layers: Annotated[
         int | None,
         typer.Option(
-            min=-1, max=MOST_LAYERS, help="Layers on the GPU; -1 is all, if llama.cpp was built for one. [-1]"
+            min=-1, max=MAX_LAYERS, help="Layers on the GPU; -1 is all, if llama.cpp was built for one. [-1]"
         ),
     ] = None
     kv_type: Annotated[

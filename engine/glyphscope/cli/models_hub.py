@@ -26,7 +26,7 @@ from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.models.files import available_memory
 from glyphscope.models.hub.choosing import Pick, pick
 from glyphscope.models.hub.files import Choice, Listing
-from glyphscope.models.hub.jobs import MOST_HITS, Download, DownloadResult, Hit, Lookup, Search
+from glyphscope.models.hub.jobs import MAX_HITS, Download, DownloadResult, Hit, Lookup, Search
 from glyphscope.models.hub.names import read_request
 from glyphscope.models.hub.wire import Progress
 from glyphscope.sessions import places
@@ -161,7 +161,7 @@ def search(
     words: Annotated[
         list[str], typer.Argument(metavar="WORDS", help="Words of a model's name, as in: qwen3 0.6b")
     ],
-    limit: Annotated[int, typer.Option(min=1, max=MOST_HITS, help="Maximum number of repositories.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=MAX_HITS, help="Maximum number of repositories.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """Search the Hugging Face Hub for models in GGUF. Exit code 1 when none is found.

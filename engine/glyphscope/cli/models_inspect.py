@@ -17,7 +17,7 @@ from glyphscope.turns.pairs import Pair, Side
 from glyphscope.turns.slots import PROMPT_PARTS, Slot
 from glyphscope.visible import visible
 
-_LONGEST = 1000
+_MAX_LENGTH = 1000
 
 
 def inspect(
@@ -108,7 +108,7 @@ def _thinking(inspection: Inspection) -> list[tuple[str, str, str]]:
 def _pair(pair: Pair) -> list[Text]:
     """Two renderings, each on a line, with their differences marked by brackets and colour."""
     if pair.same:
-        return [Text("  both are the same: ").append(_shown(pair.sides[0].text[-_LONGEST:]), style="dim")]
+        return [Text("  both are the same: ").append(_shown(pair.sides[0].text[-_MAX_LENGTH:]), style="dim")]
     width = max(len(side.name) for side in pair.sides)
     return [_side(side, width) for side in pair.sides]
 
@@ -116,12 +116,12 @@ def _pair(pair: Pair) -> list[Text]:
 def _side(side: Side, width: int) -> Text:
     line = Text(f"  {side.name:{width}}  ")
     first = side.marks[0][0] if side.marks else 0
-    at = max(0, first - _LONGEST)
+    at = max(0, first - _MAX_LENGTH)
     for start, end in side.marks:
         line.append(_shown(side.text[at:start]), style="dim")
-        line.append(f"⟦{_shown(side.text[start : min(end, start + _LONGEST)])}⟧", style="bold green")
+        line.append(f"⟦{_shown(side.text[start : min(end, start + _MAX_LENGTH)])}⟧", style="bold green")
         at = end
-    line.append(_shown(side.text[at : at + _LONGEST]), style="dim")
+    line.append(_shown(side.text[at : at + _MAX_LENGTH]), style="dim")
     return line
 
 

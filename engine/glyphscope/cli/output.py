@@ -27,7 +27,7 @@ STATUS_MARKS: dict[Status, tuple[str, str]] = {
 """The mark and colour of each verdict; colour is never the only sign."""
 
 
-_LONGEST_POINTER = 60
+_MAX_POINTER = 60
 PIPE_WIDTH = 200
 """The width of tables, in columns, in a file or pipe, where other lines are never wrapped."""
 
@@ -176,9 +176,9 @@ def status_text(status: Status) -> Text:
 
 def short_pointer(path: str) -> str:
     """A JSON Pointer; the middle of a very long one is omitted."""
-    if len(path) <= _LONGEST_POINTER:
+    if len(path) <= _MAX_POINTER:
         return path
-    return f"{shorten(path, _LONGEST_POINTER, keep='ends')} ({path.count('/')} levels)"
+    return f"{shorten(path, _MAX_POINTER, keep='ends')} ({path.count('/')} levels)"
 
 
 def marked(text: str, deciding: int | None, width: int) -> Text:

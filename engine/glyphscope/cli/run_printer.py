@@ -19,9 +19,9 @@ from glyphscope.runs.endings import RunEnd, end_of
 from glyphscope.text.figures import duration, duration_ms, pluralize
 from glyphscope.visible import visible
 
-SHORTEST_WAIT = 0.1
+MIN_WAIT = 0.1
 """The minimum wait for the user's answer, in seconds, that is reported: a rule or a pipe answers faster."""
-MOST_CALLS = 50
+MAX_CALLS = 50
 """The maximum number of calls of one answer that are listed one by one."""
 
 
@@ -76,7 +76,7 @@ def _stage(stage: StageState, *, titled: bool, violations_below: bool) -> list[R
     for event in stage.outline:
         if event.t > first:
             parts += lines(event)
-    if stage.waited >= SHORTEST_WAIT:
+    if stage.waited >= MIN_WAIT:
         parts.append(Text(f"waited {duration(stage.waited)} for you, which no limit counts", style="dim"))
     if titled and (finished := stage.finished) is not None and finished.tokens:
         source = "restored from disk" if stage.prompt is not None and stage.prompt.restored else "cached"
@@ -169,7 +169,7 @@ def _calls(stage: StageState) -> list[RenderableType]:
     """The calls of an answer: for each, a line with its verdict, and its fields."""
     parts: list[RenderableType] = []
     calls = [call for call in stage.written.values() if call.part is not None]
-    for number, call in enumerate(calls[:MOST_CALLS], 1):
+    for number, call in enumerate(calls[:MAX_CALLS], 1):
         mark, colour = STATUS_MARKS[call.status]
         words = f" call {number} of {len(calls)}"
         if call.tool is not None:
@@ -181,8 +181,8 @@ def _calls(stage: StageState) -> list[RenderableType]:
         parts.append(Text.assemble((mark, colour), words))
         if call.fields:
             parts.append(Padding(_fields(stage.text, call), (0, 0, 0, 2)))
-    if len(calls) > MOST_CALLS:
-        parts.append(Text(f"… and {len(calls) - MOST_CALLS} more calls", style="dim"))
+    if len(calls) > MAX_CALLS:
+        parts.append(Text(f"… and {len(calls) - MAX_CALLS} more calls", style="dim"))
     return parts
 
 
@@ -228,7 +228,7 @@ def _ending(state: RunState) -> list[RenderableType]:
     end = end_of(state)
     if call is not None and end is None:
         calls = state.present.calls if state.segments else []
-        for each in calls[:MOST_CALLS] or [call]:
+        for each in calls[:MAX_CALLS] or [call]:
             written = write_call(each.tool, each.arguments, style="json", shape="name-arguments")
             parts.append(Text.assemble(("✓ ", "bold green"), visible(written)))
     if end is not None:
@@ -253,7 +253,7 @@ def _reasoned(state: RunState) -> str:
 
 def _waited(state: RunState) -> str:
     """The part of the time that was spent waiting for the user, in words."""
-    return f" ({duration(state.waited)} of it waiting for you)" if state.waited >= SHORTEST_WAIT else ""
+    return f" ({duration(state.waited)} of it waiting for you)" if state.waited >= MIN_WAIT else ""
 
 
 def _begun(state: RunState) -> str:

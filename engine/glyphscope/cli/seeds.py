@@ -27,9 +27,9 @@ from glyphscope.text.shorten import listed, shorten
 from glyphscope.visible import visible
 
 _BAR = 20
-_LONGEST = 96
-_MOST_DIVERGENCES = 8
-_MOST_SEEDS = 12
+_MAX_LENGTH = 96
+_MAX_DIVERGENCES = 8
+_MAX_SEEDS = 12
 """The maximum number of seeds of a group that are listed."""
 
 
@@ -70,17 +70,17 @@ def _print(result: Distribution) -> None:
             str(group.share.correct),
             rate_words(group.share),
             bar,
-            f"{mark} {shorten(label, _LONGEST)}",
+            f"{mark} {shorten(label, _MAX_LENGTH)}",
             "" if divergence is None else f"character {divergence.char:,}",
         )
-        seeds = listed([*map(str, group.seeds)], _MOST_SEEDS)
+        seeds = listed([*map(str, group.seeds)], _MAX_SEEDS)
         table.add_row("", "", "", Text(f"  seed {seeds}", style="dim"), "")
     console().print(table)
-    for divergence in result.divergences[:_MOST_DIVERGENCES]:
+    for divergence in result.divergences[:_MAX_DIVERGENCES]:
         print_text(f"At {divergence_words(divergence)}:")
         console().print(_options(divergence))
-    if len(result.divergences) > _MOST_DIVERGENCES:
-        print_text(f"{len(result.divergences) - _MOST_DIVERGENCES} further differences: --json lists them.")
+    if len(result.divergences) > _MAX_DIVERGENCES:
+        print_text(f"{len(result.divergences) - _MAX_DIVERGENCES} further differences: --json lists them.")
     for line in result.words:
         print_text(line)
 

@@ -29,7 +29,7 @@ from glyphscope.text.figures import duration_ms, pluralize
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
-_LONGEST = 400
+_MAX_LENGTH = 400
 """The maximum characters shown of a value or an answer; the record has all of it."""
 
 
@@ -62,7 +62,9 @@ def lines(event: AnyEvent) -> Iterator[Text]:
 
 
 def _extracted(event: Extracted) -> Iterator[Text]:
-    yield _line(f"· extracted from the text: {shorten(event.after, _LONGEST, length=True)}", style="yellow")
+    yield _line(
+        f"· extracted from the text: {shorten(event.after, _MAX_LENGTH, length=True)}", style="yellow"
+    )
     for change in event.changes:
         yield _line(f"    character {change.char}: {change.what}", style="dim")
 
@@ -104,13 +106,13 @@ def _called(event: ApprovalNeeded | ApprovalGiven | ToolStarted | ToolResult) ->
 def _result(event: ToolResult) -> Iterator[Text]:
     if not event.ok:
         yield _line(
-            f"✗ {event.code or event.fault}: {shorten(event.message, _LONGEST, length=True)}",
+            f"✗ {event.code or event.fault}: {shorten(event.message, _MAX_LENGTH, length=True)}",
             style="bold red",
         )
         return
     parts = [part.text if part.kind == "text" else f"[{part.kind} {part.mime}]" for part in event.content]
     said = "\n".join(parts) or _json(event.structured)
-    yield _line(f"✓ {shorten(said, _LONGEST, length=True)}", style="green")
+    yield _line(f"✓ {shorten(said, _MAX_LENGTH, length=True)}", style="green")
     yield _line(f"  {event.bytes:,} bytes in {duration_ms(event.ms)}", style="dim")
     for problem in event.schema_problems:
         yield _line(f"  ! output schema violated: {problem}", style="yellow")
@@ -122,4 +124,4 @@ def _line(text: str, style: str = "") -> Text:
 
 
 def _json(value: Any) -> str:
-    return shorten(json.dumps(value, ensure_ascii=False), _LONGEST, length=True)
+    return shorten(json.dumps(value, ensure_ascii=False), _MAX_LENGTH, length=True)

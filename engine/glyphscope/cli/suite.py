@@ -54,7 +54,7 @@ def _overview(suite: Suite) -> dict[str, Any]:
 
 SuiteArgument = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A bundled suite, or a suite file.")]
 
-_LONGEST = 90
+_MAX_LENGTH = 90
 """The maximum characters of a prompt, or of its expected calls, in the table."""
 
 
@@ -76,8 +76,8 @@ def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
         table.add_row(
             scenario.id,
             scenario.level,
-            shorten(visible(scenario.prompt), _LONGEST),
-            shorten(visible(expected_words(scenario)), _LONGEST),
+            shorten(visible(scenario.prompt), _MAX_LENGTH),
+            shorten(visible(expected_words(scenario)), _MAX_LENGTH),
         )
     out.print(table)
     for note in loaded.notes:

@@ -17,10 +17,10 @@ from glyphscope.processes.pipe import parent_pipe
 from glyphscope.processes.worker import limit_memory
 
 _MEMORY = 2 << 30  # bytes of addresses
-_MOST_SECONDS = 60
+_MAX_SECONDS = 60
 """The limit of one request, in case the parent, which has a shorter limit, has ended."""
 _READERS, _STRINGS = 4, 512
-"""The most cached compiled grammars and states of strings."""
+"""The maximum number of cached compiled grammars and states of strings."""
 
 
 class Compilers:
@@ -93,7 +93,7 @@ def main() -> None:
     compilers = Compilers()
     pipe.write(wire.Answer())
     while (envelope := pipe.read()) is not None:
-        signal.alarm(_MOST_SECONDS)
+        signal.alarm(_MAX_SECONDS)
         pipe.write(compilers.answer(envelope.body))
         signal.alarm(0)
 

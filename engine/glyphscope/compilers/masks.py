@@ -11,7 +11,7 @@ LIMITS = LLParserLimits(initial_lexer_fuel=20_000_000, step_lexer_fuel=4_000_000
 """The limits of llguidance's lexer (a million units of fuel take about 7 ms): texts without any of a model's markers
 need more than its defaults of 1,000,000 and 200,000."""
 
-_LONGEST = 200  # characters of an error message
+_MAX_LENGTH = 200  # characters of an error message
 
 
 @lru_cache(maxsize=1)
@@ -47,7 +47,7 @@ class TextReader:
             # it should accept (measured on llguidance 1.9.1).
             self._matcher = self._compiled()
         # the lines after the first are the whole text and the parser's state
-        reason = said.strip().partition("\n")[0][:_LONGEST]
+        reason = said.strip().partition("\n")[0][:_MAX_LENGTH]
         return f"llguidance failed while it read the text: {reason}"
 
 

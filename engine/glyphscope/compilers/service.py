@@ -23,7 +23,7 @@ SECONDS = 10.0
 """The limit for compiling one grammar, or for reading a batch of texts with it."""
 PATTERN_SECONDS = 2.0
 """The limit for one pattern, or for matching a piece of text with it."""
-_MOST_CACHED = 2048
+_MAX_CACHED = 2048
 HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
 
 _COMMAND = module_command("glyphscope.compilers.child")
@@ -45,7 +45,7 @@ class _Cached(Generic[T]):
     """The last answers by digests of the requests, as a text may have megabytes."""
 
     def __init__(self) -> None:
-        self._answers = BoundedCache[Hashable, tuple[T]](_MOST_CACHED)
+        self._answers = BoundedCache[Hashable, tuple[T]](_MAX_CACHED)
 
     def get(self, question: bytes, ask: Callable[[], T]) -> T:
         key = hashlib.sha256(question).digest()

@@ -66,9 +66,9 @@ def schema_grammar(schema: dict[str, Any]) -> str:
     return LLMatcher.grammar_from_json_schema({**schema, "x-guidance": options})
 
 
-MOST_GRAMMARS = 64
-MOST_BYTES = 16_000_000
-"""The most bytes of all cached texts together; the last text is kept whatever its size."""
+MAX_GRAMMARS = 64
+MAX_BYTES = 16_000_000
+"""Bytes of all cached texts together; the last text is kept whatever its size."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class MaskCache:
     the 267 kB of a thousand tools, 0.1 s to compile; a few kB and 1 ms for one tool). Lexers stay warm between runs.
     """
 
-    def __init__(self, *, grammars: int = MOST_GRAMMARS, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, *, grammars: int = MAX_GRAMMARS, most_bytes: int = MAX_BYTES) -> None:
         self._matchers = BoundedCache[tuple[LLTokenizer, str], LLMatcher](grammars, most_bytes, _size)
 
     def __len__(self) -> int:

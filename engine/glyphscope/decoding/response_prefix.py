@@ -15,7 +15,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import Origin
 
 _SHOWN = 8
-"""The most allowed tokens that an error names."""
+"""The maximum number of allowed tokens that an error names."""
 _BEFORE = 24
 """Characters before a rejected token that are shown with it."""
 

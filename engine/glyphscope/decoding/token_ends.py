@@ -29,7 +29,7 @@ OUTSIDE = 2
 MANY = 2000
 """From this number of tokens on, the tokens of one set of characters are handled first."""
 MAX_PLACES = 3000
-"""The most places that are remembered, with their tables."""
+"""Places that are remembered, with their tables."""
 MAX_NEW = 400
 """Places explored for one step. Tokens that lead beyond them count as dead ends, which is safe and quick."""
 

@@ -24,7 +24,7 @@ Numbers = NDArray[np.int32]
 _PRETTY = "a0 "
 """The characters of a shortest text if any character would do."""
 _CACHED = 32
-"""The most sets of characters for which the tokens without other characters are cached."""
+"""The maximum number of sets of characters for which the tokens without other characters are cached."""
 
 
 class Spelled(NamedTuple):

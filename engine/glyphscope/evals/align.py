@@ -24,7 +24,7 @@ from glyphscope.text.shorten import json_excerpt, listed, shorten
 
 TOOL: Final = None
 """Stands for the tool's name among the arguments' names, which may be anything, including `""` and `tool`."""
-LONGEST = 400
+MAX_LENGTH = 400
 """Characters of a value that are kept as text."""
 _PARTS = ("name", "arguments")
 _WHOLE = ("call", "repair", "executor", "turn")
@@ -34,10 +34,10 @@ Agreement: TypeAlias = Literal["same", "differs", "open"]
 """The agreement of all compared runs on a field; open while a run may still write it."""
 DifferencePlace: TypeAlias = tuple[str, int | None]
 """The first difference of two values: its JSON Pointer in them, and the character of two strings."""
-LONGEST_WORD = 48
+MAX_WORD = 48
 """Characters of a value in a sentence."""
-_MOST_NAMED = 4
-"""The most further differing fields that are named in a sentence."""
+_MAX_NAMED = 4
+"""Further differing fields that are named in a sentence."""
 _SHORT = 24
 """Characters that are compared at a glance."""
 
@@ -135,8 +135,8 @@ def call_fields(state: RunState) -> dict[str | None, FieldCell]:
 
 
 def as_text(value: Any) -> str:
-    """A value as compact JSON, cut at `LONGEST` characters."""
-    return json_excerpt(value, LONGEST)
+    """A value as compact JSON, cut at `MAX_LENGTH` characters."""
+    return json_excerpt(value, MAX_LENGTH)
 
 
 def first_difference(one: Any, other: Any, place: str = "") -> DifferencePlace | None:
@@ -174,7 +174,7 @@ def _cell(stage: StageState, field: FieldState) -> FieldCell:
     if field.closed:
         return FieldCell(field.value, as_text(field.value), field.status, True)
     start = field.start or 0
-    return FieldCell(None, stage.text[start : min(field.end, start + LONGEST)], field.status, False)
+    return FieldCell(None, stage.text[start : min(field.end, start + MAX_LENGTH)], field.status, False)
 
 
 def _row(
@@ -258,7 +258,7 @@ def _group_words(row: AlignedField, cell: FieldCell | None, who: str, *, lead: b
     tool = row.name is TOOL
     if cell is None:
         return f"{who} {'called no tool' if tool else 'omitted it'}"
-    text = shorten(str(cell.value) if tool and cell.closed else cell.text, LONGEST_WORD) or "nothing"
+    text = shorten(str(cell.value) if tool and cell.closed else cell.text, MAX_WORD) or "nothing"
     broken = "" if cell.closed else " (incomplete)"
     verb = ("called " if tool else f"wrote {field_words(row)} ") if lead else ""
     return f"{who} {verb}{text}{broken}"
@@ -276,7 +276,7 @@ def _rest_words(alignment: Alignment, first: AlignedField) -> str:
     others = [field_words(row) for row in alignment.rows if row.agreement == "differs" and row is not first]
     if not others:
         return ""
-    named = listed(others, _MOST_NAMED)
+    named = listed(others, _MAX_NAMED)
     return f" {len(others)} more {'field differs' if len(others) == 1 else 'fields differ'}: {named}."
 
 

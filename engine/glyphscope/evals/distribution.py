@@ -28,7 +28,7 @@ from glyphscope.visible import visible
 
 BEFORE = 32
 """Characters of the text before a divergence that are kept."""
-_LONGEST = 60
+_MAX_LENGTH = 60
 """Characters of an answer in a sentence."""
 
 Step: TypeAlias = tuple[object, Token | None]
@@ -294,7 +294,7 @@ def _words(result: Distribution) -> tuple[str, ...]:
         return (f"No run has finished yet.{failed}",)
     top = result.groups[0]
     runs, answers = pluralize(result.n, "run"), pluralize(len(result.groups), "distinct answer")
-    label = shorten(top.label, _LONGEST)
+    label = shorten(top.label, _MAX_LENGTH)
     words = [
         f"{runs}, {answers}.{failed}" if result.n > 1 else f"One run.{failed}",
         f"Most frequent: {visible(label)}, {share_words(top.share)}.",

@@ -19,7 +19,7 @@ from glyphscope.evals.statistics import Cluster, effective_n, wilson
 
 EXACT_BELOW = 25
 """From this number of discordant cases on, the normal approximation is used."""
-_MOST_SUMS = 200_000
+_MAX_SUMS = 200_000
 
 
 class PairedTest(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ def sign_flip(differences: Sequence[Fraction | int]) -> PairedTest:
     step = math.gcd(*whole)
     whole = [each // step for each in whole]
     n, total = len(whole), abs(sum(whole))
-    if n < EXACT_BELOW and n * sum(map(abs, whole)) <= _MOST_SUMS:
+    if n < EXACT_BELOW and n * sum(map(abs, whole)) <= _MAX_SUMS:
         return PairedTest(_exact(whole, total), True, n)
     squares = sum(each * each for each in whole)
     statistic = max(0, total - 1) ** 2 / squares

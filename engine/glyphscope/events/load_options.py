@@ -13,9 +13,9 @@ FlashAttention: TypeAlias = Literal["auto", "on", "off"]
 
 WHOLE_KV: frozenset[KvType] = frozenset({"f32", "f16", "bf16"})
 """The types that are not quantised. llama.cpp needs flash attention for a quantised V cache."""
-MOST_CONTEXT = 1 << 20
-MOST_THREADS = 512
-MOST_LAYERS = 1000
+MAX_CONTEXT = 1 << 20
+MAX_THREADS = 512
+MAX_LAYERS = 1000
 
 
 class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,9 +26,9 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
     the values in use; auto remains only if llama.cpp decides.
     """
 
-    context: Annotated[int, Meta(ge=16, le=MOST_CONTEXT)] = 4096
-    threads: Annotated[int, Meta(ge=0, le=MOST_THREADS)] = 0
-    gpu_layers: Annotated[int, Meta(ge=-1, le=MOST_LAYERS)] = -1
+    context: Annotated[int, Meta(ge=16, le=MAX_CONTEXT)] = 4096
+    threads: Annotated[int, Meta(ge=0, le=MAX_THREADS)] = 0
+    gpu_layers: Annotated[int, Meta(ge=-1, le=MAX_LAYERS)] = -1
     kv_type: KvType = "f16"
     flash_attention: FlashAttention = "auto"
 

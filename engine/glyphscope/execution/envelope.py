@@ -18,7 +18,7 @@ from glyphscope.events.encoding import whole_text
 from glyphscope.text.shorten import shorten
 from glyphscope.tools import Outcome
 
-MOST_MESSAGE = 2_000
+MAX_MESSAGE = 2_000
 """Characters of an error's message that are sent to the model: a server may send any text."""
 
 _CONTROL = re.compile(
@@ -99,6 +99,6 @@ def _piece(piece: ToolContent) -> Any:
 
 
 def _cut(message: str) -> str:
-    if len(message) <= MOST_MESSAGE:
+    if len(message) <= MAX_MESSAGE:
         return message
-    return f"{shorten(message, MOST_MESSAGE + 1)} ({len(message) - MOST_MESSAGE} more characters)"
+    return f"{shorten(message, MAX_MESSAGE + 1)} ({len(message) - MAX_MESSAGE} more characters)"

@@ -35,13 +35,13 @@ _CONTROL = re.compile(
     r"<\|[^<>\s]{1,40}\|>|</?s>|<(?:bos|eos|pad|unk|mask|eot|start_of_turn|end_of_turn)>|\[/?INST\]"
 )
 _TRIES = 40
-"""The most constraints that are relaxed for one text."""
+"""The maximum number of constraints that are relaxed for one text."""
 _CACHED = 48
 """The size of each cache, above `_TRIES`: the next text at the same place needs the same grammars."""
 _OTHERS = 8
 """The most constraints of other alternatives that are tried, to decide whether the whole choice is the reason."""
 _REQUIRED = 16
-"""The most required names that are tried one by one."""
+"""The maximum number of required names that are tried one by one."""
 _DEPTH = 4
 """The most references, allOf and alternatives that are followed from a place."""
 

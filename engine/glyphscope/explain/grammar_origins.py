@@ -10,7 +10,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.text.shorten import json_excerpt
 
-LONGEST_VALUE = 40
+MAX_VALUE = 40
 _SAID = (
     "const", "enum", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength",
     "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties",
@@ -47,7 +47,7 @@ def constraint_words(schema: Any) -> str:
     if not isinstance(schema, dict):
         return ""
     keywords = [
-        f"{keyword} {json_excerpt(schema[keyword], LONGEST_VALUE)}" for keyword in _SAID if keyword in schema
+        f"{keyword} {json_excerpt(schema[keyword], MAX_VALUE)}" for keyword in _SAID if keyword in schema
     ]
     kind = schema.get("type")
     return ", ".join(keywords) or (kind if isinstance(kind, str) else "")

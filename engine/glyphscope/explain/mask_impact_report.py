@@ -13,7 +13,7 @@ from glyphscope.runs.relaxation import parts_of
 from glyphscope.text.figures import percent, pluralize
 from glyphscope.text.shorten import shorten
 
-_LONGEST = 60
+_MAX_LENGTH = 60
 """Characters of a quoted value or description."""
 _UNEXPLAINED: dict[Unexplained, str] = {
     "": "the keyword that blocks it is unknown",
@@ -64,9 +64,9 @@ def attribution_words(attribution: Attribution, registry: ToolRegistry | None) -
         found = follow(tool.parameters, attribution.pointer)
         name = parts_of(attribution.pointer).name
         if found is not None:
-            value = f" {shorten(json.dumps(found[1], ensure_ascii=False), _LONGEST)}"
+            value = f" {shorten(json.dumps(found[1], ensure_ascii=False), _MAX_LENGTH)}"
         elif name:
-            value = f" {shorten(quoted(name), _LONGEST)}"
+            value = f" {shorten(quoted(name), _MAX_LENGTH)}"
     return f"{attribution.keyword}{value} ({attribution.tool}:{attribution.pointer})"
 
 
@@ -136,7 +136,9 @@ def place_words(place: PromptPlace) -> str:
     steps = steps_of(place.of)  # tool, "parameters", "properties", argument, "description"
     words = f"{names[place.kind]} {steps[3] if place.kind == 'description' else steps[0]}"
     words += (
-        f", “{shorten(' '.join(place.text.split()), _LONGEST)}”" if place.text else ", which it does not have"
+        f", “{shorten(' '.join(place.text.split()), _MAX_LENGTH)}”"
+        if place.text
+        else ", which it does not have"
     )
     if place.text and place.shown is False:
         words += ", which this prompt does not show"

@@ -23,11 +23,11 @@ from glyphscope.runs.run_state import StageState
 from glyphscope.strategies.constraints import answer_grammar
 from glyphscope.strategies.turns import answer_validator
 
-MOST_TOKENS = 5_000
+MAX_TOKENS = 5_000
 """Tokens of a stage that are explained under a mask."""
-MOST_READ = 200_000
+MAX_READ = 200_000
 """Characters of a stage that validators read, all alternatives together: a second or two."""
-_LONGEST_TOKEN = 100
+_MAX_TOKEN = 100
 """Characters of the generated text with which an alternative is compared."""
 FEW = 4
 """Expectations that are listed for a place."""
@@ -58,13 +58,13 @@ def masked_reasons(request: RunRequest, registry: ToolRegistry, stage: StageStat
 def _by_grammar(request: RunRequest, registry: ToolRegistry, stage: StageState) -> dict[int, Reasons]:
     state = compile_grammar(answer_grammar(request, registry)).start(Limits())
     found: dict[int, Reasons] = {}
-    for token in stage.tokens[:MOST_TOKENS]:
+    for token in stage.tokens[:MAX_TOKENS]:
         if not state.alive:
             break
         step = token.step
         if any(one.allowed is False for one in step.alternatives):
             place = _expected(state, registry)
-            rest = stage.text[token.start : token.start + _LONGEST_TOKEN].encode()
+            rest = stage.text[token.start : token.start + _MAX_TOKEN].encode()
             texts = tuple(_refused(state, one, rest, registry) for one in step.alternatives)
             if place or any(texts):
                 found[step.index] = Reasons(place, texts)
@@ -133,7 +133,7 @@ def _by_validator(
         if step.index in found or not step.alternatives or not token.end:
             continue
         read += (token.start + 1) * len(step.alternatives)
-        if read > MOST_READ:
+        if read > MAX_READ:
             break
         words = tuple(
             why_invalid(request, registry, text[: token.start], one) or None for one in step.alternatives

@@ -21,11 +21,11 @@ from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import percent, pluralize
 from glyphscope.text.shorten import json_excerpt
 
-_MOST_CHANGES = 200
-"""The most changed arguments that are reported."""
+_MAX_CHANGES = 200
+"""Changed arguments that are reported."""
 _SHOWN_CHANGES = 8
-"""The most changed arguments that are described in words."""
-_LONGEST = 60
+"""The maximum number of changed arguments that are described in words."""
+_MAX_LENGTH = 60
 """Characters of a value in words."""
 
 
@@ -145,7 +145,7 @@ def _spent(state: RunState) -> Spent:
 def _changes(before: _Validated, after: _Validated) -> tuple[ArgumentChange, ...] | None:
     if before.arguments is None or after.arguments is None:
         return None
-    return tuple(islice(_differing(before.arguments, after.arguments), _MOST_CHANGES))
+    return tuple(islice(_differing(before.arguments, after.arguments), _MAX_CHANGES))
 
 
 def _differing(before: Any, after: Any) -> Iterator[ArgumentChange]:
@@ -240,12 +240,12 @@ def _arguments_words(cost: RelaxationCost) -> Iterator[str]:
 def _change_words(change: ArgumentChange) -> str:
     name = readable(change.pointer) or "arguments"
     if not change.has:
-        return f"{name} was removed; it was {json_excerpt(change.before, _LONGEST)}."
+        return f"{name} was removed; it was {json_excerpt(change.before, _MAX_LENGTH)}."
     if not change.was:
-        return f"{name} was added: {json_excerpt(change.after, _LONGEST)}."
+        return f"{name} was added: {json_excerpt(change.after, _MAX_LENGTH)}."
     return (
-        f"{name} changed from {json_excerpt(change.before, _LONGEST)} to "
-        f"{json_excerpt(change.after, _LONGEST)}."
+        f"{name} changed from {json_excerpt(change.before, _MAX_LENGTH)} to "
+        f"{json_excerpt(change.after, _MAX_LENGTH)}."
     )
 
 

@@ -33,8 +33,8 @@ WhiteSpace: TypeAlias = TypingLiteral["none", "single", "lines", "any"]
 """White space in JSON: none, one space after each colon and comma, that or indented lines, or any that JSON allows."""
 
 WHITE = repeat(CharClass(chars.of(" \t\n\r")))
-MOST_INDENTED = 40  # spaces of indentation
-INDENTED = alt("", " ", seq("\n", repeat(Literal(" "), 0, MOST_INDENTED)))
+MAX_INDENTED = 40  # spaces of indentation
+INDENTED = alt("", " ", seq("\n", repeat(Literal(" "), 0, MAX_INDENTED)))
 
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_LIST, _CLOSE_LIST = map(Literal, "{}[]")
 _LETTERS = chars.of(string.ascii_letters)

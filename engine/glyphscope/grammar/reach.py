@@ -14,7 +14,7 @@ from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import Grammar, Node, refs
 
 _CHARACTER_BYTES = 4
-_MOST_STATES = 2_000
+_MAX_STATES = 2_000
 _MAX_DEPTH = 200  # of a rule's body
 
 _PLAIN: Ranges = ((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x7E), (0xA0, 0xD7FF), (0xE000, 0x3FFFF))
@@ -128,7 +128,7 @@ class _Reaches:
         for state in automaton.states():
             for _, target in automaton.moves(state):
                 before[target].append(state)
-            if len(before) > _MOST_STATES:  # then the length of the longest text, if any
+            if len(before) > _MAX_STATES:  # then the length of the longest text, if any
                 longest = automaton.start.longest
                 return longest * _CHARACTER_BYTES if longest < 1 << 20 else None
         ends = [state for state in before if state.final]

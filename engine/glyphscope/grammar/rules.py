@@ -26,7 +26,7 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 
 MAX_NAME = 60  # characters
-_MOST_TRIED = 50  # candidates for the cause of a dead end; each costs a fixed point over all rules
+_MAX_TRIED = 50  # candidates for the cause of a dead end; each costs a fixed point over all rules
 
 
 class Names:
@@ -146,7 +146,7 @@ class RuleBook:
                     waiting.append(other)
             if not needed:
                 ends.append(name)
-        enough = (name for name in ends[:_MOST_TRIED] if root in self.productive({name}))
+        enough = (name for name in ends[:_MAX_TRIED] if root in self.productive({name}))
         name = next(enough, next(iter(ends), ""))
         way = []
         while name:

@@ -20,9 +20,9 @@ from glyphscope.sessions.records import parse_record
 FOLDER, RUNS, SUFFIX = "lessons", "runs", ".md"
 MAX_RECORD_BYTES = 16_000_000
 """The maximum size of a recording; a run of 512 tokens with all its evidence has about 1 MB."""
-MOST_TOKENS = 8_000
+MAX_TOKENS = 8_000
 """The maximum tokens of a recording: a run with several stages has more tokens than one answer."""
-MOST_LESSONS = 500
+MAX_LESSONS = 500
 """The maximum number of lessons in the user's folder."""
 
 
@@ -84,7 +84,7 @@ def user_lessons(folder: Path | None = None) -> tuple[LessonPlace, ...]:
         files = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and path.is_file())
     except OSError:
         return ()
-    return tuple(LessonPlace(path.name, path) for path in files[:MOST_LESSONS])
+    return tuple(LessonPlace(path.name, path) for path in files[:MAX_LESSONS])
 
 
 def find_lesson(source: str | Path) -> LessonPlace:
@@ -128,9 +128,9 @@ def _events(data: bytes, where: str) -> tuple[AnyEvent, ...]:
     record = parse_record(data, where)
     if not record.events or not isinstance(record.events[0], RunStarted):
         raise RecordError("The recording lacks the beginning of a run.", where=where)
-    if (tokens := sum(isinstance(event, Token) for event in record.events)) > MOST_TOKENS:
+    if (tokens := sum(isinstance(event, Token) for event in record.events)) > MAX_TOKENS:
         raise RecordError(
-            f"The recording has {tokens:,} tokens; at most {MOST_TOKENS:,} are shown.", where=where
+            f"The recording has {tokens:,} tokens; at most {MAX_TOKENS:,} are shown.", where=where
         )
     return record.events
 

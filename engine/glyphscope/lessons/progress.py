@@ -10,7 +10,7 @@ from glyphscope.errors import StorageError
 from glyphscope.inputs import read_file
 from glyphscope.sessions.files import atomic_write
 
-MOST = 1_000
+MAX_LESSONS = 1_000
 """The maximum number of lessons with stored progress; the least recently used are removed first."""
 MAX_BYTES = 4_000_000
 
@@ -59,7 +59,7 @@ class Progress:
     def put(self, key: str, progress: LessonProgress) -> None:
         self._lessons.pop(key, None)
         self._lessons[key] = progress
-        while len(self._lessons) > MOST:
+        while len(self._lessons) > MAX_LESSONS:
             del self._lessons[next(iter(self._lessons))]
 
     def forget(self, key: str) -> None:

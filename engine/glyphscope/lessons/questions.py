@@ -16,7 +16,7 @@ from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match.earley import Limits, State
 from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.lessons.lesson import CharacterQuestion, ChoiceQuestion, NextQuestion, Question
-from glyphscope.lessons.reading import LONGEST_TEXT
+from glyphscope.lessons.reading import MAX_TEXT
 from glyphscope.registry import load_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.run_state import RunState, StageState
@@ -278,9 +278,9 @@ def _character(question: CharacterQuestion, request: RunRequest, recorded: Recor
             + ("it is a valid call." if not found else "only its end does, as something is missing."),
             hint="Ask about a text that breaks a constraint.",
         )
-    if len(text) > LONGEST_TEXT:
+    if len(text) > MAX_TEXT:
         raise LessonError(
-            f"The text has {len(text):,} characters; at most {LONGEST_TEXT:,} are shown to choose from."
+            f"The text has {len(text):,} characters; at most {MAX_TEXT:,} are shown to choose from."
         )
     first = found[0]
     viable = f" Still possible before it: {first.viable}." if first.viable else ""

@@ -41,10 +41,10 @@ MAX_STEPS = 200
 MAX_BLOCKS = 500
 MAX_RUNS = 64
 MAX_PROBLEMS = 200
-MOST_OPTIONS = 12
-LONGEST_TEXT = 2_000
+MAX_OPTIONS = 12
+MAX_TEXT = 2_000
 """The maximum length of a text in which a character is chosen, and of any other line of the page, in characters."""
-LONGEST_STEP, MOST_PARTS = 20_000, 24
+MAX_STEP, MAX_PARTS = 20_000, 24
 """The maximum characters of a step's text, and its maximum number of parts: the whole step is laid out at once."""
 RUN_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 NUMBER = re.compile(r"^\d+-")
@@ -153,7 +153,7 @@ class _Reading:
         if table is None:
             return None
         for key in ("title", "about"):
-            if not table[key].strip() or len(table[key]) > LONGEST_TEXT or "\n" in table[key]:
+            if not table[key].strip() or len(table[key]) > MAX_TEXT or "\n" in table[key]:
                 self._report_at(block, (key,), f"{key} is one line of words.")
         if not 1 <= table["minutes"] <= 600:
             self._report_at(block, ("minutes",), "minutes is how long the lesson takes, from 1 to 600.")
@@ -163,8 +163,8 @@ class _Reading:
         if section.line > 1 and not section.title:
             self._report("A heading that begins a step has words: they are its title.", section.line, 1)
         characters = sum(len(block.text) for block in section.blocks if block.kind in ("", "note"))
-        if characters > LONGEST_STEP or len(section.blocks) > MOST_PARTS:
-            most = f"at most {LONGEST_STEP:,} in {MOST_PARTS} parts are shown at once"
+        if characters > MAX_STEP or len(section.blocks) > MAX_PARTS:
+            most = f"at most {MAX_STEP:,} in {MAX_PARTS} parts are shown at once"
             self._report(
                 f"The step has {characters:,} characters in {len(section.blocks)} parts; {most}.",
                 section.line,
@@ -276,31 +276,29 @@ class _Reading:
         members = {**table, "run": run, "line": block.line}
         if kind == "character":
             about_text = msgspec.convert(members, CharacterQuestion)
-            if len(about_text.text) > LONGEST_TEXT:
+            if len(about_text.text) > MAX_TEXT:
                 self._report_at(
-                    block, ("text",), f"A text to choose a character of has at most {LONGEST_TEXT:,} of them."
+                    block, ("text",), f"A text to choose a character of has at most {MAX_TEXT:,} of them."
                 )
             return about_text
         question = msgspec.convert(members, NextQuestion)
         if question.token < 0:
             self._report_at(block, ("token",), "Tokens are counted from 0.")
-        if not 2 <= question.most <= MOST_OPTIONS:
+        if not 2 <= question.most <= MAX_OPTIONS:
             self._report_at(
-                block, ("most",), f"most is how many tokens are offered, from 2 to {MOST_OPTIONS}."
+                block, ("most",), f"most is how many tokens are offered, from 2 to {MAX_OPTIONS}."
             )
         tokens = question.tokens
-        if tokens and (
-            not 2 <= len(tokens) <= MOST_OPTIONS or len(set(tokens)) < len(tokens) or "" in tokens
-        ):
-            self._report_at(block, ("tokens",), f"tokens are from 2 to {MOST_OPTIONS} different texts.")
+        if tokens and (not 2 <= len(tokens) <= MAX_OPTIONS or len(set(tokens)) < len(tokens) or "" in tokens):
+            self._report_at(block, ("tokens",), f"tokens are from 2 to {MAX_OPTIONS} different texts.")
         return question
 
     def _choice(self, block: Block, table: dict[str, Any]) -> ChoiceQuestion | None:
         options = msgspec.convert(table, ChoiceTable).option
         right = sum(option.right for option in options)
-        if not 2 <= len(options) <= MOST_OPTIONS:
+        if not 2 <= len(options) <= MAX_OPTIONS:
             self._report_at(
-                block, ("option",), f"A question has from 2 to {MOST_OPTIONS} options ([[option]])."
+                block, ("option",), f"A question has from 2 to {MAX_OPTIONS} options ([[option]])."
             )
         elif right == 0:
             self._report_at(block, ("option",), "No option is right: write right = true in one.")

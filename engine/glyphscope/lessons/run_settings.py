@@ -42,7 +42,7 @@ from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.routing.candidates import router_preset
 
-MOST_TOKENS = 512
+MAX_TOKENS = 512
 """The maximum tokens of an answer of a lesson's run."""
 _MEMBERS = ("description", "enabled", "required", "additionalProperties")
 """The members of a tool that are not arguments; in a place, they follow its name."""
@@ -103,10 +103,10 @@ _SAME = (
 )  # fmt: skip
 """Settings that are members of the request with the same name."""
 _BOUNDS: dict[str, tuple[float, float]] = {
-    "max_tokens": (1, MOST_TOKENS),
+    "max_tokens": (1, MAX_TOKENS),
     "repair": (0, 5),
     "calls": (0, 100),
-    "reasoning_budget": (0, MOST_TOKENS),
+    "reasoning_budget": (0, MAX_TOKENS),
     "seed": (0, 2**32 - 1),
     "temperature": (0, 10),
     "top_k": (0, 1_000_000),

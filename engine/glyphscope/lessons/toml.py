@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from glyphscope.registry.document import plain
 from glyphscope.registry.pointer import Path
 
-LONGEST = 64 * 1024
+MAX_LENGTH = 64 * 1024
 """The maximum characters of one block."""
-MOST_DOTS = 64
+MAX_DOTS = 64
 """The maximum dots of a line, outside quotes: reading a dotted key takes quadratic time in its parts."""
 _QUOTED = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'')
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)")
@@ -28,11 +28,13 @@ class TomlProblem(NamedTuple):
 
 def read_toml(text: str) -> tuple[dict[str, Any], TomlProblem | None]:
     """The table of a block. A value without a JSON type (a date, NaN) is also an error."""
-    if len(text) > LONGEST:
-        return {}, TomlProblem(f"The block has {len(text):,} characters; at most {LONGEST:,} are read.", 1, 1)
+    if len(text) > MAX_LENGTH:
+        return {}, TomlProblem(
+            f"The block has {len(text):,} characters; at most {MAX_LENGTH:,} are read.", 1, 1
+        )
     for number, written in enumerate(text.split("\n"), 1):
-        if written.count(".") > MOST_DOTS and _QUOTED.sub("", written).count(".") > MOST_DOTS:
-            return {}, TomlProblem(f"The line has more than {MOST_DOTS} dots.", number, 1)
+        if written.count(".") > MAX_DOTS and _QUOTED.sub("", written).count(".") > MAX_DOTS:
+            return {}, TomlProblem(f"The line has more than {MAX_DOTS} dots.", number, 1)
     try:
         table = tomllib.loads(text)
         copy, problems = plain(table)

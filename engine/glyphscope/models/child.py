@@ -26,7 +26,7 @@ from glyphscope.processes.pipe import Pipe, parent_pipe
 
 _WARNING = 3  # ggml_log_level: 1 debug, 2 information, 3 warning, 4 error, 5 continues the previous line
 _CONTINUED = 5
-_MOST_WRITING = 0.6
+_MAX_WRITING = 0.6
 """Seconds after its last generation in which the process may write the prompt to disk before it ends."""
 
 
@@ -77,8 +77,8 @@ class Child:
     def _finish_writing(self) -> None:
         prompts = self._session.prompts if self._session else None
         if prompts is not None and prompts.cache is not None:
-            end = time.monotonic() + _MOST_WRITING
-            self._kept.wait(_MOST_WRITING)
+            end = time.monotonic() + _MAX_WRITING
+            self._kept.wait(_MAX_WRITING)
             prompts.finish(max(0.0, end - time.monotonic()))
 
     def _cancel(self, number: int) -> None:

@@ -20,7 +20,7 @@ _DAMAGED = "Download it again: it is damaged, or not complete."
 _BLOCK = 1 << 20
 _HEADER_LIMIT = 1 << 28
 _DEPTH_LIMIT = 4
-_LONGEST_STRING = 1 << 20
+_MAX_STRING = 1 << 20
 
 _SCALARS = {
     0: "<B",
@@ -104,7 +104,7 @@ class Header:
 _TOKEN_TYPES = "tokenizer.ggml.token_type"
 _TOKENS = "tokenizer.ggml.tokens"
 _SPECIALS = ("bos", "eos", "eot", "eom")
-_MOST_TOKENS = 1 << 22
+_MAX_TOKENS = 1 << 22
 
 
 def read_header(path: Path) -> Header:
@@ -277,7 +277,7 @@ def _value(cursor: _Cursor, kind: int, depth: int = 0, *, keep: bool = False) ->
     if form := _SCALARS.get(kind):
         return cursor.number(form)
     if kind == _STRING:
-        return cursor.take(cursor.length())[:_LONGEST_STRING].decode("utf-8", errors="replace")
+        return cursor.take(cursor.length())[:_MAX_STRING].decode("utf-8", errors="replace")
     if kind != _ARRAY or depth == _DEPTH_LIMIT:
         raise cursor.damaged(f"a value of the unknown type {kind}")
     item = cursor.number("<I")
@@ -285,9 +285,9 @@ def _value(cursor: _Cursor, kind: int, depth: int = 0, *, keep: bool = False) ->
         width = struct.calcsize(form)
         count = cursor.length(unit=width)
         data = cursor.take(count * width)
-        return struct.unpack(f"<{count}{form[1]}", data) if keep and count <= _MOST_TOKENS else count
+        return struct.unpack(f"<{count}{form[1]}", data) if keep and count <= _MAX_TOKENS else count
     count = cursor.length(unit=8)
-    if keep and item == _STRING and count <= _MOST_TOKENS:
+    if keep and item == _STRING and count <= _MAX_TOKENS:
         return tuple(cursor.take(cursor.length()).decode("utf-8", errors="replace") for _ in range(count))
     if item == _STRING:
         cursor.skip_texts(count)

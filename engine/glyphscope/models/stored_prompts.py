@@ -39,7 +39,7 @@ _FREE = 4
 _MAGIC = b"glyphscope KV state 1\n"
 _PIECE = 4 << 20
 """Bytes of one write."""
-_MOST_HEADER = 16 << 20
+_MAX_HEADER = 16 << 20
 """Bytes of the largest header, nearly all of it token ids."""
 _STALE = 3600 * 10**9
 """Nanoseconds after which an unfinished file is deleted."""
@@ -239,7 +239,7 @@ def _read_header(file: BinaryIO) -> _Header | None:
         return None
     size = int.from_bytes(file.read(4), "little")
     try:
-        return msgspec.msgpack.decode(file.read(min(size, _MOST_HEADER)), type=_Header)
+        return msgspec.msgpack.decode(file.read(min(size, _MAX_HEADER)), type=_Header)
     except msgspec.MsgspecError:
         return None
 

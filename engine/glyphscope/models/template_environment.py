@@ -31,9 +31,9 @@ from glyphscope.text.figures import duration
 
 SECONDS = 10.0
 """CPU seconds of the rendering thread, so that a busy machine rejects no template that another one accepts."""
-LONGEST = 1 << 22
-"""The most characters or items of a value, and characters of the rendered text: as many as the largest contexts."""
-WIDEST = 10_000
+MAX_LENGTH = 1 << 22
+"""Characters or items of a value, and characters of the rendered text: as many as the largest contexts."""
+MAX_WIDTH = 10_000
 """The largest width, count or precision."""
 
 _WORK = 1 << 27
@@ -114,8 +114,8 @@ class Meter:
 
     def allow(self, size: int) -> None:
         """Raise LimitReached for a value of that size."""
-        if size > LONGEST:
-            raise LimitReached(f"it makes a value of more than {LONGEST:,} characters or items")
+        if size > MAX_LENGTH:
+            raise LimitReached(f"it makes a value of more than {MAX_LENGTH:,} characters or items")
 
 
 class _Metering(NodeTransformer):
@@ -196,7 +196,7 @@ class TemplateEnvironment(SandboxedEnvironment):
 
     def read(self, source: str) -> tuple[Callable[[Mapping[str, Any]], str], frozenset[str]]:
         """The template as a function of its variables, and their names. Both may raise any exception."""
-        if len(source) > LONGEST >> 4:
+        if len(source) > MAX_LENGTH >> 4:
             raise LimitReached("it is longer than any template")
         parsed = self.parse(source)
         template = self.from_string(parsed)
@@ -267,8 +267,8 @@ class TemplateEnvironment(SandboxedEnvironment):
         sizes = [meter.measure(argument) for argument in arguments]
         size = 0 if name in _SHALLOW else meter.measure(value)
         numbers = [argument for argument in arguments if isinstance(argument, int)]
-        if name in _WIDTHS and max(numbers, default=0) > WIDEST:
-            raise LimitReached(f"it asks for a width of more than {WIDEST:,}")
+        if name in _WIDTHS and max(numbers, default=0) > MAX_WIDTH:
+            raise LimitReached(f"it asks for a width of more than {MAX_WIDTH:,}")
         text = str(value) if isinstance(value, str) else ""
         if name == "replace" and len(arguments) > 1:
             size = str(value).count(str(arguments[0])) * sizes[1]
@@ -355,9 +355,9 @@ def _product(operator: str, left: Any, right: Any) -> int:
     """The size of a product or a power, before it is computed."""
     if operator == "**":
         whole = isinstance(left, int) and isinstance(right, int)
-        return LONGEST + 1 if whole and left.bit_length() * right > _BITS else 0
+        return MAX_LENGTH + 1 if whole and left.bit_length() * right > _BITS else 0
     if isinstance(left, int) and isinstance(right, int):
-        return LONGEST + 1 if left.bit_length() + right.bit_length() > _BITS else 0
+        return MAX_LENGTH + 1 if left.bit_length() + right.bit_length() > _BITS else 0
     sized, times = (right, left) if isinstance(left, int) else (left, right)
     return len(sized) * times if isinstance(times, int) and isinstance(sized, (str, list, tuple)) else 0
 

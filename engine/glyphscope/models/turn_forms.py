@@ -21,7 +21,7 @@ from glyphscope.text.figures import duration
 from glyphscope.turns import TurnForm, form_of
 
 _TEMPLATE_KEYS = ("tokenizer.chat_template.tool_use", "tokenizer.chat_template")
-_LARGEST = 4_000_000
+_MAX_BYTES = 4_000_000
 """Bytes of a template file; the largest known templates have about a hundred thousand."""
 ASSUMED_END = "</s>"
 """The `eos_token` assumed for a template file, which does not name one."""
@@ -145,5 +145,5 @@ def _placed(where: str) -> Iterator[None]:
 
 def _text(path: Path) -> str:
     hint = "Choose a .jinja file or a GGUF."
-    data = read_file(path, _LARGEST, "a chat template", hint=hint, pipes=True, error=PromptError)
+    data = read_file(path, _MAX_BYTES, "a chat template", hint=hint, pipes=True, error=PromptError)
     return utf8_text(data, str(path), hint=hint, error=PromptError)

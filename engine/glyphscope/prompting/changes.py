@@ -21,7 +21,7 @@ from glyphscope.text.lines import common_length
 Kind: TypeAlias = Literal["same", "removed", "added"]
 Why: TypeAlias = Literal["first", "kept", "restored", "changed", "less", "more", "unknown"]
 
-_MOST_EDITS = 600
+_MAX_EDITS = 600
 """Edits up to which the shortest edit script is computed; the time grows with their square."""
 _WORDS = re.compile(r"\s*[^\W_]+|\s*[\W_]", re.DOTALL)
 _SHOWN = 40
@@ -235,7 +235,7 @@ def _myers(one: Sequence[str], other: Sequence[str]) -> list[tuple[Kind, str]]:
     """The shortest edit script (Myers 1986, Algorithmica 1:251), removals before additions."""
     reached = {1: 0}
     trail: list[dict[int, int]] = []
-    for edits in range(min(len(one) + len(other), _MOST_EDITS) + 1):
+    for edits in range(min(len(one) + len(other), _MAX_EDITS) + 1):
         trail.append(dict(reached))
         for k in range(-edits, edits + 1, 2):
             down = k == -edits or (k != edits and reached[k - 1] < reached[k + 1])

@@ -30,7 +30,7 @@ KINDS = {
 """The names of kinds of parts; any other kind is its own name."""
 ITSELF = "itself"
 """The row for a tool's tokens other than its arguments and descriptions: its name, brackets."""
-_LONGEST = 60
+_MAX_LENGTH = 60
 """Characters of a part's text in its title."""
 
 
@@ -110,8 +110,8 @@ def _steps(part: PromptPart, text: str) -> list[tuple[str, str]]:
     """The path from its kind to a part: titles, each with its `of`."""
     place = tool_place(part.of)
     if place is None:
-        written = " ".join(text[part.start : min(part.end, part.start + 4 * _LONGEST)].split())
-        short = shorten(written, _LONGEST)
+        written = " ".join(text[part.start : min(part.end, part.start + 4 * _MAX_LENGTH)].split())
+        short = shorten(written, _MAX_LENGTH)
         numbered = next(
             (part.of.removeprefix(what) for what in (LINE, MESSAGE) if part.of.startswith(what)), ""
         )

@@ -19,7 +19,7 @@ HISTORY = "history"
 MESSAGE = "message "
 """The prefix of a piece's name, followed by the message's number, from 1, and `, reasoning` or `, call 1`."""
 _NEAR = 200
-"""The most characters between two values of a call."""
+"""The maximum number of characters between two values of a call."""
 
 
 @dataclass(frozen=True)

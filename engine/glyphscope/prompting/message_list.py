@@ -19,7 +19,7 @@ _SYSTEM = ("system", "developer")
 _STYLE = CallStyle("string", None)
 """Calls in a message of OpenAI's API: arguments are text, and an empty text is null."""
 _EXPECTED = 'Expected a JSON array such as [{"role": "user", "content": "Hello"}].'
-_MOST_SHOWN = 60
+_MAX_SHOWN = 60
 
 
 class Conversation(NamedTuple):
@@ -73,7 +73,7 @@ def result_problem(messages: Sequence[Message], place: int) -> str:
         return "A tool result without a call: it must follow the assistant message that calls the tool."
     calls, position = before.tool_calls, place - start
     if result.tool_call_id and result.tool_call_id not in [call.id for call in calls if call.id]:
-        named = shorten(result.tool_call_id, _MOST_SHOWN)
+        named = shorten(result.tool_call_id, _MAX_SHOWN)
         return f'A tool result without a call: the assistant message before it has no call "{named}".'
     if calls and position > len(calls):
         return f"A tool result without a call: the assistant message has only {len(calls)}."
@@ -116,15 +116,13 @@ def _decoded(text: str, where: str = "") -> Any:
 def _message(item: Any, where: str) -> Message:
     if not isinstance(item, dict):
         raise PromptError(
-            f"Not a message: {shorten(json.dumps(item), _MOST_SHOWN)}.", where=where, hint=_EXPECTED
+            f"Not a message: {shorten(json.dumps(item), _MAX_SHOWN)}.", where=where, hint=_EXPECTED
         )
     role = item.get("role")
     role = "system" if role in _SYSTEM else role
     if role not in ROLES:
         given = (
-            "has no role"
-            if role is None
-            else f"has the unknown role {shorten(json.dumps(role), _MOST_SHOWN)}"
+            "has no role" if role is None else f"has the unknown role {shorten(json.dumps(role), _MAX_SHOWN)}"
         )
         raise PromptError(f"The message {given}.", where=where, hint=f"Use one of {', '.join(ROLES)}.")
     calls = item.get("tool_calls")
@@ -175,9 +173,7 @@ def _call(item: Any, where: str) -> ToolCall:
     if isinstance(arguments, str):
         arguments = _decoded(arguments or "{}", where)
     if not isinstance(arguments, dict):
-        raise PromptError(
-            f"The arguments of {shorten(name, _MOST_SHOWN)} must be a JSON object.", where=where
-        )
+        raise PromptError(f"The arguments of {shorten(name, _MAX_SHOWN)} must be a JSON object.", where=where)
     return ToolCall(name, arguments, _text(item, "id", where))
 
 

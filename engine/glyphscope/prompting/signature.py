@@ -9,10 +9,10 @@ from typing import Any
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import follow_reference
 
-_DEEPEST = 3
+_MAX_DEPTH = 3
 """Levels of nested objects and arrays that are written out; deeper ones are named by their type."""
 
-_MOST_VALUES = 20
+_MAX_VALUES = 20
 
 
 def signature_pieces(tool: Tool) -> list[tuple[str | None, str]]:
@@ -37,7 +37,7 @@ def argument_types(tool: Tool) -> dict[str, str]:
 
 def type_text(schema: Any, root: dict[str, Any], depth: int = 0) -> str:
     """The short form of a type; constraints without a short form are left to validator and grammar."""
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         if not (isinstance(schema, dict) and isinstance(ref := schema.get("$ref"), str)):
             break
         found = follow_reference(root, ref)
@@ -48,12 +48,12 @@ def type_text(schema: Any, root: dict[str, Any], depth: int = 0) -> str:
     if "const" in schema:
         return json.dumps(schema["const"], ensure_ascii=False)
     if isinstance(values := schema.get("enum"), list):
-        shown = [json.dumps(value, ensure_ascii=False) for value in values[:_MOST_VALUES]]
-        return "|".join(shown if len(values) <= _MOST_VALUES else [*shown, "…"])
+        shown = [json.dumps(value, ensure_ascii=False) for value in values[:_MAX_VALUES]]
+        return "|".join(shown if len(values) <= _MAX_VALUES else [*shown, "…"])
     for keyword in ("anyOf", "oneOf"):
         if isinstance(choices := schema.get(keyword), list):
             texts = (
-                (type_text(choice, root, depth + 1) for choice in choices) if depth < _DEEPEST else ("any",)
+                (type_text(choice, root, depth + 1) for choice in choices) if depth < _MAX_DEPTH else ("any",)
             )
             return "|".join(dict.fromkeys(texts))
     kinds = schema.get("type", "any")
@@ -80,11 +80,11 @@ def _kind(kind: str, schema: dict[str, Any], root: dict[str, Any], depth: int) -
         if "format" in schema:
             text += f" ({schema['format']})"
         return f"{text} matching {schema['pattern']}" if "pattern" in schema else text
-    if kind == "array" and depth < _DEEPEST:
+    if kind == "array" and depth < _MAX_DEPTH:
         inner = type_text(schema.get("items", True), root, depth + 1)
         of = "" if inner == "any" else f" of {inner}"
         return f"array{of}" + _range(schema, "minItems", "maxItems", " with ")
-    if kind == "object" and depth < _DEEPEST and schema.get("properties"):
+    if kind == "object" and depth < _MAX_DEPTH and schema.get("properties"):
         return "{" + _arguments(schema, root, depth + 1) + "}"
     return kind
 

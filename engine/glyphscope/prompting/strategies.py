@@ -32,7 +32,7 @@ from glyphscope.text.shorten import shorten
 ATTEMPT, REPAIR = "attempt", "repair"
 """The names of the parts of a repair's prompt: the failed text, and the message about it."""
 
-MOST_SHOWN = 4000
+MAX_SHOWN = 4000
 """Characters of a failed attempt in a repair's prompt: a long one fails early, and would fill the context."""
 
 
@@ -126,7 +126,7 @@ def render_repair(
     }
     words = render(_template(settings.preset, settings.template), values, rest=REPAIR)
     if text or not asked.messages:
-        shown = asked.begun + shorten(text, MOST_SHOWN + 1)
+        shown = asked.begun + shorten(text, MAX_SHOWN + 1)
         more = compose(("assistant", [Part(ATTEMPT, shown)]), ("user", words))
         return replace(asked, messages=(*asked.messages, *more.messages), parts=(*asked.parts, *more.parts))
     *before, last = asked.messages

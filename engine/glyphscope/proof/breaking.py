@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.grammar.generate.example import matching_text
 
-_LONG, _LONGEST = 3_000, 100_000
+_MAX_REPEATED, _MAX_LENGTH = 3_000, 100_000
 """The maximum length, in characters or items, for which several examples are made, and for which one is made."""
 
 
@@ -82,7 +82,7 @@ def broken_texts(keyword: str, expected: Any, text: str, schema: dict[str, Any])
     pattern = schema.get("pattern") if isinstance(schema.get("pattern"), str) else None
     if keyword == "minLength":
         short = math.ceil(expected) - 1
-        if short <= _LONG:
+        if short <= _MAX_REPEATED:
             yield Candidate(text[:short], "one character too short")
             yield Candidate("a" * short, "one character too short")
             yield Candidate("", "empty")
@@ -92,9 +92,9 @@ def broken_texts(keyword: str, expected: Any, text: str, schema: dict[str, Any])
                 yield from (Candidate(fit[:n], "too short") for n in range(len(fit), -1, -1))
     elif keyword == "maxLength":
         long = math.floor(expected) + 1
-        if _LONG < long <= _LONGEST:
+        if _MAX_REPEATED < long <= _MAX_LENGTH:
             yield Candidate(text + (text[-1:] or "a") * (long - len(text)), "one character too long")
-        elif long <= _LONG:
+        elif long <= _MAX_REPEATED:
             for filler in (text[-1:] or "a", "é", "a", "0", " "):
                 yield Candidate(text + filler * (long - len(text)), "one character too long")
             if pattern and (fit := matching_text(pattern, long)):
@@ -211,7 +211,7 @@ def _broken_items(keyword: str, expected: Any, value: Any) -> Candidates:
         yield Candidate([], "empty")
     elif keyword == "maxItems":
         many = math.floor(expected) + 1
-        if many <= _LONG:
+        if many <= _MAX_REPEATED:
             yield Candidate(_longer(items, many), "one item too many")
             yield Candidate(_distinct(items, many), "one item too many, all different")
     elif keyword == "uniqueItems":
@@ -264,7 +264,7 @@ def _more_members(keyword: str, expected: Any, value: Any, schema: dict[str, Any
     if keyword == "maxProperties":
         many = math.floor(expected) + 1 - len(members)
         filler = next(iter(members.values()), "text")
-        if 0 < many <= _LONG:
+        if 0 < many <= _MAX_REPEATED:
             optional = [n for n in schema.get("properties", ()) if n not in members][:many]
             more = [*optional, *(f"extra{i}" for i in range(many))][:many]
             yield Candidate({**members, **dict.fromkeys(more, filler)}, "one member too many")

@@ -34,7 +34,7 @@ Cancelled: TypeAlias = Callable[[], bool]
 
 _BATCH, _BATCH_CHARACTERS = 200, 200_000
 """The maximum number of texts in one request, and of their characters: about a second of the probe."""
-MOST_DEATHS = 3
+MAX_DEATHS = 3
 """After this many crashes and timeouts with one grammar, an engine is not used again."""
 
 
@@ -132,7 +132,7 @@ class BatchedReader:
         return [answers[text] for text in texts]
 
     def _batch(self, texts: Sequence[str]) -> list[Answer]:
-        if len(self._deaths) >= MOST_DEATHS:
+        if len(self._deaths) >= MAX_DEATHS:
             return [f"{self._deaths[-1]} It is not used again."] * len(texts)
         if self._cancelled():
             return ["It was stopped."] * len(texts)

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 
 Path: TypeAlias = tuple[str | int, ...]
 
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 """Digits of an index: longer indexes exceed every list, and Python cannot read numbers of 4,300 digits."""
 
 
@@ -45,7 +45,7 @@ def is_under(place: str, pointer: str) -> bool:
 def key_of(value: Any, step: str) -> str | int | None:
     """The member or index of `value` that the step denotes; None if there is none."""
     if isinstance(value, list):
-        is_index = step.isascii() and step.isdigit() and len(step) <= _MOST_DIGITS and int(step) < len(value)
+        is_index = step.isascii() and step.isdigit() and len(step) <= _MAX_DIGITS and int(step) < len(value)
         return int(step) if is_index else None
     return step if isinstance(value, dict) and step in value else None
 

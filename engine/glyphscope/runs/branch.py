@@ -31,7 +31,7 @@ from glyphscope.runs.run_state import CONTINUATION, RunState, run_state
 from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import shorten
 
-_MOST_ID = 2**31 - 1
+_MAX_ID = 2**31 - 1
 """llama.cpp's ids are 32 bits."""
 _SHOWN = 12
 """Alternatives that an error lists."""
@@ -106,7 +106,7 @@ def named_alternative(events: Iterable[AnyEvent], token: int, name: str) -> Alte
         found = [each for each in step.alternatives if each.text == name]
         found = found or [each for each in step.alternatives if each.text.strip() == name.strip()]
     if not found and number.isascii() and number.isdigit():
-        found = [_alternative(step, int(number))] if len(number) <= len(str(_MOST_ID)) else ()
+        found = [_alternative(step, int(number))] if len(number) <= len(str(_MAX_ID)) else ()
     if not found:
         raise _no_alternative(step, repr(name))
     if len(found) > 1:
@@ -127,7 +127,7 @@ def check_prefix(request: RunRequest) -> None:
             f"A branch needs the strategy direct, not {request.strategy}.",
             hint="Use the strategy direct.",
         )
-    if (most := max((one.id for one in request.written), default=0)) > _MOST_ID:
+    if (most := max((one.id for one in request.written), default=0)) > _MAX_ID:
         raise GlyphscopeError(
             f"No model has a token of so large an id ({shorten(str(most), 12)}).",
             hint="The record may be damaged.",

@@ -51,7 +51,7 @@ _CONSTRAINING = (KEYWORDS | NAMED) - {
 }
 """Keywords that imply a type: with one of them, a schema without `type` still accepts only one type."""
 _SHOWN = 5
-"""The most places that an error names."""
+"""The maximum number of places that an error names."""
 
 
 def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:

@@ -11,10 +11,10 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import SAMPLING_OFF, RunRequest, Sampling
 from glyphscope.text.figures import pluralize
 
-LARGEST = 2**53 - 1
+MAX_NUMBER = 2**53 - 1
 """The largest integer that every reader of a record reads exactly (RFC 8259, section 6)."""
-MOST_STOPS = 16
-LONGEST_STOP = 200
+MAX_STOPS = 16
+MAX_STOP = 200
 """Characters of a stop string."""
 
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\\\": "\\"}
@@ -32,8 +32,8 @@ def check_sampling(request: RunRequest) -> None:
             )
     numbers = {name: getattr(sampling, name) for name in ("seed", "top_k", "repeat_last_n")}
     for name, value in (*numbers.items(), ("max_tokens", request.max_tokens)):
-        if abs(value) > LARGEST:
-            raise _wrong(name, f"{value} is too large", f"Give a number of at most {LARGEST}.")
+        if abs(value) > MAX_NUMBER:
+            raise _wrong(name, f"{value} is too large", f"Give a number of at most {MAX_NUMBER}.")
     if sampling.repeat_penalty <= 0:
         raise _wrong("repeat_penalty", "A repeat penalty is greater than 0", "1 turns it off.")
     if request.max_tokens < 1:
@@ -46,12 +46,12 @@ def check_sampling(request: RunRequest) -> None:
 
 def stop_problem(stops: tuple[str, ...]) -> str:
     """The problem with these stop strings, without a full stop; empty if there is none."""
-    if len(stops) > MOST_STOPS:
-        return f"There are {len(stops)} stop strings, and at most {MOST_STOPS} are possible"
+    if len(stops) > MAX_STOPS:
+        return f"There are {len(stops)} stop strings, and at most {MAX_STOPS} are possible"
     if not all(stops):
         return "A stop string has at least one character"
-    if any(len(stop) > LONGEST_STOP for stop in stops):
-        return f"A stop string has at most {LONGEST_STOP} characters"
+    if any(len(stop) > MAX_STOP for stop in stops):
+        return f"A stop string has at most {MAX_STOP} characters"
     return ""
 
 

@@ -19,11 +19,11 @@ from glyphscope.inputs import read_file
 from glyphscope.text.figures import byte_size
 
 MAGIC = b"PK"
-MOST_PACKED = 70_000_000
+MAX_PACKED = 70_000_000
 """The maximum bytes of the zip itself."""
-MOST_BYTES = 140_000_000
+MAX_BYTES = 140_000_000
 """The maximum bytes of all its files, unpacked."""
-MOST_FILES = 64
+MAX_FILES = 64
 
 _TIME = (1980, 1, 1, 0, 0, 0)  # the earliest in a zip: the time of packing is not part of its content
 _UNIX = 3
@@ -31,16 +31,16 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _END = struct.Struct("<4s4H2LH")
 _LOCATOR = 20
 """The size of the record before the end record in a zip64, in bytes."""
-_MOST_DIRECTORY = MOST_FILES * 1024
+_MAX_DIRECTORY = MAX_FILES * 1024
 _KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _HINT = "Ask for the file again, or pack the run again with: glyphscope bundle."
 
 
 def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
     """The zip of these files, with identical bytes each time. Raises StorageError for more than `unpack` reads."""
-    if sum(map(len, files.values())) > MOST_BYTES or len(files) > MOST_FILES:
+    if sum(map(len, files.values())) > MAX_BYTES or len(files) > MAX_FILES:
         raise StorageError(
-            f"This run is too large for a bundle, which has at most {byte_size(MOST_BYTES)}.",
+            f"This run is too large for a bundle, which has at most {byte_size(MAX_BYTES)}.",
             where=where,
             hint="Share the record itself, or record with less evidence (run --evidence chosen).",
         )
@@ -51,9 +51,9 @@ def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
             entry.create_system, entry.external_attr = _UNIX, 0o644 << 16
             archive.writestr(entry, files[name], zipfile.ZIP_DEFLATED, 6)
     packed = out.getvalue()
-    if len(packed) > MOST_PACKED:
+    if len(packed) > MAX_PACKED:
         raise StorageError(
-            f"This run is too large for a bundle, which has at most {byte_size(MOST_PACKED)} compressed.",
+            f"This run is too large for a bundle, which has at most {byte_size(MAX_PACKED)} compressed.",
             where=where,
             hint="Share the record itself.",
         )
@@ -63,7 +63,7 @@ def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
 def read_packed(path: Path) -> bytes:
     """The zip's bytes, not yet checked. Raises RecordError."""
     hint = "Check that it is a .glyphrun file."
-    return read_file(path, MOST_PACKED, "a bundle", hint=hint, error=RecordError)
+    return read_file(path, MAX_PACKED, "a bundle", hint=hint, error=RecordError)
 
 
 def unpack(data: bytes, where: str = "") -> dict[str, bytes]:
@@ -91,13 +91,13 @@ def _check_end(data: bytes, where: str) -> None:
     if data[-_END.size - _LOCATOR :].startswith(b"PK\6\7"):  # it would refer to another directory
         raise _damaged("it is in the zip64 format, for files larger than a bundle's", where)
     _, _, _, _, files, size, _, _ = _END.unpack(end)
-    if files > MOST_FILES or size > _MOST_DIRECTORY:
-        raise RecordError(f"This zip has more files than a bundle ({MOST_FILES}).", where=where, hint=_HINT)
+    if files > MAX_FILES or size > _MAX_DIRECTORY:
+        raise RecordError(f"This zip has more files than a bundle ({MAX_FILES}).", where=where, hint=_HINT)
 
 
 def _check_entries(entries: Sequence[zipfile.ZipInfo], where: str) -> None:
-    if len(entries) > MOST_FILES:
-        raise RecordError(f"This zip has more files than a bundle ({MOST_FILES}).", where=where, hint=_HINT)
+    if len(entries) > MAX_FILES:
+        raise RecordError(f"This zip has more files than a bundle ({MAX_FILES}).", where=where, hint=_HINT)
     names = [entry.orig_filename for entry in entries]
     for entry in entries:
         name = entry.orig_filename
@@ -118,9 +118,9 @@ def _check_entries(entries: Sequence[zipfile.ZipInfo], where: str) -> None:
         if entry.compress_type not in _KINDS:
             raise _damaged(f"{name} has an unsupported compression method", where)
     total = sum(entry.file_size for entry in entries)
-    if total > MOST_BYTES:
+    if total > MAX_BYTES:
         raise RecordError(
-            f"Unpacked, this is {byte_size(total)}; a bundle has at most {byte_size(MOST_BYTES)}.",
+            f"Unpacked, this is {byte_size(total)}; a bundle has at most {byte_size(MAX_BYTES)}.",
             where=where,
             hint="Do not unpack it: Glyphscope did not create it.",
         )

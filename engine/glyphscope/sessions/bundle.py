@@ -51,7 +51,7 @@ STORED: dict[ExportForm, str] = {
     "prompt": "prompt.txt",
 }
 """The exports that are files in the bundle."""
-MOST_LINES = 1_000_000
+MAX_LINES = 1_000_000
 """The maximum lines of a record in a bundle, more than any run has; even empty lines need memory."""
 
 _KEY = "glyphscope_bundle"
@@ -176,8 +176,8 @@ def parse_bundle(data: bytes, where: str = "") -> Bundle:
         raise unusable(f"The zip file contains {unknown[0]}, which is not in its manifest.")
     if RECORD not in files:
         raise lacks(RECORD)
-    if files[RECORD].count(b"\n") > MOST_LINES:
-        raise unusable(f"The record has more than {MOST_LINES:,} lines.", "It was not created by Glyphscope.")
+    if files[RECORD].count(b"\n") > MAX_LINES:
+        raise unusable(f"The record has more than {MAX_LINES:,} lines.", "It was not created by Glyphscope.")
     return Bundle(manifest, parse_record(files[RECORD], inside(RECORD)), files)
 
 

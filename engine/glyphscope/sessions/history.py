@@ -32,7 +32,7 @@ from glyphscope.inputs import storage_error
 from glyphscope.notation.chat_tool_format import native_format
 from glyphscope.runs.endings import may_call
 from glyphscope.sessions.files import folder_lock, move_aside, now
-from glyphscope.sessions.history_search import MOST_SCORE, conditions, tag_column
+from glyphscope.sessions.history_search import MAX_SCORE, conditions, tag_column
 from glyphscope.sessions.records import encode_record, parse_record
 
 VERSION = 4
@@ -40,9 +40,9 @@ NO_CALL = "no-call"
 """The outcome of a run that answered with text although it could have called a tool."""
 NATIVE = "native"
 """The notation of a run in the model's own form."""
-LONGEST_ANSWER = 2000
+MAX_ANSWER = 2000
 """The characters of an answer that are stored beside the record, for lists of runs."""
-LARGEST_FAMILY = 500
+MAX_FAMILY = 500
 """The maximum number of listed runs of one tree of branches: the newest."""
 _WAIT_SECONDS = 5.0
 _CHUNK = 64 * 1024
@@ -98,7 +98,7 @@ class HistoryRow(NamedTuple):
     """A run in the list. `outcome`: valid, invalid, aborted CODE, failed CODE, unfinished, no-call, or why it ended.
 
     `notation`: glyph, json, native, or native with the name of a known form: `native hermes`.
-    `name`, `note`, `tags` and `score` (1 to `MOST_SCORE`, 0 for none) are the user's; `parent` is the run from which it
+    `name`, `note`, `tags` and `score` (1 to `MAX_SCORE`, 0 for none) are the user's; `parent` is the run from which it
     branches off. `sampling` is None if the record is damaged.
     """
 
@@ -188,11 +188,11 @@ class History:
 
     def family(self, run: str) -> list[Kin]:
         """The runs of the tree of `run`, newest first: its ancestors, as far as they are stored, and all runs that
-        branch off one of them; at most `LARGEST_FAMILY`. `run` itself need not be stored. Unreadable records are
+        branch off one of them; at most `MAX_FAMILY`. `run` itself need not be stored. Unreadable records are
         omitted.
         """
         with self._open() as database:
-            found = database.execute(_FAMILY, {"run": run, "limit": LARGEST_FAMILY}).fetchall()
+            found = database.execute(_FAMILY, {"run": run, "limit": MAX_FAMILY}).fetchall()
         return [
             Kin(_row(values), started, answer)
             for *values, answer, record in found
@@ -210,10 +210,10 @@ class History:
     ) -> None:
         """Store the user's description of a run; None leaves a part unchanged. `prune` keeps described runs.
 
-        Raises ValueError for a score outside 0 (none) to `MOST_SCORE`.
+        Raises ValueError for a score outside 0 (none) to `MAX_SCORE`.
         """
-        if score is not None and not 0 <= score <= MOST_SCORE:
-            raise ValueError(f"a score is 0 to {MOST_SCORE}, not {score}")
+        if score is not None and not 0 <= score <= MAX_SCORE:
+            raise ValueError(f"a score is 0 to {MAX_SCORE}, not {score}")
         said: dict[str, Any] = {
             "name": name, "note": note, "tags": None if tags is None else tag_column(tags), "score": score
         }  # fmt: skip
@@ -424,7 +424,7 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
     uncalled = may_call(request)
     for event in events:
         if isinstance(event, Token):
-            answer += event.step.text if len(answer) < LONGEST_ANSWER else ""
+            answer += event.step.text if len(answer) < MAX_ANSWER else ""
         elif isinstance(event, ToolKnown):
             tool = event.name
         elif isinstance(event, CallReady):
@@ -454,7 +454,7 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
         parent=request.branch_of.run if request.branch_of is not None else "",
         sampling=request.sampling,
     )
-    return Kin(row, started, answer[:LONGEST_ANSWER])
+    return Kin(row, started, answer[:MAX_ANSWER])
 
 
 def _notation(request: RunRequest) -> str:

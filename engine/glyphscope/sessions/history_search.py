@@ -8,9 +8,9 @@ from typing import Any
 
 from glyphscope.events.encoding import whole_text
 
-MOST_TAGS, LONGEST_TAG = 20, 40
-MOST_SCORE = 5
-_MOST_WORDS, _LONGEST_WORD = 50, 500
+MAX_TAGS, MAX_TAG = 20, 40
+MAX_SCORE = 5
+_MAX_WORDS, _MAX_WORD = 50, 500
 _SCORE = re.compile(r"score(:|=|>=|<=|>|<)([0-9])")
 _SEARCHED = ("title", "model", "tool", "outcome", "notation", "name", "note", "tags")
 _TEXT = "(" + " || ' ' || ".join(_SEARCHED) + ")"
@@ -19,7 +19,7 @@ _TEXT = "(" + " || ' ' || ".join(_SEARCHED) + ")"
 def tags_of(words: Iterable[str]) -> tuple[str, ...]:
     """Tags in stored form: lower case, without `#`, white space, commas and duplicates."""
     found = (part.lstrip("#").casefold() for word in words for part in re.split(r"[\s,]+", whole_text(word)))
-    return tuple(dict.fromkeys(tag[:LONGEST_TAG] for tag in found if tag))[:MOST_TAGS]
+    return tuple(dict.fromkeys(tag[:MAX_TAG] for tag in found if tag))[:MAX_TAGS]
 
 
 def tag_column(tags: Iterable[str]) -> str:
@@ -35,7 +35,7 @@ def conditions(search: str) -> tuple[str, list[Any]]:
     is a part of the texts of a row. Only the first words of an overlong text count, because SQLite limits searches.
     """
     where, values = "1", list[Any]()
-    for word in list(dict.fromkeys(whole_text(search).split()))[:_MOST_WORDS]:
+    for word in list(dict.fromkeys(whole_text(search).split()))[:_MAX_WORDS]:
         score = _SCORE.fullmatch(word.lower())
         if score is not None:
             where += f" AND score {score[1].replace(':', '=')} ?"
@@ -46,7 +46,7 @@ def conditions(search: str) -> tuple[str, list[Any]]:
             where += " AND instr(tags, ?)"
             values.append(tags)
         else:
-            escaped = word[:_LONGEST_WORD].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+            escaped = word[:_MAX_WORD].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
             where += f" AND {_TEXT} LIKE ? ESCAPE '\\'"
             values.append(f"%{escaped}%")
     return where, values

@@ -27,7 +27,7 @@ VERSION = 2
 RECENT = 12
 """The number of recent models and projects that are stored."""
 
-MOST_MODELS = 50
+MAX_MODELS = 50
 """The number of models whose load options are stored."""
 LIMIT_VARIABLE = "GLYPHSCOPE_PROMPT_CACHE_MB"
 """The number of MB for evaluated prompts, which overrides the setting."""
@@ -40,7 +40,7 @@ OwnConstraint = Literal["off", "mask", "gbnf"]
 
 _KEY = "glyphscope_settings"
 _USUAL = RunRequest(prompt="", registry={})
-_MOST_SHOWN = 60
+_MAX_SHOWN = 60
 """The maximum characters of an invalid value in the notice."""
 
 
@@ -88,7 +88,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """The settings with the options of that model, which are not stored if they are the default ones."""
         others = {name: value for name, value in self.load_options.items() if name != model}
         if options != LoadOptions(context=self.context):
-            others = {**dict(list(others.items())[1 - MOST_MODELS :]), model: options}
+            others = {**dict(list(others.items())[1 - MAX_MODELS :]), model: options}
         return msgspec.structs.replace(self, load_options=others)
 
     def with_recent_model(self, name: str) -> Settings:
@@ -197,7 +197,7 @@ def _converted(document: dict[str, Any]) -> LoadedSettings:
             values[field.name] = msgspec.convert(value, field.type)
         except msgspec.ValidationError as error:
             wrong.append(
-                f"{field.name} was {json_excerpt(value, _MOST_SHOWN)} ({_expected(field.type) or error})"
+                f"{field.name} was {json_excerpt(value, _MAX_SHOWN)} ({_expected(field.type) or error})"
             )
     if document.get(_KEY) == VERSION:
         del document[_KEY]

@@ -25,7 +25,7 @@ STRATEGIES = ("direct", "two-stage")
 TEMPLATE_STRATEGIES = ("direct", "loop")
 """The strategies that generate whole turns, as a template's form requires. Others begin the answer or split it."""
 _SHOWN = 20
-"""The most tools that an error names."""
+"""The maximum number of tools that an error names."""
 
 
 def adapt_request(request: RunRequest, model: Model) -> RunRequest:

@@ -29,8 +29,8 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.strategies.turns import turn_form, turn_options, used_names
 from glyphscope.turns.grammar import build_turn_grammar
 
-MOST_TEXTS = 64
-MOST_CHARACTERS = 16 << 20
+MAX_TEXTS = 64
+MAX_CHARACTERS = 16 << 20
 """The limits of the cache: the number of texts, and of their characters together."""
 
 _Key: TypeAlias = tuple[Any, ...]
@@ -52,7 +52,7 @@ class BuiltGrammar(NamedTuple):
 class TextCache:
     """Built grammars by their source data; the least recently used is evicted first. From any thread."""
 
-    def __init__(self, *, texts: int = MOST_TEXTS, characters: int = MOST_CHARACTERS) -> None:
+    def __init__(self, *, texts: int = MAX_TEXTS, characters: int = MAX_CHARACTERS) -> None:
         self._built = BoundedCache[_Key, BuiltGrammar](texts, characters, _size)
 
     def __len__(self) -> int:

@@ -23,8 +23,8 @@ _OF = ("/", LINE, SYSTEM_PROMPT)
 """The beginnings of `of` in pieces that are searched for together with their neighbours."""
 _SHORT = 8
 """Characters of a text so short that a chat template may contain it by chance."""
-_MOST_COUNTED = 400
-"""The most parts that are counted one by one if the places of tokens are unknown; beyond it, each tool is one part."""
+_MAX_COUNTED = 400
+"""Parts that are counted one by one if the places of tokens are unknown; beyond it, each tool is one part."""
 
 
 class Span(NamedTuple):
@@ -116,7 +116,7 @@ def priced_by_counting(
 
     The difference from `tokens`, the total, has no text (the token that begins a sequence): the first part gets it.
     """
-    if len(spans) > _MOST_COUNTED:
+    if len(spans) > _MAX_COUNTED:
         spans = list(_whole_tools(spans))
     prices: list[int] = []
     before = 0

@@ -12,7 +12,7 @@ from glyphscope.strategies.stop_strings import StopStrings
 from glyphscope.tools.mcp.questions import Answer, SamplingRequest
 
 MAX_TOKENS = 2_048
-"""The most tokens of an answer, whatever the server requests."""
+"""Tokens of an answer, whatever the server requests."""
 
 
 def answer_sampling(model: Model | None, request: SamplingRequest, cancel: threading.Event) -> Answer:

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-MOST_TRIES = 2_000
+MAX_TRIES = 2_000
 """The maximum number of places at which a value is tried."""
-_MOST_IN_VAIN = 10_000_000
+_MAX_WASTED = 10_000_000
 """The maximum characters of invalid values that are read, in less than a second."""
 _OPENING = re.compile(r"[{\[]")
 
@@ -71,9 +71,9 @@ def as_object(value: Any) -> dict[str, Any]:
 def json_values(text: str) -> Iterator[JsonValue]:
     """The outermost objects and arrays. If none begins at a brace, the search continues with the next character."""
     at = in_vain = 0
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         opening = _OPENING.search(text, at)
-        if opening is None or in_vain > _MOST_IN_VAIN:
+        if opening is None or in_vain > _MAX_WASTED:
             return
         at = opening.start()
         try:

@@ -10,15 +10,15 @@ from glyphscope.turns.literals import PADDED, WORDS, whole_value
 from glyphscope.turns.scan import Scan, pattern_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 
-LONGEST_KEY = 200
+MAX_KEY = 200
 """The maximum length of a key, in characters: longer keys are not found."""
-_LONGEST_LINK = 80
+_MAX_LINK = 80
 """The maximum length of the marker between key and value, which a key of full length needs to be found."""
-_MOST_DEPTH = 100
+_MAX_DEPTH = 100
 """The maximum nesting of values whose members are tags; deeper values are read as text."""
 _ATTRIBUTE = re.compile(r'\s\w+="[^"]*"')
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
-_MOST_LOST = 50
+_MAX_LOST = 50
 """The maximum number of openings in one value that are checked for a parameter without its closing."""
 
 
@@ -136,13 +136,11 @@ class _Tagged:
         scan = self.scan
         best: int | None = None
         for link in self.links:
-            found = pattern_of(link).search(
-                scan.text, start, min(scan.end, start + LONGEST_KEY + _LONGEST_LINK)
-            )
+            found = pattern_of(link).search(scan.text, start, min(scan.end, start + MAX_KEY + _MAX_LINK))
             if found is not None and (best is None or found.start() < best):
                 best = found.start()
         if best is None:
-            return scan.text[start:], None, scan.end - start < LONGEST_KEY
+            return scan.text[start:], None, scan.end - start < MAX_KEY
         key = scan.text[start:best].strip().strip("\"'")
         if not key or "\n" in key:
             return key, None, False
@@ -249,7 +247,7 @@ class _Tagged:
         stop = scan.find(core, at)
         opening = self.opening.strip()
         place = scan.find(opening, at)
-        for _ in range(_MOST_LOST):
+        for _ in range(_MAX_LOST):
             if not (place >= 0 and (stop < 0 or place < stop)):
                 break
             key, end, _ = self._key(place + len(opening))
@@ -302,7 +300,7 @@ class _Nested:
         """The value under `key` and the place after its closing; None for a plain text or anything else."""
         closing = self.closing(key)
         first = self.begin.match(self.scan.text, at)
-        if depth > _MOST_DEPTH or first is None:
+        if depth > _MAX_DEPTH or first is None:
             return None
         members: list[tuple[str, Any]] = []
         listed = types.is_list(first[1], self.item)

@@ -13,13 +13,13 @@ from glyphscope.turns.markup import is_tag, tokens
 from glyphscope.turns.scan import BrokenOff, MissingPart, Scan, pattern_of
 from glyphscope.turns.tools import TurnTools
 
-_LONGEST_NAME = 200
+_MAX_NAME = 200
 _NAME = re.compile(r"[^\s<>{}()\[\]\"'=,]+")
 _TAGS = re.compile(r"<[^<>]*>")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 _NAME_KEYS = ("name", "tool_name", "function", "tool")
 _BRACKETS = re.compile(r"\s*[)\]}]+")
-_NAME_IN_OBJECT = re.compile(rf'\{{\s*"(?:{"|".join(_NAME_KEYS)})"\s*:\s*"([^"\\\n]{{1,{_LONGEST_NAME}}})"')
+_NAME_IN_OBJECT = re.compile(rf'\{{\s*"(?:{"|".join(_NAME_KEYS)})"\s*:\s*"([^"\\\n]{{1,{_MAX_NAME}}})"')
 
 
 class ReadCall(NamedTuple):
@@ -257,7 +257,7 @@ class _OneCall:
         found = [
             (match.start(), stop)
             for stop in stops
-            if stop.strip() and (match := pattern_of(stop).search(scan.text, start, start + _LONGEST_NAME))
+            if stop.strip() and (match := pattern_of(stop).search(scan.text, start, start + _MAX_NAME))
         ]
         end = min((where for where, _ in found), default=-1)
         plain = _NAME.match(scan.text, start)
@@ -271,7 +271,7 @@ class _OneCall:
                 raise MissingPart(at)
             end = plain.end()
         name = scan.text[start:end].strip()
-        if not name or "\n" in name or len(name) > _LONGEST_NAME:
+        if not name or "\n" in name or len(name) > _MAX_NAME:
             raise MissingPart(at)
         if _NAME.fullmatch(name) is None:
             bare = _TAGS.sub("", name)
@@ -311,9 +311,9 @@ class _OneCall:
         """An id or an index: everything up to the next text."""
         scan = self.scan
         stops = [pattern_of(stop) for stop in self._stops(place) if stop.strip()]
-        ends = [m.start() for p in stops if (m := p.search(scan.text, at, at + _LONGEST_NAME))]
+        ends = [m.start() for p in stops if (m := p.search(scan.text, at, at + _MAX_NAME))]
         if not ends:
-            if scan.end - at < _LONGEST_NAME:
+            if scan.end - at < _MAX_NAME:
                 self.cut = True
                 return scan.end
             raise MissingPart(at)

@@ -29,7 +29,7 @@ from glyphscope.turns.probe import (
 )
 
 _THINKING: dict[str, bool | None] = {"on": True, "off": False, "undefined": None}
-_LONGEST_END = 80
+_MAX_END = 80
 """Up to this many characters, a text between turns ends a turn as a whole; in a longer text, only its markers do."""
 
 
@@ -191,7 +191,7 @@ def _ends(text: str, used: str) -> list[str]:
     """The texts that end a turn: the whole text if it is short, and its markers without another use."""
     whole = text.strip()
     marks = [token for token in tokens(whole) if is_tag(token) and token not in used]
-    out = [whole] if marks and len(whole) <= _LONGEST_END else []
+    out = [whole] if marks and len(whole) <= _MAX_END else []
     out += [mark for mark in marks[:1] if whole.startswith(mark)]
     return out + [mark for mark in marks[-1:] if whole.endswith(mark)]
 

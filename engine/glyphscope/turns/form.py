@@ -21,7 +21,7 @@ State: TypeAlias = Literal["on", "off", "undefined"]
 PromptPart: TypeAlias = Literal["opens", "closes", "leaves"]
 
 STATES: tuple[State, ...] = ("on", "off", "undefined")
-_LARGEST = 4_000_000
+_MAX_BYTES = 4_000_000
 """The maximum size of a form's file, in bytes."""
 
 
@@ -253,7 +253,7 @@ def state_of(thinking: bool | None) -> State:
 
 def load_form(path: Path) -> TurnForm:
     """The form in a JSON file. Raises PromptError with the error in the file."""
-    data = read_file(path, _LARGEST, "a form of turns", error=PromptError)
+    data = read_file(path, _MAX_BYTES, "a form of turns", error=PromptError)
     try:
         return msgspec.json.decode(data, type=TurnForm)
     except msgspec.DecodeError as error:

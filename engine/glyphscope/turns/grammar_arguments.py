@@ -25,14 +25,14 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )  # fmt: skip
-from glyphscope.turns.arguments_tagged import LONGEST_KEY
+from glyphscope.turns.arguments_tagged import MAX_KEY
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.grammar_markers import Markers
 from glyphscope.turns.tools import TurnTools
 
 _WORD = chars.union(chars.WORD, chars.of(".-"))
-_SHORTEST_TAG = 4  # characters of an opening that raw texts must not contain, whatever key follows
-_DEEPEST = 20
+_MIN_TAG = 4  # characters of an opening that raw texts must not contain, whatever key follows
+_MAX_DEPTH = 20
 """The maximum nesting of alternatives that are examined for the types of a value."""
 _STRUCTURE = seq(repeat(CharClass(chars.of(" \t\r\n"))), CharClass(chars.of("[{(")))
 _ONLY_TEXT = frozenset(("string",))
@@ -111,7 +111,7 @@ def _check_keys(tool: str, keys: tuple[str, ...], form: ArgumentsForm) -> None:
         broken = any(
             link.strip() and (link.strip() in key or key.endswith(link.strip()[0])) for link in links
         )
-        if bare != key or not key or "\n" in key or broken or len(key) > LONGEST_KEY:
+        if bare != key or not key or "\n" in key or broken or len(key) > MAX_KEY:
             raise _unwritable(tool, key)
 
 
@@ -208,7 +208,7 @@ class TaggedEntries:
     def _raw(self, closing: str) -> list[StringStyle]:
         """The styles of raw text: unchanged, or between the markers that protect it from being read as markup."""
         opening = self.form.opening.strip()
-        tags = [opening] if len(opening) >= _SHORTEST_TAG else [f"{opening}{key}" for key in self.keys]
+        tags = [opening] if len(opening) >= _MIN_TAG else [f"{opening}{key}" for key in self.keys]
         opened, closed = self.form.escape
         ends = [closing.strip(), *(tag for tag in tags if tag)]
         plain = self.markers.string_style(closing, alt(*ends))
@@ -221,7 +221,9 @@ class TaggedEntries:
 
 def _any_text(context: ToolContext, parts: Parts, depth: int = 0) -> bool:
     """Whether any text at all is a valid value."""
-    if ("string" not in types_of(parts) and any("type" in part.schema for part in parts)) or depth > _DEEPEST:
+    if (
+        "string" not in types_of(parts) and any("type" in part.schema for part in parts)
+    ) or depth > _MAX_DEPTH:
         return False
     limits = {"enum", "const", "pattern", "format", "minLength", "maxLength", "not", "if", "x-grammar"}
     for part in parts:
@@ -247,7 +249,7 @@ def _types(context: ToolContext, parts: Parts, depth: int = 0) -> frozenset[str]
                 "number" for value in listed if type_of(value) == "integer"
             }
         for keyword in ("anyOf", "oneOf"):
-            if depth < _DEEPEST and keyword in part.schema:
+            if depth < _MAX_DEPTH and keyword in part.schema:
                 branches = range(len(part.schema[keyword]))
                 inner = [context.schema.expand((part.at(keyword, place),)) for place in branches]
                 kinds = [_types(context, each, depth + 1) for each in inner if not isinstance(each, str)]

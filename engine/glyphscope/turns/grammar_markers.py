@@ -32,19 +32,19 @@ from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import is_tag, loose_tokens, tokens
 from glyphscope.turns.starts import CALL_KEYS, closing_tags, starts
 
-MOST_WHITE = 4
+MAX_WHITE = 4
 """The maximum white space before a marker where no text is allowed, in characters: more could continue forever."""
-MOST_MENTIONED = 100
+MAX_MENTIONED = 100
 """The maximum number of tools whose names are searched for in texts with objects."""
 
-_GAP = repeat(CharClass(chars.of(" \t\r\n")), 0, MOST_WHITE)
+_GAP = repeat(CharClass(chars.of(" \t\r\n")), 0, MAX_WHITE)
 _MARK = CharClass(chars.of("\"'"))
 _NAME = chars.union(chars.WORD, chars.of(".-"))
-_SHORTEST_TAG = 4
+_MIN_TAG = 4
 """The minimum length of a tag that stops a text by itself, whatever follows it in the marker."""
-_LONGEST_BRACKET = 3
+_MAX_BRACKET = 3
 """The maximum length of an opening that consists only of brackets, which texts may also contain."""
-SPACE = terminal(repeat(CharClass(chars.of(" \t\r\n")), 1, MOST_WHITE))
+SPACE = terminal(repeat(CharClass(chars.of(" \t\r\n")), 1, MAX_WHITE))
 
 
 @lru_cache(maxsize=1)
@@ -134,7 +134,7 @@ def stops_of(literals: Iterable[str]) -> Node:
 
 def _core(marker: str) -> str:
     first = tokens(marker)[0]
-    return first if is_tag(first) and len(first) >= _SHORTEST_TAG else marker
+    return first if is_tag(first) and len(first) >= _MIN_TAG else marker
 
 
 def call_stops(calls: Sequence[CallForm], tools: Sequence[str]) -> Node:
@@ -144,13 +144,13 @@ def call_stops(calls: Sequence[CallForm], tools: Sequence[str]) -> Node:
     named: list[Node] = []
     for call in calls:
         opening = call.opening.strip()
-        fenced = any(sign in opening for sign in "<`") or len(opening) > _LONGEST_BRACKET
+        fenced = any(sign in opening for sign in "<`") or len(opening) > _MAX_BRACKET
         if call.unmarked and call.object is not None:
             start = seq(loose_node(opening), _some(), "{") if fenced else _bare_object()
             # it must contain a tool's name, unless the form itself is of that kind
-            (bare if call.strict or len(tools) > MOST_MENTIONED else named).append(start)
+            (bare if call.strict or len(tools) > MAX_MENTIONED else named).append(start)
         elif call.unmarked and call.arguments.encoding == "pythonic":
-            name = alt(*tools) if len(tools) <= MOST_MENTIONED else repeat(CharClass(_NAME), 1)
+            name = alt(*tools) if len(tools) <= MAX_MENTIONED else repeat(CharClass(_NAME), 1)
             bare.append(seq("[", _some(), name, _some(), "("))
         else:
             marked += [text for text, _ in starts(call)]

@@ -47,7 +47,7 @@ _READABLE = {
     "51937": "8",
 }
 _WORDS = re.compile("|".join(sorted(map(re.escape, _READABLE), key=len, reverse=True)))
-_MOST_TOKENS = 3000
+_MAX_TOKENS = 3000
 """The maximum number of tokens of a difference that are compared one by one; a longer one is marked as a whole."""
 
 
@@ -226,7 +226,7 @@ def differences(one: str, other: str) -> tuple[Marks, Marks]:
     start = common_length(a, b)
     end = common_length(a[start:][::-1], b[start:][::-1])
     middle_a, middle_b = a[start : len(a) - end], b[start : len(b) - end]
-    if len(middle_a) + len(middle_b) > _MOST_TOKENS:
+    if len(middle_a) + len(middle_b) > _MAX_TOKENS:
         blocks = [(0, len(middle_a), 0, len(middle_b))]
     else:
         matcher = SequenceMatcher(None, middle_a, middle_b, autojunk=False)

@@ -40,14 +40,14 @@ from glyphscope.turns.validator_markers import (
     strays_of,
 )
 from glyphscope.turns.validator_one_call import OneCallValidator
-from glyphscope.turns.validator_records import MOST_CALLS, Record, final_calls, opening_words
+from glyphscope.turns.validator_records import MAX_CALLS, Record, final_calls, opening_words
 from glyphscope.validation.streaming_validator import Limits
 from glyphscope.validation.turn import TurnCall
 
 _SLICE = 4096
 """The number of characters read at a time; violations are counted and limited after each slice."""
 _NOT_SPACE = re.compile(r"\S")
-_MOST_BEFORE, _MOST_GAP = 16, 100
+_MAX_BEFORE, _MAX_GAP = 16, 100
 """The number of characters kept: before a call, to compare a marker's white space; between calls, the separator."""
 
 Mode: TypeAlias = Literal["text", "reasoning", "calls"]
@@ -342,10 +342,10 @@ class FormValidator:
             return
         if at < 0:
             text, at = text[-at:], 0
-        self._before = (self._before + text)[-_MOST_BEFORE:]
+        self._before = (self._before + text)[-_MAX_BEFORE:]
         found = _NOT_SPACE.search(text)
         if found is None:
-            self._gap += text if self._after_call >= 0 and len(self._gap) < _MOST_GAP else ""
+            self._gap += text if self._after_call >= 0 and len(self._gap) < _MAX_GAP else ""
             return
         ink = at + found.start()
         if self._segment is None:
@@ -488,8 +488,8 @@ class FormValidator:
 
     def _on_call(self, at: int) -> None:
         at -= self._opening.blank if self._calls is not None and at == self._calls.at else 0
-        if len(self._records) >= MOST_CALLS:
-            self._stop(f"more than {MOST_CALLS} calls", max(at, 0))
+        if len(self._records) >= MAX_CALLS:
+            self._stop(f"more than {MAX_CALLS} calls", max(at, 0))
             return
         start = max(at, 0)
         self._records.append(Record(start))

@@ -16,7 +16,7 @@ OpKind: TypeAlias = Literal[
     "call", "text", "name", "word", "arguments", "parameter", "object", "end", "closed"
 ]
 _WORD = re.compile(r"[^\s<>{}()\[\]\"'=,]")
-_LONGEST_WORD = 200
+_MAX_WORD = 200
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Steps:
     def _word(self, path: Path, char: str, at: int) -> list[Path]:
         following = self.enter(path, at) if path.read else []
         ended = [each for one in following for each in self.step(one, char, at)]
-        if path.read < _LONGEST_WORD and _WORD.match(char):
+        if path.read < _MAX_WORD and _WORD.match(char):
             return [replace(path, read=path.read + 1), *ended]
         return ended
 
@@ -143,7 +143,7 @@ class Steps:
         if not path.unknown_name and any(known.startswith(name) for known in self._names):
             return [replace(path, name=name), *ended]
         complete = path.name in self._known and bool(ended)
-        if complete or char == "\n" or len(name) > _LONGEST_WORD:
+        if complete or char == "\n" or len(name) > _MAX_WORD:
             return ended
         return [*ended, replace(path, name=name, unknown_name=True)]
 

@@ -14,7 +14,7 @@ from glyphscope.turns.validator_one_call import OneCallValidator
 from glyphscope.turns.violations import call_violations
 from glyphscope.validation.turn import TurnCall
 
-MOST_CALLS = 1000
+MAX_CALLS = 1000
 """The maximum number of calls that are read in one turn."""
 _OF_THE_TURN = ("LEADING_TEXT", "TRAILING_TEXT", "NO_TOOL_CALL")
 """Violations that do not belong to a call."""
@@ -47,7 +47,7 @@ def final_calls(
     final: list[TurnCall] = []
     events: list[RunEvent] = []
     place = 0
-    for call in turn.calls[:MOST_CALLS]:
+    for call in turn.calls[:MAX_CALLS]:
         while place < len(streamed) and streamed[place].end <= call.start:
             place += 1
         seen = streamed[place] if place < len(streamed) and streamed[place].start < call.end else None

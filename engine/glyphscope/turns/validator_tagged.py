@@ -25,7 +25,7 @@ from glyphscope.turns.validator_one_call import OneCallValidator
 from glyphscope.turns.validator_values import Piece, ValueText
 from glyphscope.validation.streaming_validator import Limits
 
-_LONGEST_KEY = 200
+_MAX_KEY = 200
 
 
 class Parameter(Driver):
@@ -72,7 +72,7 @@ class Parameter(Driver):
             self.validator.raise_floor(place)  # until then it could have been the link
             self._key_text(place - len("".join(self._finder.buffer)) - len(dropped) + 1, dropped)
         if found is None:
-            if len(self._key) > _LONGEST_KEY or (char == "\n" and not self._finder.open):
+            if len(self._key) > _MAX_KEY or (char == "\n" and not self._finder.open):
                 self._lost(place, self._links[0])
             return at + 1
         start = found.start - self._finder.start

@@ -13,7 +13,7 @@ from glyphscope.turns.tools import TurnTools
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.tools import code_of
 
-MOST_VIOLATIONS = 20
+MAX_VIOLATIONS = 20
 """The maximum number of violations listed for one call."""
 
 
@@ -58,7 +58,7 @@ def _by_schema(call: TurnCall, schemas: SchemaSet, arguments: dict[str, Any]) ->
             found.append(CallViolation("UNKNOWN_ARGUMENT", message, to_pointer([name]), char=call.start))
     unknown = {each.path for each in found}
     try:
-        errors = schemas.checker.errors(arguments, MOST_VIOLATIONS)
+        errors = schemas.checker.errors(arguments, MAX_VIOLATIONS)
     except RecursionError:
         return [*found, CallViolation("LIMIT_EXCEEDED", "the arguments are nested too deep", char=call.start)]
     for error in errors:
@@ -68,4 +68,4 @@ def _by_schema(call: TurnCall, schemas: SchemaSet, arguments: dict[str, Any]) ->
             continue
         rule = to_pointer(error.absolute_schema_path)
         found.append(CallViolation(code, error.message[:200], path, rule, call.start))
-    return found[:MOST_VIOLATIONS]
+    return found[:MAX_VIOLATIONS]

@@ -16,7 +16,7 @@ from glyphscope.validation.reasons import LocatedReason, Reason, one_of
 from glyphscope.validation.spec import Spec
 from glyphscope.validation.tools import CallableTool, Tools
 
-MOST_TOOLS_AT_ONCE = 64
+MAX_TOOLS_AT_ONCE = 64
 """With more allowed tools, arguments that come before the tool's name are judged only when the name is complete."""
 
 
@@ -130,7 +130,7 @@ class CallLevel(ObjectLevel):
 
     def _list_tools(self) -> None:
         """Make every allowed tool a candidate, now that an argument narrows them."""
-        if self._choice_open and 0 < len(self._tools.allowed) <= MOST_TOOLS_AT_ONCE:
+        if self._choice_open and 0 < len(self._tools.allowed) <= MAX_TOOLS_AT_ONCE:
             self.candidates = [one for tool in self._tools.allowed.values() for one in tool_candidates(tool)]
         self._choice_open = False
 

@@ -12,7 +12,7 @@ from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import Place, Spec
 from glyphscope.validation.strings import StringCheck
 
-_LONGEST_JUDGED_PREFIX = 512
+_MAX_JUDGED_PREFIX = 512
 """Each prefix of a name is matched from its start again; a name longer than this is judged when it is complete."""
 
 
@@ -31,7 +31,7 @@ def can_begin(
         return True
     if next(names_left(spec, prefix, used, bare=bare), None) is not None:
         return True
-    if len(prefix) > _LONGEST_JUDGED_PREFIX:
+    if len(prefix) > _MAX_JUDGED_PREFIX:
         return True
     if spec.open_names:
         return all(_name_can_begin(schemas, place, prefix) for place in spec.member_names)

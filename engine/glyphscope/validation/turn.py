@@ -27,8 +27,8 @@ from glyphscope.validation.streaming_validator import Limits
 
 AFTER_BRACES = re.compile(r"(?<=\})")
 """Splits text after each closing brace, so that a call's end is the end of a piece."""
-MOST_CALLS = 100
-"""The most calls that are searched for in one text; the text after them counts as words."""
+MAX_CALLS = 100
+"""Calls that are searched for in one text; the text after them counts as words."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class TurnValidator:
     def _seek(self, text: str, start: int) -> tuple[str, int]:
         """Look for a call's beginning. Returns the text to judge, from its brace on ("": none), and its position."""
         end = start + len(text)
-        if len(self.calls) >= MOST_CALLS:
+        if len(self.calls) >= MAX_CALLS:
             self._add_text(text, start)
             return "", end
         before = self._openings.pending

@@ -39,13 +39,13 @@ from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.shared.whole_text import Whole, show_whole
 
-MOST_ARGUMENTS = 60
-"""Most arguments that are shown; the rest are sent unchanged, which the card says."""
-LONGEST_IDENTITY = 600
-"""Most characters of a command line or an address; its hint has all."""
-_LONGEST_SHOWN = 300
-"""Most characters of a value that is shown a second time, with signs for invisible characters."""
-MOST_HEIGHT = 210
+MAX_ARGUMENTS = 60
+"""Arguments that are shown; the rest are sent unchanged, which the card says."""
+MAX_IDENTITY = 600
+"""Characters of a command line or an address; its hint has all."""
+_MAX_SHOWN = 300
+"""Characters of a value that is shown a second time, with signs for invisible characters."""
+MAX_HEIGHT = 210
 """Height of the arguments, in pixels, before they scroll."""
 
 
@@ -104,7 +104,7 @@ class ApprovalCard(Card):
         self._closed = True
         self._rows: list[_Row] = []
         self._unshown: dict[str, Any] = {}
-        """The arguments beyond `MOST_ARGUMENTS`, which are sent unchanged."""
+        """The arguments beyond `MAX_ARGUMENTS`, which are sent unchanged."""
         self._settled = False
         """Whether the card keeps its height, as its call has been checked."""
         self.title = PlainLabel(body, role="title")
@@ -132,10 +132,10 @@ class ApprovalCard(Card):
             )
         )
         identity = needed.identity if needed.identity != needed.source else ""
-        self.identity.setText(_breakable(visible(identity, spaces=True)[:LONGEST_IDENTITY]))
+        self.identity.setText(_breakable(visible(identity, spaces=True)[:MAX_IDENTITY]))
         self.identity.setAccessibleName(visible(identity, spaces=True))
         self.identity.setToolTip(
-            plain_tip(visible(identity, spaces=True)) if len(identity) > LONGEST_IDENTITY else ""
+            plain_tip(visible(identity, spaces=True)) if len(identity) > MAX_IDENTITY else ""
         )
         self.identity.setVisible(bool(identity))
         words = [visible(claim, spaces=True) for claim in claim_words(needed.claims)]
@@ -202,7 +202,7 @@ class ApprovalCard(Card):
 
     def _lay_out(self, body: QWidget) -> None:
         self._scroll = ScrollArea(parent=body)
-        self._most = MOST_HEIGHT
+        self._most = MAX_HEIGHT
         buttons = hbox((self.reason, 1), self.deny_button, self.wider_button, self.allow_button, spacing=8)
         column = vbox(self.title, self.identity, self.claims, self._scroll, buttons, parent=body, spacing=8)
         column.addWidget(self.problem)  # below the buttons, so that it does not move them
@@ -214,9 +214,9 @@ class ApprovalCard(Card):
         schemas = tool.parameters.get("properties", {}) if tool is not None else {}
         names = list(dict.fromkeys([*needed.arguments, *schemas]))
         self._unshown = {
-            name: needed.arguments[name] for name in names[MOST_ARGUMENTS:] if name in needed.arguments
+            name: needed.arguments[name] for name in names[MAX_ARGUMENTS:] if name in needed.arguments
         }
-        for place, name in enumerate(names[:MOST_ARGUMENTS]):
+        for place, name in enumerate(names[:MAX_ARGUMENTS]):
             self._add_row(grid, place * 3, name, schemas.get(name), needed.arguments.get(name, MISSING))
         if self._unshown:
             count = len(self._unshown)
@@ -226,7 +226,7 @@ class ApprovalCard(Card):
                 else tr("%n more arguments, unchanged.", "", count)
             )
             more = PlainLabel(words, box, role="hint")
-            grid.addWidget(more, 3 * MOST_ARGUMENTS, 1)
+            grid.addWidget(more, 3 * MAX_ARGUMENTS, 1)
         if not names:
             grid.addWidget(PlainLabel(tr("No arguments."), box), 0, 0, 1, 4)
         old = self._scroll.takeWidget()
@@ -264,7 +264,7 @@ class ApprovalCard(Card):
         if hidden and value is not MISSING:
             warning = words_label(
                 tr("Contains invisible characters: {characters}", characters=hidden)
-                + f"\n{(visible(value) if isinstance(value, str) else one_line(json_text(value)))[:_LONGEST_SHOWN]}",
+                + f"\n{(visible(value) if isinstance(value, str) else one_line(json_text(value)))[:_MAX_SHOWN]}",
                 "problem",
             )
             grid.addWidget(warning, line + 2, 1, 1, 3)

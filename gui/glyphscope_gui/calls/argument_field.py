@@ -17,8 +17,8 @@ from glyphscope_gui.theme import mono_font
 
 MISSING = object()
 """The value of an argument that is not given."""
-LONGEST = 20_000
-"""Most characters of a value that can be edited: a longer one is sent unchanged, and only its beginning is shown."""
+MAX_LENGTH = 20_000
+"""Characters of a value that can be edited: a longer one is sent unchanged, and only its beginning is shown."""
 MAX_LINES = 5
 NOT_GIVEN = tr("not set")
 
@@ -56,13 +56,13 @@ class TextArgument(GrowingEdit):
         self.bar_when_full()
         self.setPlaceholderText(NOT_GIVEN if value is MISSING else "" if as_text else "JSON")
         text = "" if value is MISSING else value if as_text else json.dumps(value, ensure_ascii=False)
-        self.is_cut = len(text) > LONGEST
+        self.is_cut = len(text) > MAX_LENGTH
         if self.is_cut:
             self.setReadOnly(True)
             self.setToolTip(
                 tr("%n character(s): too long to edit here. It is used unchanged.", "", len(text))
             )
-        self.setPlainText(text[:LONGEST])
+        self.setPlainText(text[:MAX_LENGTH])
         self._shown = self.toPlainText()
         self.textChanged.connect(self.changed)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from glyphscope_gui.shared.language import tr
 
-LONGEST = 20_000
-"""Most characters of a text that are shown."""
+MAX_LENGTH = 20_000
+"""Characters of a text that are shown."""
 
 
 _HINTS = {
@@ -51,14 +51,16 @@ def claim_words(claims: dict[str, Any]) -> list[str]:
 def json_text(value: Any) -> str:
     """Indented JSON, or its beginning: a long value is not written to its end."""
     try:
-        return cut(beginning(value, LONGEST))
+        return cut(beginning(value, MAX_LENGTH))
     except (RecursionError, ValueError):
         return tr("Nested too deeply to show.")
 
 
 def cut(text: str) -> str:
     """The text, or its beginning with a note that there is more: the record has all of it."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… " + tr("The record has the whole text.")
+    return (
+        text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}\n… " + tr("The record has the whole text.")
+    )
 
 
 def argument_text(value: Any) -> str:

@@ -8,8 +8,8 @@ from PySide6.QtGui import QImage, QImageReader
 from glyphscope_gui.shared.language import tr
 
 _FORMATS = (b"png", b"jpeg", b"gif", b"webp", b"bmp")
-MOST_PIXELS = 50_000_000
-"""Most pixels of a decoded picture: a small file can expand to a large picture."""
+MAX_PIXELS = 50_000_000
+"""Pixels of a decoded picture: a small file can expand to a large picture."""
 
 
 def read_picture(data: bytes, room: QSize) -> tuple[QImage | None, str]:
@@ -24,7 +24,7 @@ def read_picture(data: bytes, room: QSize) -> tuple[QImage | None, str]:
     size = reader.size()
     if not size.isValid():
         return None, tr("The image is corrupt.")
-    if size.width() * size.height() > MOST_PIXELS:
+    if size.width() * size.height() > MAX_PIXELS:
         return None, tr(
             "The image has {width:,} × {height:,} pixels: too large to show.",
             width=size.width(),

@@ -16,7 +16,7 @@ from glyphscope_gui.shared.language import tr
 Source: TypeAlias = Literal["now", "last", "kept", "project"]
 """The playground's prompt, its last run's, the prompt kept as A by the button, or a project file's."""
 NAMES = ("A", "B")
-MOST_SEEDS = 100
+MAX_SEEDS = 100
 """Each seed is two runs of the one model."""
 _FIELDS = {
     "prompt": tr("prompt"),
@@ -47,10 +47,10 @@ def plan(
 
 
 def few_seeds(text: str, hint: str) -> tuple[int, ...]:
-    """The seeds in a field. Raises GlyphscopeError, with the hint if there are more than `MOST_SEEDS`."""
+    """The seeds in a field. Raises GlyphscopeError, with the hint if there are more than `MAX_SEEDS`."""
     seeds = seeds_of(text)
-    if len(seeds) > MOST_SEEDS:
-        raise GlyphscopeError(tr("At most %n seed(s) can run here.", "", MOST_SEEDS), hint=hint)
+    if len(seeds) > MAX_SEEDS:
+        raise GlyphscopeError(tr("At most %n seed(s) can run here.", "", MAX_SEEDS), hint=hint)
     return seeds
 
 

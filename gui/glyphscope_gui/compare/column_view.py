@@ -29,7 +29,7 @@ from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import PAD
 
-NARROWEST = 258
+MIN_WIDTH = 258
 """Pixels of width below which the columns are scrolled instead."""
 WIDE = 420
 """Width in pixels from which two figures share a line."""
@@ -75,7 +75,7 @@ class CompareColumn(FollowsSize, QFrame):
     def __init__(self, number: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("card")
-        self.setMinimumWidth(NARROWEST)
+        self.setMinimumWidth(MIN_WIDTH)
         self._number = number
         self._column: Column | None = None
         self._state: RunState | None = None
@@ -106,7 +106,7 @@ class CompareColumn(FollowsSize, QFrame):
         self._arrange_figures(self.width() >= WIDE)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(NARROWEST, super().minimumSizeHint().height())
+        return QSize(MIN_WIDTH, super().minimumSizeHint().height())
 
     # -- what it shows -----------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Signal
 from glyphscope.events import AnyEvent
 from glyphscope.runs import PreparedRequest, RunState
 from glyphscope_gui.compare.background_queue import BackgroundQueue, BackgroundRun
-from glyphscope_gui.compare.variants import FEWEST, MOST, Variant, next_variant, variant_names
+from glyphscope_gui.compare.variants import MAX_COLUMNS, MIN_COLUMNS, Variant, next_variant, variant_names
 from glyphscope_gui.runs.run_controller import Applied, RunController
 from glyphscope_gui.shared.language import tr
 
@@ -111,7 +111,7 @@ class Comparison(QObject):
     def arrange(self, variants: Sequence[Variant]) -> None:
         """Replace the columns, without runs. Does nothing while a comparison runs."""
         if not self.is_running:
-            self.columns = [Column(variant) for variant in variants[:MOST]]
+            self.columns = [Column(variant) for variant in variants[:MAX_COLUMNS]]
             self._renamed()
 
     def change(self, place: int, variant: Variant) -> None:
@@ -122,12 +122,12 @@ class Comparison(QObject):
 
     def add(self) -> None:
         """Add a column that differs from the others."""
-        if not self.is_running and len(self.columns) < MOST:
+        if not self.is_running and len(self.columns) < MAX_COLUMNS:
             self.columns.append(Column(next_variant(self.variants)))
             self._renamed()
 
     def remove(self, place: int) -> None:
-        if not self.is_running and len(self.columns) > FEWEST:
+        if not self.is_running and len(self.columns) > MIN_COLUMNS:
             del self.columns[place]
             self._renamed()
 

@@ -18,8 +18,8 @@ from glyphscope_gui.compare.seeds_presenter import SeedsPresenter
 from glyphscope_gui.compare.tabs import CompareTabs
 from glyphscope_gui.compare.variants import (
     CHANGEABLE,
-    FEWEST,
-    MOST,
+    MAX_COLUMNS,
+    MIN_COLUMNS,
     OWN,
     PRESETS,
     Basis,
@@ -182,7 +182,7 @@ class ComparePresenter(Page):
             self._fill_settings()
         if self._preset == MODELS and self._is_untouched:
             self._choose_preset(MODELS)
-            if len(self._column_models) < FEWEST:
+            if len(self._column_models) < MIN_COLUMNS:
                 self.view.notice.show_words(
                     tr(
                         "Only one model was found. Get another, or open a file, from the model menu at the top."
@@ -312,7 +312,7 @@ class ComparePresenter(Page):
 
     @property
     def _is_removable(self) -> bool:
-        return len(self.comparison.columns) > FEWEST
+        return len(self.comparison.columns) > MIN_COLUMNS
 
     def _options_changed(self, _options: object) -> None:
         """Let the columns of a question follow the playground, unless a column has run."""
@@ -323,7 +323,7 @@ class ComparePresenter(Page):
     def _show_editable(self) -> None:
         view, count = self.view, len(self.comparison.columns)
         view.presets.setEnabled(self._is_free)
-        view.add_button.setEnabled(self._is_free and count < MOST)
+        view.add_button.setEnabled(self._is_free and count < MAX_COLUMNS)
         view.prompt_edit.setReadOnly(not self._is_free)
         for place in range(count):
             view.columns[place].set_editable(self._is_free, self._is_removable)

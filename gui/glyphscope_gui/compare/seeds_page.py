@@ -23,7 +23,7 @@ from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, n
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.run_choices import MOST_TEMPERATURE
+from glyphscope_gui.shared.run_choices import MAX_TEMPERATURE
 from glyphscope_gui.shared.settings_grid import DecimalSetting
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -36,7 +36,7 @@ FIRST_WORDS = tr(
     "answer."
 )
 
-LEAST_OPTIONS = 3
+MIN_OPTIONS = 3
 """Visible rows of the tokens at which answers diverge."""
 NUMBER, ANSWER, RUNS, SHARE, DIFFERENCE = range(5)
 """The columns of the answers."""
@@ -219,7 +219,7 @@ class SeedsPage(FollowsSize, QWidget):
         )
         self.seeds.setMaximumWidth(120)
         self.temperature = named(
-            DecimalSetting(0, MOST_TEMPERATURE),
+            DecimalSetting(0, MAX_TEMPERATURE),
             "seedsTemperature",
             tr("Temperature"),
             tip=tr("At 0 all seeds give the same tokens, so one is run"),
@@ -251,7 +251,7 @@ class SeedsPage(FollowsSize, QWidget):
         for column, widest in ((SAMPLED, _WIDEST_COUNT), (RAW, _WIDEST_PERCENT), (FINAL, _WIDEST_PERCENT)):
             self.options.fit_column(column, widest)
         self.options.setColumnWidth(TOKEN, 150)
-        self.options.fit_rows(least=LEAST_OPTIONS)
+        self.options.fit_rows(least=MIN_OPTIONS)
         self.options_model.modelReset.connect(self.options.updateGeometry)
 
     def _lay_out(self) -> None:

@@ -22,8 +22,8 @@ from glyphscope_gui.shared.layouts import grid_layout, hbox
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.run_choices import (
     CONSTRAINTS,
-    MOST_SEED,
-    MOST_TEMPERATURE,
+    MAX_SEED,
+    MAX_TEMPERATURE,
     NOTATIONS,
     SHAPES,
     STARTS,
@@ -150,11 +150,11 @@ class VariantSettings(SettingsPopup):
             ),
             "temperature": FormRow(
                 tr("Temperature"),
-                DecimalSetting(0, MOST_TEMPERATURE),
+                DecimalSetting(0, MAX_TEMPERATURE),
                 tr("0 always takes the most likely token"),
             ),
             "seed": FormRow(
-                tr("Seed"), NumberSetting(0, MOST_SEED), tr("The same seed samples the same tokens")
+                tr("Seed"), NumberSetting(0, MAX_SEED), tr("The same seed samples the same tokens")
             ),
             **sampling_fields(),
             "system_prompt": FormRow(

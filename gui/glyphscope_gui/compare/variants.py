@@ -24,14 +24,14 @@ from glyphscope.text.shorten import excerpt
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
-from glyphscope_gui.shared.run_choices import MOST_TEMPERATURE, WORDS
+from glyphscope_gui.shared.run_choices import MAX_TEMPERATURE, WORDS
 from glyphscope_gui.shared.sampling_words import SAMPLING_WORDS
 
 Notation: TypeAlias = Literal["glyph", "json", "native"]
-FEWEST, MOST = 2, 4
-"""Most columns of a comparison: people can hardly distinguish more than four."""
-_LONGEST = 24
-"""Most characters of a prompt in a column's name."""
+MIN_COLUMNS, MAX_COLUMNS = 2, 4
+"""Columns of a comparison: people can hardly distinguish more than four."""
+_MAX_LENGTH = 24
+"""Characters of a prompt in a column's name."""
 WARM_TEMPERATURE = 0.7
 """The temperature that is offered for several seeds: at 0, all seeds sample the same tokens."""
 OWN = "own"
@@ -47,11 +47,11 @@ CHANGEABLE: dict[str, Callable[[Any], str]] = {
         tr("stop at {stops}", stops=" ".join(stop_lines(value))) if value else tr("no stop string")
     ),
     "system_prompt": lambda value: (
-        tr("system prompt “{text}”", text=excerpt(value, _LONGEST))
+        tr("system prompt “{text}”", text=excerpt(value, _MAX_LENGTH))
         if value.strip()
         else tr("no system prompt")
     ),
-    "prompt": lambda value: tr("“{text}”", text=excerpt(value, _LONGEST)),
+    "prompt": lambda value: tr("“{text}”", text=excerpt(value, _MAX_LENGTH)),
 }
 """The settings that a column can change besides the five of its pickers, with the words for a value."""
 
@@ -125,8 +125,8 @@ BRIEF = tr("Write one tool call. Leave out optional arguments that the user did 
 
 def _models(basis: Basis) -> tuple[Variant, ...]:
     names = dict.fromkeys((basis.request.model, *basis.models))
-    columns = tuple(basis.variant.changed(model=name) for name in names)[:MOST]
-    return columns if len(columns) >= FEWEST else (*columns, basis.variant)
+    columns = tuple(basis.variant.changed(model=name) for name in names)[:MAX_COLUMNS]
+    return columns if len(columns) >= MIN_COLUMNS else (*columns, basis.variant)
 
 
 def _prompts(basis: Basis) -> tuple[Variant, ...]:
@@ -200,7 +200,7 @@ def next_variant(variants: Sequence[Variant]) -> Variant:
     """Return a variant to add: the last one, with a notation, constraint or temperature that is not compared yet."""
     last = variants[-1]
     if (warm := dict(last.changes).get("temperature")) is not None:
-        return last.changed(temperature=round(min(warm + 0.3, MOST_TEMPERATURE), 2))
+        return last.changed(temperature=round(min(warm + 0.3, MAX_TEMPERATURE), 2))
     others = [replace(last, notation=n) for n in ("glyph", "json")]
     others += [replace(last, constraint=c) for c in ("mask", "off", "gbnf")]
     return next((variant for variant in others if variant not in variants), last)

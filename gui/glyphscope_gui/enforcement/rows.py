@@ -17,8 +17,8 @@ from glyphscope_gui.enforcement.model import Cell, EnforcementRow
 from glyphscope_gui.shared.enforcement_badge import Enforcement
 from glyphscope_gui.shared.language import tr
 
-LONGEST_VALUE = 14
-"""Most characters of a leaking value, and of a constraint's value."""
+MAX_VALUE = 14
+"""Characters of a leaking value, and of a constraint's value."""
 
 
 def enforcement_rows(registry: ToolRegistry, proofs: Iterable[Proof]) -> tuple[EnforcementRow, ...]:
@@ -78,7 +78,7 @@ def leaking_value(text: str, pointer: str, notation: Notation) -> str:
     if place != "properties" or not isinstance(arguments, dict) or name not in arguments:
         return ""
     text = json.dumps(arguments[name], ensure_ascii=False)
-    return text if len(text) <= LONGEST_VALUE else ""
+    return text if len(text) <= MAX_VALUE else ""
 
 
 def constraint_row_words(registry: ToolRegistry, tool: str, pointer: str, keyword: str) -> str:
@@ -93,4 +93,4 @@ def constraint_row_words(registry: ToolRegistry, tool: str, pointer: str, keywor
 
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return shorten(text, 2 * LONGEST_VALUE)
+    return shorten(text, 2 * MAX_VALUE)

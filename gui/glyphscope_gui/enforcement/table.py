@@ -15,8 +15,8 @@ from glyphscope_gui.shared.plain_table import CELL, PlainTable
 from glyphscope_gui.shared.table_model import PILL_ROLE
 from glyphscope_gui.shared.verdict import pill_font
 
-MOST_MEASURED = 100
-LEAST_CONSTRAINT = 0.3
+MAX_MEASURED = 100
+MIN_CONSTRAINT = 0.3
 """The share of the width for the constraint's words."""
 
 
@@ -65,9 +65,9 @@ class EnforcementTable(PlainTable):
     def _fit(self, *_what: object) -> None:
         engines = self._model.engines
         width = self.viewport().width()
-        left = round(width * (1 - LEAST_CONSTRAINT))
+        left = round(width * (1 - MIN_CONSTRAINT))
         metrics, head = QFontMetrics(pill_font(self.font())), self.fontMetrics()
-        rows = range(min(self._model.rowCount(), MOST_MEASURED))
+        rows = range(min(self._model.rowCount(), MAX_MEASURED))
         needs, likes = [], []
         for column in range(1, 1 + len(engines)):
             pills = [self._model.index(row, column).data(PILL_ROLE) for row in rows]

@@ -35,7 +35,7 @@ TESTS: tuple[tuple[PathTest, str, str], ...] = (
 """The tests of the values that a JSONPath selects: value, words, and the hint in the field of the value."""
 ROOT = "$."
 """The beginning of every JSONPath."""
-MOST_LINES = 5
+MAX_LINES = 5
 """Lines of a target before it scrolls."""
 
 
@@ -45,7 +45,7 @@ class _Line(FormLine):
     def __init__(self, line: AssertionLine, parent: QWidget) -> None:
         super().__init__(parent)
         self.kind = self.choice_box(tr("Kind of assertion"), KINDS, line.kind)
-        self.target = GrowingEdit(MOST_LINES, self)
+        self.target = GrowingEdit(MAX_LINES, self)
         self.target.bar_when_full()
         self.target.setPlainText(line.target)
         self.browse = QPushButton(tr("Choose file…"), self)

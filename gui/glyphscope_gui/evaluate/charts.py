@@ -22,9 +22,9 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import ScrollArea, vbox
 from glyphscope_gui.theme import theme, ui_font
 
-MOST_ARMS = 12
-"""Most arms that can be distinguished in a chart this wide; the table has all."""
-LEAST_HEIGHT, EACH = 34, 24
+MAX_ARMS = 12
+"""Arms that can be distinguished in a chart this wide; the table has all."""
+MIN_HEIGHT, EACH = 34, 24
 """Pixels of a chart of shares without arms, and of each arm, at the usual text size."""
 _NAMES, _FIGURES = 0.4, 0.5
 """Largest shares of a chart's width: for names on the left, and, of the rest, for figures on the right."""
@@ -40,7 +40,7 @@ class ShareChart(Chart):
 
     def show_shares(self, rows: Sequence[tuple[str, Share]]) -> None:
         self._rows = list(rows)
-        self._lines = (LEAST_HEIGHT + EACH * max(len(rows), 1)) / 15
+        self._lines = (MIN_HEIGHT + EACH * max(len(rows), 1)) / 15
         self.setAccessibleDescription("; ".join(f"{name}: {_share_words(share)}" for name, share in rows))
         self._dress_axes()
         self.draw()
@@ -161,7 +161,7 @@ class EvalCharts(ScrollArea):
             self._make()
         summary, labels = self._waiting
         self._waiting = None
-        arms = [arm for arm in summary.arms if arm.tools.answered][:MOST_ARMS] if summary is not None else []
+        arms = [arm for arm in summary.arms if arm.tools.answered][:MAX_ARMS] if summary is not None else []
         names = [labels.get(arm.arm, arm.arm) for arm in arms]
         self.success.show_shares([(name, arm.tools.ok) for name, arm in zip(names, arms)])
         short = [_lines(name) for name in names]

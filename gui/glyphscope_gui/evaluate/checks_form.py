@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from glyphscope.evals.suites.call_form import ArgumentCheck, CheckKind
 from glyphscope_gui.evaluate.check_values import field_text, field_value
-from glyphscope_gui.evaluate.lines_form import LEAST_BOX, FormLine, LinesForm
+from glyphscope_gui.evaluate.lines_form import MIN_BOX, FormLine, LinesForm
 from glyphscope_gui.shared.labels import link, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
@@ -34,7 +34,7 @@ class _Line(FormLine):
         self.name = named(QComboBox(self), words=tr("Argument"))
         self.name.addItems([*dict.fromkeys((*arguments, check.name))])
         self.name.setCurrentText(check.name)
-        self.name.setMinimumWidth(LEAST_BOX)
+        self.name.setMinimumWidth(MIN_BOX)
         self.kind = self.choice_box(tr("Check"), KINDS, check.kind)
         self.value = LineEdit(field_text(check.kind, check.value, is_text=self._is_text), self)
         self.value.setAccessibleName(tr("Value"))

@@ -12,8 +12,8 @@ from glyphscope_gui.shared.labels import push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 
-LEAST_BOX = 80
-"""Least width of a box in pixels: large text is cut off before the form scrolls horizontally."""
+MIN_BOX = 80
+"""The minimum width of a box in pixels: large text is cut off before the form scrolls horizontally."""
 
 
 class FormLine(QWidget):
@@ -30,7 +30,7 @@ class FormLine(QWidget):
     def choice_box(self, words: str, choices: tuple[tuple[str, str, str], ...], chosen: str) -> QComboBox:
         """Make a combo box; `choices` are the value, words and hint of each."""
         box = choice_box(self, words=words, choices=((value, shown, "") for value, shown, _hint in choices))
-        box.setMinimumWidth(LEAST_BOX)
+        box.setMinimumWidth(MIN_BOX)
         box.setCurrentIndex(box.findData(chosen))
         return box
 

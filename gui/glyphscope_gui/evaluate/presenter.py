@@ -42,8 +42,8 @@ from glyphscope_gui.slices import Slices, Steps
 
 PRICE_MS = 150
 """Milliseconds from the last change of the set-up to the computation of its price."""
-MOST_LINES = 6
-"""Most lines of a suite's problems in the banner."""
+MAX_LINES = 6
+"""Lines of a suite's problems in the banner."""
 
 
 class EvaluatePresenter(Page):
@@ -83,7 +83,7 @@ class EvaluatePresenter(Page):
     def run(self) -> None:
         """Start the evaluation, if the set-up is shown."""
         if self._is_made and self.view.setup.isVisible():
-            self.view.setup.go.click()
+            self.view.setup.start.click()
 
     def complete(self) -> None:
         """Load the charts' modules in the background, as an import cannot be sliced."""
@@ -130,7 +130,7 @@ class EvaluatePresenter(Page):
         setup.models.dropped.connect(self._add_models)
         for chosen in (setup.results.activated, setup.results.clicked):
             chosen.connect(self._open_row)
-        setup.go.clicked.connect(self.begin)
+        setup.start.clicked.connect(self.begin)
         page.open_button.clicked.connect(self._ask_for_result)
         page.report_button.clicked.connect(self._open_report)
         page.export_button.clicked.connect(self._ask_for_export)
@@ -194,9 +194,9 @@ class EvaluatePresenter(Page):
         self.view.suites_model.put(_suite_row(choice), ticked=True)
         if choice.problem or choice.notes:
             lines = choice.problem.split("\n") if choice.problem else list(choice.notes)
-            if len(lines) > MOST_LINES:
-                more = len(lines) - MOST_LINES
-                lines[MOST_LINES:] = [
+            if len(lines) > MAX_LINES:
+                more = len(lines) - MAX_LINES
+                lines[MAX_LINES:] = [
                     tr("  … and {count} more: hover the suite for the full list", count=more)
                 ]
             self.view.notice.show_words("\n".join(lines))
@@ -234,7 +234,7 @@ class EvaluatePresenter(Page):
 
     def _setup_changed(self) -> None:
         self._priced = None
-        self.view.setup.go.setEnabled(False)
+        self.view.setup.start.setEnabled(False)
         self._price_timer.start()
 
     def _ask_price(self) -> None:
@@ -267,7 +267,7 @@ class EvaluatePresenter(Page):
             seconds = seconds_a_sample(self._results.rows, priced.matrix.models)
         words = price_words(priced.price, seconds, priced.matrix.jobs)
         arms = priced.plan.arms if priced.plan is not None else ()
-        setup.show_cost(words, arms=list(arm_labels(arms).values()), may_go=not self.evaluations.is_busy)
+        setup.show_cost(words, arms=list(arm_labels(arms).values()), can_start=not self.evaluations.is_busy)
 
     # -- evaluating --------------------------------------------------------------------------------------------
 
@@ -332,7 +332,7 @@ class EvaluatePresenter(Page):
         page.progress.show_phase(phase)
         page.progress.show_progress(self.evaluations.progress)
         idle = phase is EvalPhase.IDLE
-        page.setup.go.setEnabled(idle and self._priced is not None and self._priced.price is not None)
+        page.setup.start.setEnabled(idle and self._priced is not None and self._priced.price is not None)
         page.resume_button.setEnabled(idle)
 
     def _show_progress(self, progress: EvalProgress) -> None:

@@ -215,8 +215,8 @@ class EvalResultPresenter(QObject):
             self._view.show_summary(())
 
 
-MOST_OFFERED = 20
-"""Most results that are offered for a comparison, the newest ones."""
+MAX_OFFERED = 20
+"""Results that are offered for a comparison, the newest ones."""
 
 
 class ResultComparing(QObject):
@@ -244,7 +244,7 @@ class ResultComparing(QObject):
             manifest = row.manifest
             if result is None or manifest is None or row.path == result.path:
                 continue
-            if suites & {suite.name for suite in manifest.suites} and len(menu.actions()) < MOST_OFFERED:
+            if suites & {suite.name for suite in manifest.suites} and len(menu.actions()) < MAX_OFFERED:
                 action = menu.addAction(result_words(row))
                 action.triggered.connect(
                     lambda _on=False, path=row.path: self._reading.compare(path, result, self._show)

@@ -22,10 +22,10 @@ from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
 SCENARIO, ARM, TRIAL, VERDICT, REASON, TOKENS, TEXT = range(7)
 PORTION = 200
 """Number of rows that a view gets at a time."""
-LONGEST = 200
-"""Most characters of a text in a row: more than any screen shows in a line."""
+MAX_LENGTH = 200
+"""Characters of a text in a row: more than any screen shows in a line."""
 TIP = 1200
-"""Most characters of a text in a hint."""
+"""The maximum number of characters of a text in a hint."""
 
 
 class EvalRunsModel(TableModel[Sample]):
@@ -82,7 +82,7 @@ class EvalRunsModel(TableModel[Sample]):
             verdict_words(row),
             why_words(row),
             f"{row.decoded:,}",
-            " ".join(row.text[:LONGEST].split()),
+            " ".join(row.text[:MAX_LENGTH].split()),
         )[column]
 
     def tip(self, row: Sample, column: int) -> str:
@@ -99,8 +99,8 @@ class EvalRunsModel(TableModel[Sample]):
         return "text" if column in (SCENARIO, TEXT) else "text-muted"
 
 
-LEAST_TEXT = 150
-"""Least width of the text in pixels."""
+MIN_TEXT = 150
+"""The minimum width of the text in pixels."""
 GIVES_WAY = ((), (TOKENS,), (TOKENS, ARM), (TOKENS, ARM, TRIAL))
 """The sets of columns to hide, as the room shrinks."""
 SAME = (SCENARIO, ARM)
@@ -133,7 +133,7 @@ class EvalRuns(PlainTable):
 
     def _fit(self) -> None:
         same = {column for column in SAME if self._runs.all_same(column)}
-        room = self.viewport().width() - LEAST_TEXT
+        room = self.viewport().width() - MIN_TEXT
         need = sum(width for column, width in self._widths.items() if column not in same)
         hidden = next(
             (h for h in GIVES_WAY if need - sum(self._widths[c] for c in h if c not in same) <= room),

@@ -20,8 +20,8 @@ from glyphscope_gui.shared.text_edits import LineEdit
 
 MARGINS = (6, 0, 0, 0)
 """Padding of the text in a box with buttons, for which Qt ignores the style sheet's padding."""
-LONGEST, TIP = 200, 1200
-"""Most characters of a prompt in a row, and in its tip."""
+MAX_LENGTH, TIP = 200, 1200
+"""Characters of a prompt in a row, and in its tip."""
 
 
 class ScenarioRow(NamedTuple):
@@ -48,7 +48,7 @@ class ScenariosModel(ListModel[ScenarioRow]):
 
     def words(self, row: ScenarioRow, column: int) -> str:
         name = " · ".join(part for part in (row.suite, row.scenario.id) if part)
-        return f"{name}   {' '.join(visible(row.scenario.prompt[:TIP])[:LONGEST].split())}"
+        return f"{name}   {' '.join(visible(row.scenario.prompt[:TIP])[:MAX_LENGTH].split())}"
 
     def tip(self, row: ScenarioRow, column: int) -> str:
         prompt = visible(row.scenario.prompt[:TIP])

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.plan import Matrix
-from glyphscope.evals.running.place import MOST_JOBS, Place, read_place
+from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
 from glyphscope.evals.suites.other_files import ENDINGS
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
@@ -48,7 +48,7 @@ from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
 
-MOST_TRIALS = 1000
+MAX_TRIALS = 1000
 _SUITES_JUDGE = tr("As in the suite")
 
 
@@ -200,9 +200,9 @@ class EvalSetupView(FollowsSize, QWidget):
         self.add_model = link(tr("Add file…"), tr("Add a GGUF file; you can also drop it here"))
         self.add_endpoint = link(tr("Endpoint…"), tr("Add a served model by the address of its endpoint"))
         self.judge = JudgeChoice(self)
-        self.trials = _spin(1, MOST_TRIALS, "evalTrials")
+        self.trials = _spin(1, MAX_TRIALS, "evalTrials")
         self.seed = _spin(0, 2_147_483_647, "evalSeed")
-        self.jobs = _spin(1, MOST_JOBS, "evalJobs")
+        self.jobs = _spin(1, MAX_JOBS, "evalJobs")
         self.savings = _spin(0, 100, "evalSavings", suffix="%")
         self.place = PlaceField(self)
         self.cost = words_label(role="", parent=self, name="evalCost")
@@ -213,8 +213,8 @@ class EvalSetupView(FollowsSize, QWidget):
             self, objectName="evalArmsNote", role="muted", alignment=Qt.AlignmentFlag.AlignTop
         )
         self.arms_note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.go = push_button(tr("Evaluate"), self, name="evalRunButton", role="primary")
-        self.go.setAccessibleDescription(tr("Start the evaluation"))
+        self.start = push_button(tr("Evaluate"), self, name="evalRunButton", role="primary")
+        self.start.setAccessibleDescription(tr("Start the evaluation"))
         self._row = hbox(parent=self, spacing=GAP)
         self._connect()
         self.setFocusProxy(self.suites)
@@ -260,7 +260,7 @@ class EvalSetupView(FollowsSize, QWidget):
                     box.setValue(round(changes[name] * factor))
 
     def show_cost(
-        self, words: str, problem: str = "", *, arms: Sequence[str] = (), may_go: bool = False
+        self, words: str, problem: str = "", *, arms: Sequence[str] = (), can_start: bool = False
     ) -> None:
         """Show the cost and the arms, or why the evaluation cannot be run."""
         self.arms_note.setText("\n".join(arms))
@@ -268,7 +268,7 @@ class EvalSetupView(FollowsSize, QWidget):
         show_words(self.cost, words)
         self.cost.setAccessibleName(words)
         show_words(self.problem, problem)
-        self.go.setEnabled(may_go)
+        self.start.setEnabled(can_start)
 
     def lay_out(self) -> None:
         """Place the parts, once: a separate step, as it takes as long as making them.
@@ -332,7 +332,7 @@ class EvalSetupView(FollowsSize, QWidget):
         return grid
 
     def _cost(self) -> QWidget:
-        row = hbox(vbox(self.go, STRETCH), (self.arms_note, 1), spacing=GAP)
+        row = hbox(vbox(self.start, STRETCH), (self.arms_note, 1), spacing=GAP)
         return holder(vbox(self.cost, self.problem, (row, 1), spacing=10), self)
 
     def _fit(self) -> None:

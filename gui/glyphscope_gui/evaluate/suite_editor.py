@@ -26,8 +26,8 @@ from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import LineEdit
 
-MOST_PROBLEMS = 4
-"""Most problems that are shown."""
+MAX_PROBLEMS = 4
+"""Problems that are shown."""
 
 
 class SuiteEditor(PlainDialog):
@@ -183,7 +183,7 @@ class SuiteEditor(PlainDialog):
             parts = problem.pointer.split("/")
             if parts[1:2] == ["scenarios"] and parts[2:3] and parts[2].isdigit():
                 self.list.setCurrentRow(int(parts[2]))
-        words = [f"{self._place(each.pointer)}{each.message}" for each in problems[:MOST_PROBLEMS]]
+        words = [f"{self._place(each.pointer)}{each.message}" for each in problems[:MAX_PROBLEMS]]
         show_words(self.problem, "\n".join(words) or str(error))
 
     def _show_saving(self, saving: bool) -> None:

@@ -29,9 +29,9 @@ from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.fonts import smaller
 
-NARROWEST, WIDEST = 96, 190
+MIN_WIDTH, MAX_WIDTH = 96, 190
 """The widths of a column, in pixels at the usual font size."""
-MOST_TITLE = 240
+MAX_TITLE = 240
 """The width up to which a column grows for its title, in pixels at the usual font size."""
 SIDE = 9
 """Pixels between the edge of a cell and its text."""
@@ -41,9 +41,9 @@ NAMES = (150, 300)
 """The smallest and largest width of the rows' names, in pixels."""
 NARROW, NARROW_NAMES = 760, 200
 """The width below which the table is narrow, and the largest width of the rows' names in that case, in pixels."""
-MOST_MEASURED = 400
-"""Most rows whose names are measured for that width, as measuring takes time."""
-LEAST_STRENGTH, MOST_STRENGTH = 0.05, 0.94
+MAX_MEASURED = 400
+"""Rows whose names are measured for that width, as measuring takes time."""
+MIN_STRENGTH, MAX_STRENGTH = 0.05, 0.94
 """The share of the chart's colour in an empty and in a full cell."""
 
 
@@ -153,8 +153,8 @@ class EvalTable(FollowsSize, QTableView):
             words = str(model.headerData(column, Qt.Orientation.Horizontal) or "").split("\n")
             lines = max(lines, len(words))
             widest = max(metrics.horizontalAdvance(word) for word in words) + 3 * SIDE
-            least = max(round(NARROWEST * scale), min(widest, round(MOST_TITLE * scale)))
-            head.resizeSection(column, max(least, min(share, round(WIDEST * scale))))
+            least = max(round(MIN_WIDTH * scale), min(widest, round(MAX_TITLE * scale)))
+            head.resizeSection(column, max(least, min(share, round(MAX_WIDTH * scale))))
         head.setFixedHeight(lines * metrics.height() + 14)
 
 
@@ -179,7 +179,7 @@ class _Names(QHeaderView):
     def _best_width(self) -> int:
         model, metrics = self.model(), self.fontMetrics()
         widest = 0
-        for section in range(min(model.rowCount() if model is not None else 0, MOST_MEASURED)):
+        for section in range(min(model.rowCount() if model is not None else 0, MAX_MEASURED)):
             row = model.headerData(section, Qt.Orientation.Vertical, ROW_ROLE)
             widest = max(widest, metrics.horizontalAdvance(row.name) + row.depth * INDENT)
         most = NAMES[1] if self._table.width() > NARROW else NARROW_NAMES
@@ -271,7 +271,7 @@ def _paint_bar(painter: QPainter, box: QRectF, shown: CellShown, colour: QColor)
 def ground(strength: float) -> QColor:
     """The colour of a cell: a mixture of the panel's and the chart's colours, by a strength of 0 to 1."""
     panel, full = _rgb(theme().color("panel")), _rgb(theme().color("chart-main"))
-    share = LEAST_STRENGTH + strength * (MOST_STRENGTH - LEAST_STRENGTH)
+    share = MIN_STRENGTH + strength * (MAX_STRENGTH - MIN_STRENGTH)
     mixed = (a + (b - a) * share for a, b in zip(panel, full))
     return QColor.fromRgbF(*mixed)
 

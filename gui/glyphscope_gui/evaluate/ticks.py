@@ -125,7 +125,7 @@ class TicksModel(ListModel[Tickable]):
 
 BESIDE = 52
 """Pixels of a line besides its words and note."""
-LEAST_ROWS, MOST_ROWS = 3, 6
+MIN_ROWS, MAX_ROWS = 3, 6
 """The least number of visible rows, if there are that many, and the preferred one."""
 
 
@@ -189,11 +189,11 @@ class TickList(TakesFiles, PlainList):
         model.modelReset.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:
-        rows = min(max(self.model().rowCount(), 1), MOST_ROWS)
+        rows = min(max(self.model().rowCount(), 1), MAX_ROWS)
         return QSize(200, rows * max(self.sizeHintForRow(0), self.fontMetrics().height() + 8) + 8)
 
     def minimumSizeHint(self) -> QSize:
-        rows = min(max(self.model().rowCount(), 1), LEAST_ROWS)
+        rows = min(max(self.model().rowCount(), 1), MIN_ROWS)
         return QSize(140, rows * (self.fontMetrics().height() + 8) + 2)
 
     def files_dropped(self, paths: list[Path]) -> None:

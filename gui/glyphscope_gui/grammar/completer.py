@@ -15,8 +15,8 @@ from glyphscope_gui.shared.language import tr
 
 FROM_CHARACTERS = 2
 """Number of typed characters from which completion opens automatically."""
-MOST_OFFERED = 200
-"""Most names in the list."""
+MAX_OFFERED = 200
+"""Names in the list."""
 
 
 class GrammarCompleter(QObject):
@@ -67,7 +67,7 @@ class GrammarCompleter(QObject):
         found = sorted(
             (not name.lower().startswith(prefix), name) for name in self._names if prefix in name.lower()
         )
-        names = [name for _, name in found][:MOST_OFFERED]
+        names = [name for _, name in found][:MAX_OFFERED]
         if not names or (names == [self._prefix()] and not on_request):
             self.close()
             return

@@ -19,8 +19,8 @@ from glyphscope_gui.enforcement.model import CUSTOM, Cell, EnforcementRow
 from glyphscope_gui.enforcement.rows import constraint_row_words, leaking_value
 from glyphscope_gui.shared.language import tr
 
-MOST_TEXTS = 5_000
-"""Most texts that are matched for one answer; more would delay the next."""
+MAX_TEXTS = 5_000
+"""Texts that are matched for one answer; more would delay the next."""
 LIMITS = Limits(items=20_000)
 """Limit for each text: calls are short."""
 
@@ -30,7 +30,7 @@ def custom_grammar_rows(
 ) -> tuple[EnforcementRow, ...]:
     """A row for each constraint of the tools that the grammar can call; none if it cannot call any."""
     start = compile_grammar(grammar).start(LIMITS)
-    texts_left = MOST_TEXTS
+    texts_left = MAX_TEXTS
 
     def accepted(text: str) -> bool:
         nonlocal texts_left

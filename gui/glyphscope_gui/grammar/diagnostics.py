@@ -66,9 +66,9 @@ def _look(problem: GrammarProblem) -> tuple[str, str, str]:
     return SEVERITIES.get(problem.severity, SEVERITIES["error"])
 
 
-MOST_MEASURED = 100
+MAX_MEASURED = 100
 """Number of rows that are as high as their words; others are one line high."""
-MOST_HEIGHT = 0.42
+MAX_HEIGHT = 0.42
 """The list's largest share of the height of editor and list."""
 FIX_SHARE = 0.3
 """The fixes' largest share of the width."""
@@ -154,20 +154,20 @@ class GrammarDiagnostics(PlainTable):
         if not rows:
             return
         width = self.viewport().width()
-        shown = range(min(rows, MOST_MEASURED))
+        shown = range(min(rows, MAX_MEASURED))
         pills = [self._model.index(row, PLACE).data(PILL_ROLE)[0] for row in shown]
         metrics = QFontMetrics(pill_font(self.font()))
         self.setColumnWidth(PLACE, max(metrics.horizontalAdvance(pill) for pill in pills) + 30)
-        words = [self._model.index(row, FIX).data() or "" for row in range(min(rows, MOST_MEASURED))]
+        words = [self._model.index(row, FIX).data() or "" for row in range(min(rows, MAX_MEASURED))]
         widest = max(self.fontMetrics().horizontalAdvance(text) for text in words) + 20
         fix = min(widest, round(width * FIX_SHARE)) if any(words) else 0
         self.setColumnWidth(FIX, fix)
         self.setColumnWidth(MESSAGE, max(width - self.columnWidth(PLACE) - fix, 80))
-        for row in range(min(rows, MOST_MEASURED)):
+        for row in range(min(rows, MAX_MEASURED)):
             self.resizeRowToContents(row)
-        needed = sum(self.rowHeight(row) for row in range(min(rows, MOST_MEASURED))) + 2
+        needed = sum(self.rowHeight(row) for row in range(min(rows, MAX_MEASURED))) + 2
         least = self.verticalHeader().defaultSectionSize() * 2
-        most = max(round(self._height * MOST_HEIGHT), least)
+        most = max(round(self._height * MAX_HEIGHT), least)
         if self.underMouse():
             needed = max(needed, self.height())  # otherwise the next fix would move away from the pointer
         self.setFixedHeight(min(needed, most))

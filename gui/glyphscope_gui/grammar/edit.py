@@ -39,8 +39,8 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.theme import theme
 
-MOST_UNDERLINED = 300
-"""Most problems that are underlined; the list has all."""
+MAX_UNDERLINED = 300
+"""Problems that are underlined; the list has all."""
 FAR = 2000
 """Lines that are searched backwards for the rule at the cursor."""
 _Underline = QTextCharFormat.UnderlineStyle
@@ -267,7 +267,7 @@ class GrammarEdit(CodeEdit):
 
     def _mark(self) -> None:
         marks = [self._line_selection(), *self._bracket_selections()]
-        marks += [self._underlined(problem) for problem in self._shown_problems[:MOST_UNDERLINED]]
+        marks += [self._underlined(problem) for problem in self._shown_problems[:MAX_UNDERLINED]]
         self.setExtraSelections(marks)
 
     def _underlined(self, problem: GrammarProblem) -> QTextEdit.ExtraSelection:

@@ -25,7 +25,7 @@ from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.verdict import pill_font
 from glyphscope_gui.theme import mono_font
 
-MOST_MEASURED = 200
+MAX_MEASURED = 200
 RESULT_SHARE = 0.4
 
 
@@ -181,7 +181,7 @@ class GrammarExamples(PlainTable):
 
     def _fit(self, *_what: object) -> None:
         width = self.viewport().width()
-        rows = range(min(self._model.rowCount(), MOST_MEASURED))
+        rows = range(min(self._model.rowCount(), MAX_MEASURED))
         metrics = QFontMetrics(pill_font(self.font()))
         pills = [self._model.index(row, RESULT).data(PILL_ROLE) for row in rows]
         widest = max((metrics.horizontalAdvance(pill[0]) for pill in pills if pill), default=0) + 38

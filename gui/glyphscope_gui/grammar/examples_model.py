@@ -15,7 +15,7 @@ from glyphscope_gui.shared.table_model import MARK_ROLE, NO_INDEX, PILL_ROLE, In
 SHOULD, TEXT, RESULT = range(3)
 """The columns: the expected result, the text, and the result."""
 MATCH, NO_MATCH = tr("match"), tr("no match")
-MOST_WORDS = 2
+MAX_WORDS = 2
 """Number of expectations that a result names."""
 
 
@@ -189,5 +189,5 @@ def _where(verdict: ExampleVerdict) -> str:
 
 
 def _expected(verdict: ExampleVerdict) -> str:
-    shown = tr(" or ").join(verdict.expected[:MOST_WORDS])
-    return shown + (" …" if len(verdict.expected) > MOST_WORDS else "")
+    shown = tr(" or ").join(verdict.expected[:MAX_WORDS])
+    return shown + (" …" if len(verdict.expected) > MAX_WORDS else "")

@@ -16,7 +16,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.language import tr
 
-MOST_BYTES = 20_000_000
+MAX_BYTES = 20_000_000
 """The maximum size of an opened file, in bytes: larger ones are not grammars."""
 _FILTER = tr("Grammars (*.gbnf);;All files (*)")
 
@@ -72,7 +72,7 @@ class GrammarFiles(QObject):
 
 def read_grammar(path: Path) -> tuple[str, str]:
     """Return a file's text, and a warning about its encoding. Raises StorageError."""
-    data = read_file(path, MOST_BYTES, "a grammar", hint="Open a grammar.", pipes=True)
+    data = read_file(path, MAX_BYTES, "a grammar", hint="Open a grammar.", pipes=True)
     try:
         text, warning = data.decode("utf-8-sig"), ""
     except UnicodeDecodeError as error:

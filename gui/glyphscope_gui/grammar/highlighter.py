@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtGui import QFont, QSyntaxHighlighter, QTextBlock, QTextCharFormat, QTextDocument
 
-from glyphscope_gui.grammar.line_lexer import HIGHEST_LINE, KINDS, words
+from glyphscope_gui.grammar.line_lexer import KINDS, MAX_LINE, words
 from glyphscope_gui.theme import theme
 
 LONG_LINES, LONG_TEXT = 3000, 200_000
@@ -53,7 +53,7 @@ class GrammarHighlighter(QSyntaxHighlighter):
         if not self._first <= block.blockNumber() <= self._last and _is_long(self.document()):
             return
         self.setCurrentBlockState(_DONE)
-        for word in words(text[:HIGHEST_LINE]):
+        for word in words(text[:MAX_LINE]):
             self.setFormat(word.start, word.end - word.start, self._formats[word.kind])
 
 

@@ -25,10 +25,10 @@ WORD = re.compile(
 _ALTERNATIVE = re.compile(r'"(?:[^"\\]|\\.)*"?|\[(?:[^\]\\]|\\.)*\]?|#.*|(?P<mark>\|)')
 """A `|`, or a word that may contain that character."""
 KINDS = ("comment", "literal", "class", "token", "definition", "name", "bounds", "mark")
-HIGHEST_LINE = 20_000
-"""Most characters of a line that are coloured; a longer line is not meant to be read."""
-LONGEST_LINE = 50_000
-"""Most characters of a line for an editor; a key press in a line of 5 million took 1.7 s."""
+MAX_COLOURED = 20_000
+"""Characters of a line that are coloured; a longer line is not meant to be read."""
+MAX_LINE = 50_000
+"""Characters of a line for an editor; a key press in a line of 5 million took 1.7 s."""
 BROKEN_LINE = 2000
 """Number of characters after which a line that is too long is broken."""
 
@@ -87,9 +87,9 @@ def is_name(text: str) -> bool:
 
 def break_long_lines(text: str) -> str:
     """The same grammar, with lines that no editor can show broken after a `|`, where llama.cpp allows a line break."""
-    if len(text) <= LONGEST_LINE:
+    if len(text) <= MAX_LINE:
         return text
-    return "\n".join(_broken(line) if len(line) > LONGEST_LINE else line for line in text.split("\n"))
+    return "\n".join(_broken(line) if len(line) > MAX_LINE else line for line in text.split("\n"))
 
 
 def _broken(line: str) -> str:

@@ -9,8 +9,8 @@ from itertools import islice
 
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix
 
-MOST = 1000
-"""Most diagnostics that are shown; the rest are counted."""
+MAX_SHOWN = 1000
+"""Diagnostics that are shown; the rest are counted."""
 
 
 class TextPositions:
@@ -58,7 +58,7 @@ class GrammarProblem:
 def to_problems(text: str, diagnostics: Iterable[Diagnostic]) -> tuple[GrammarProblem, ...]:
     """The first problems, in the text's order."""
     places = TextPositions(text)
-    return tuple(_problem(places, found) for found in islice(diagnostics, MOST))
+    return tuple(_problem(places, found) for found in islice(diagnostics, MAX_SHOWN))
 
 
 def _problem(places: TextPositions, found: Diagnostic) -> GrammarProblem:

@@ -25,12 +25,12 @@ from glyphscope.text.shorten import shorten
 from glyphscope.visible import character_words, visible
 from glyphscope_gui.shared.language import tr
 
-MOST_ITEMS = 160
-MOST_DEPTH = 14
-MOST_OPTIONS = 24
-MOST_RANGES = 8
+MAX_ITEMS = 160
+MAX_DEPTH = 14
+MAX_OPTIONS = 24
+MAX_RANGES = 8
 """Ranges of a class of characters that are listed."""
-LONGEST_WORDS = 36
+MAX_WORDS_LENGTH = 36
 ENOUGH = 10_000
 """Omitted items are counted up to this number."""
 ROW_WIDTH = 700
@@ -47,8 +47,8 @@ class Piece(railroad.Terminal):  # type: ignore[misc]
     """A rounded box: a literal text. `tip` is the full text if the words are shortened."""
 
     def __init__(self, words: str, tip: str = "", kind: str = "text") -> None:
-        super().__init__(shorten(words, LONGEST_WORDS))
-        self.tip = tip or (words if len(words) > LONGEST_WORDS else "")
+        super().__init__(shorten(words, MAX_WORDS_LENGTH))
+        self.tip = tip or (words if len(words) > MAX_WORDS_LENGTH else "")
         self.kind = kind
 
 
@@ -56,7 +56,7 @@ class Link(railroad.NonTerminal):  # type: ignore[misc]
     """A square box: a reference to another rule."""
 
     def __init__(self, rule: str) -> None:
-        super().__init__(shorten(rule, LONGEST_WORDS))
+        super().__init__(shorten(rule, MAX_WORDS_LENGTH))
         self.rule = rule
         self.tip = tr("Rule {rule}: click to go there", rule=rule)
         self.kind = "rule"
@@ -66,12 +66,12 @@ class RailroadItems:
     """Makes the pieces of one rule; `left_out` counts omitted pieces."""
 
     def __init__(self) -> None:
-        self._room = MOST_ITEMS
+        self._room = MAX_ITEMS
         self.left_out = 0
 
     def make(self, node: Item | Sequence | Alternatives, depth: int = 0) -> railroad.DiagramItem:
         """The drawing of a node, as deep and as wide as the bounds allow."""
-        if self._room <= 0 or depth > MOST_DEPTH:
+        if self._room <= 0 or depth > MAX_DEPTH:
             return self._more(node)
         if isinstance(node, Group):
             return self.make(node.body, depth + 1)
@@ -122,7 +122,7 @@ class RailroadItems:
     def _choice(self, node: Alternatives, depth: int) -> railroad.DiagramItem:
         shown = []
         for place, option in enumerate(node.options):
-            if place >= MOST_OPTIONS or self._room <= 0:
+            if place >= MAX_OPTIONS or self._room <= 0:
                 shown.append(self._more(*node.options[place:]))
                 break
             shown.append(self.make(option, depth + 1))
@@ -233,9 +233,9 @@ def text_words(text: str) -> str:
 
 
 def _list(ranges: Ranges) -> str:
-    words = [_range(low, high) for low, high in ranges[:MOST_RANGES]]
-    if len(ranges) > MOST_RANGES:
-        words.append(tr("and %n more", "", len(ranges) - MOST_RANGES))
+    words = [_range(low, high) for low, high in ranges[:MAX_RANGES]]
+    if len(ranges) > MAX_RANGES:
+        words.append(tr("and %n more", "", len(ranges) - MAX_RANGES))
     return "  ".join(words)
 
 

@@ -33,13 +33,13 @@ from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 
-SMALLEST, LARGEST, STEP = 0.2, 4.0, 1.2
+MIN_ZOOM, MAX_ZOOM, STEP = 0.2, 4.0, 1.2
 """The bounds of the zoom, and its factor for each step."""
-LEAST_FIT = 0.62
+MIN_FIT = 0.62
 """The least scale to which a wide diagram is shrunk to fit, at which it can still be read."""
 PNG_SCALE = 2
 """Pixels of a PNG for each unit of the drawing."""
-MOST_PIXELS = 60_000_000
+MAX_PIXELS = 60_000_000
 """Largest size of a PNG; a larger diagram is scaled down."""
 _FILTER = tr("SVG drawing (*.svg);;PNG picture (*.png)")
 
@@ -129,11 +129,11 @@ class RailroadView(QScrollArea):
             return 1.0
         room = self.viewport().size()
         fitting = min(room.width() / self.drawing.width, room.height() / max(self.drawing.height, 1))
-        return min(max(fitting, LEAST_FIT), self._usual())
+        return min(max(fitting, MIN_FIT), self._usual())
 
     def set_zoom(self, zoom: float) -> None:
         """Set the scale; 0 fits the diagram to the view."""
-        self._zoom = min(max(zoom, SMALLEST), LARGEST) if zoom else 0.0
+        self._zoom = min(max(zoom, MIN_ZOOM), MAX_ZOOM) if zoom else 0.0
         self._fit()
 
     def zoom_in(self) -> None:
@@ -195,7 +195,7 @@ class RailroadView(QScrollArea):
     def _png(self) -> bytes:
         assert self.drawing is not None
         wide, high = self.drawing.width, self.drawing.height
-        scale = min(PNG_SCALE, (MOST_PIXELS / (wide * high)) ** 0.5)
+        scale = min(PNG_SCALE, (MAX_PIXELS / (wide * high)) ** 0.5)
         image = QImage(QSize(round(wide * scale), round(high * scale)), QImage.Format.Format_ARGB32)
         image.fill(theme().color("panel"))
         painter = QPainter(image)

@@ -17,12 +17,12 @@ from glyphscope_gui.shared.text_edits import WrappingEdit, marked
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
 
-MOST_RULES = 8
+MAX_RULES = 8
 """Number of active rules that are listed, from the beginning and the end."""
-MOST_EXPECTED = 10
+MAX_EXPECTED = 10
 """Number of allowed next characters or ranges that are listed."""
-LONGEST = 200_000
-"""Most characters of a text that can be stepped through."""
+MAX_LENGTH = 200_000
+"""Characters of a text that can be stepped through."""
 
 
 class GrammarStep(FollowsLooks, QWidget):
@@ -68,7 +68,7 @@ class GrammarStep(FollowsLooks, QWidget):
 
     def set_text(self, text: str) -> None:
         """Set another text, with the cursor at its end."""
-        text = text[:LONGEST]
+        text = text[:MAX_LENGTH]
         if text == self.text:
             return
         self.edit.setPlainText(text)
@@ -104,7 +104,7 @@ class GrammarStep(FollowsLooks, QWidget):
 
     def _rule_links(self, view: StepView) -> str:
         names = view.rules
-        shown = names if len(names) <= MOST_RULES else (*names[:3], "…", *names[-(MOST_RULES - 4) :])
+        shown = names if len(names) <= MAX_RULES else (*names[:3], "…", *names[-(MAX_RULES - 4) :])
         color = theme().color("accent").name()
         links = [
             name
@@ -120,7 +120,7 @@ class GrammarStep(FollowsLooks, QWidget):
         family = mono_font().families()[0]
         shown = [
             f"<span style=\"font-family:'{family}'\">{escape(words)}</span>"
-            for words in view.expected[:MOST_EXPECTED]
+            for words in view.expected[:MAX_EXPECTED]
         ]
         more = len(view.expected) - len(shown)
         if more > 0:

@@ -31,8 +31,8 @@ from glyphscope_gui.shared.language import tr
 LARGE = 200_000
 """Number of characters from which a text makes so many objects that Python's garbage collector slows the work down."""
 SAMPLE_DEPTH = 8
-LONGEST_SAMPLE = 300
-"""Most characters of a shown sample; longer ones are omitted, or cut if all are longer."""
+MAX_SAMPLE = 300
+"""Characters of a shown sample; longer ones are omitted, or cut if all are longer."""
 EXAMPLE_LIMITS = Limits(items=300_000)
 """Limit for each example, about a second, so that one hostile text does not delay the others."""
 
@@ -214,7 +214,5 @@ def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Compar
 def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:
     """Random texts of the grammar, short ones first, without duplicates. Raises GrammarError."""
     texts = dict.fromkeys(sample_texts(grammar, 3 * count, seed=seed, depth=SAMPLE_DEPTH))
-    short = [text for text in texts if len(text) <= LONGEST_SAMPLE] or [
-        text[:LONGEST_SAMPLE] for text in texts
-    ]
+    short = [text for text in texts if len(text) <= MAX_SAMPLE] or [text[:MAX_SAMPLE] for text in texts]
     return tuple(sorted(short[:count], key=len))

@@ -30,7 +30,7 @@ DEBOUNCE_MS = 120
 """Milliseconds after the last key press; too short to be noticed."""
 SAMPLES = 8
 """Number of random texts that are shown."""
-MOST_CHARACTERS = 300_000
+MAX_CHARACTERS = 300_000
 """The largest grammar that is compared, sampled and tested for enforcement after each edit."""
 _TOO_LARGE = tr("Not computed: the grammar is too large.")
 _HAS_ERRORS = tr("Available when the errors are fixed.")
@@ -273,7 +273,7 @@ class GrammarBench(QObject):
             self.compared.emit(None, "" if base is None or found is None else tr("No changes yet."))
             return
         grammar = self._grammar_for("compare", lambda why: self.compared.emit(None, why), bounded=True)
-        if grammar is not None and len(base) > MOST_CHARACTERS:
+        if grammar is not None and len(base) > MAX_CHARACTERS:
             self.compared.emit(None, _TOO_LARGE)
         elif grammar is not None:
             self._answer(
@@ -304,7 +304,7 @@ class GrammarBench(QObject):
         found = self.last
         if found is None:
             return None
-        if found.grammar is None or (bounded and len(found.text) > MOST_CHARACTERS):
+        if found.grammar is None or (bounded and len(found.text) > MAX_CHARACTERS):
             self._jobs.drop(slot)
             refuse(_HAS_ERRORS if found.grammar is None else _TOO_LARGE)
             return None

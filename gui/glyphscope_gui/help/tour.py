@@ -22,7 +22,7 @@ from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import GAP, PAD, letters
 
 WIDTH = 380
-LONGEST = 120
+MAX_LENGTH = 120
 EXAMPLE: tuple[str, dict[str, object]] = ("search", {"query": "AI news", "max_results": 10})
 _MARGIN = 4
 
@@ -88,7 +88,7 @@ def _written(call: CallReady | None, style: Style, shape: Shape = "flat") -> str
         text = write_call(tool, arguments, style=style, shape=shape)
     except GlyphscopeError:
         return ""
-    return shorten(text, LONGEST)
+    return shorten(text, MAX_LENGTH)
 
 
 def _share_left(state: RunState) -> str:

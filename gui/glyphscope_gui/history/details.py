@@ -9,14 +9,14 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from glyphscope.sessions import HistoryRow
-from glyphscope.sessions.history_search import MOST_SCORE, tags_of
+from glyphscope.sessions.history_search import MAX_SCORE, tags_of
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import LineEdit
 
-LONGEST_NAME, LONGEST_NOTE, LONGEST_TAGS = 120, 2000, 400
+MAX_NAME, MAX_NOTE, MAX_TAGS_LENGTH = 120, 2000, 400
 """Characters."""
 
 
@@ -31,14 +31,14 @@ class RunDetails(QWidget):
         super().__init__(parent)
         self.setObjectName("runDetails")
         self._row: HistoryRow | None = None
-        self.name_edit = self._edit("runNameEdit", tr("Name of the run"), tr("No name"), LONGEST_NAME)
-        self.tags_edit = self._edit("runTagsEdit", tr("Tags of the run"), tr("No tags"), LONGEST_TAGS)
+        self.name_edit = self._edit("runNameEdit", tr("Name of the run"), tr("No name"), MAX_NAME)
+        self.tags_edit = self._edit("runTagsEdit", tr("Tags of the run"), tr("No tags"), MAX_TAGS_LENGTH)
         self.tags_edit.setToolTip(tr("Separated by spaces. Search for one with #tag"))
-        self.note_edit = self._edit("runNoteEdit", tr("Note on the run"), tr("No note"), LONGEST_NOTE)
+        self.note_edit = self._edit("runNoteEdit", tr("Note on the run"), tr("No note"), MAX_NOTE)
         scores = [("0", "–", tr("No score"))]
         scores += [
-            (str(n), str(n), tr("{score} of {most}", score=n, most=MOST_SCORE))
-            for n in range(1, MOST_SCORE + 1)
+            (str(n), str(n), tr("{score} of {most}", score=n, most=MAX_SCORE))
+            for n in range(1, MAX_SCORE + 1)
         ]
         self.score = named(Segmented(tuple(scores), small=True, parent=self), "runScore")
         self.score.setAccessibleName(tr("Score of the run, 1 (bad) to 5 (good)"))

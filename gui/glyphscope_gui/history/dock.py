@@ -54,8 +54,8 @@ SEARCH_DELAY_MS = 150
 UNDO_MS = 8000
 """Time during which the deletion of a run can be undone; it is permanent only afterwards."""
 
-_MOST_SHOWN = 60
-"""Most characters of an unsuccessful search that are shown."""
+_MAX_SHOWN = 60
+"""Characters of an unsuccessful search that are shown."""
 _EMPTY = tr("No runs yet.\n\nPress Run: each run is saved here and can be opened again.")
 
 
@@ -220,7 +220,7 @@ class HistoryDock(QWidget):
 
     def _show_empty(self) -> None:
         none = self.model.rowCount() == 0
-        words = shorten(self.search_edit.text(), _MOST_SHOWN)
+        words = shorten(self.search_edit.text(), _MAX_SHOWN)
         self.empty.setText(tr("No run matches “{words}”.", words=words) if words else _EMPTY)
         self.empty.setVisible(none)
         self.list.setVisible(not none)

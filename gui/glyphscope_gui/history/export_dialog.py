@@ -17,8 +17,8 @@ from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.theme import mono_font
 
-MOST_SHOWN = 20_000
-"""Most characters that are shown; the layout of a line of a hundred thousand takes seconds."""
+MAX_SHOWN = 20_000
+"""Characters that are shown; the layout of a line of a hundred thousand takes seconds."""
 
 
 class ExportMenu(QMenu):
@@ -44,12 +44,12 @@ class ExportDialog(PlainDialog):
         super().__init__("exportDialog", tr("Export the run: {form}", form=form), parent)
         self._exported = exported
         self.note = PlainLabel(exported.note, self, wordWrap=True, role="muted")
-        self.view = QPlainTextEdit(visible(exported.text[:MOST_SHOWN], lines=True), self, readOnly=True)
+        self.view = QPlainTextEdit(visible(exported.text[:MAX_SHOWN], lines=True), self, readOnly=True)
         named(self.view, "exportView", tr("Exported text"))
         self.view.setFont(mono_font(-0.5))
         self.view.setTabChangesFocus(True)
         self.more = PlainLabel(self, role="muted")
-        left = len(exported.text) - MOST_SHOWN
+        left = len(exported.text) - MAX_SHOWN
         self.more.setText(
             tr("1 more character is included in Copy and Save.")
             if left == 1

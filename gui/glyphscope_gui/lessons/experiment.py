@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from glyphscope.evals.align import align, difference_words
 from glyphscope.events import AnyEvent, RunRequest
 from glyphscope.lessons.lesson import Experiment
-from glyphscope.lessons.run_settings import MOST_TOKENS, value_at
+from glyphscope.lessons.run_settings import MAX_TOKENS, value_at
 from glyphscope.runs import RunState, run_state
 from glyphscope.text.json_values import json_or_text
 from glyphscope.text.shorten import capitalised, shorten
@@ -226,7 +226,7 @@ class LessonExperiment(QFrame):
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31:
             whole = QSpinBox(self)
             whole.setRange(
-                1 if name == "max_tokens" else -(2**31), MOST_TOKENS if name == "max_tokens" else 2**31 - 1
+                1 if name == "max_tokens" else -(2**31), MAX_TOKENS if name == "max_tokens" else 2**31 - 1
             )
             whole.setValue(min(max(value, whole.minimum()), whole.maximum()))
             return whole, whole.value

@@ -22,7 +22,7 @@ from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, hbox, vbox
 
 LINES = 45
 """Lines of text per screen height: 16 points at 720 pixels, 24 at 1080."""
-SMALLEST, LARGEST = 12, 48
+MIN_POINTS, MAX_POINTS = 12, 48
 _FORWARD = (Qt.Key.Key_Right, Qt.Key.Key_Space, Qt.Key.Key_PageDown)
 _BACK = (Qt.Key.Key_Left, Qt.Key.Key_PageUp, Qt.Key.Key_Backspace)
 
@@ -186,7 +186,7 @@ class Lecture(QObject):
             self._context.themes.enlarge(self._view, self._points)
 
     def _set_points(self, points: int) -> None:
-        points = max(SMALLEST, min(LARGEST, points))
+        points = max(MIN_POINTS, min(MAX_POINTS, points))
         if points != self._points:
             self._points = points
             self._context.themes.enlarge(self._view, points)

@@ -22,7 +22,7 @@ WIDE = 1180
 LIST_WIDTH, SLIM_LIST_WIDTH = 250, 190
 """Width of the list in pixels, in a page that is `WIDE` and in a narrower one."""
 _EMPTY = tr("Choose a lesson on the left. All runs are recorded, so no model is needed.")
-_MOST_PROBLEMS = 12
+_MAX_PROBLEMS = 12
 
 
 class LessonPage(FollowsSize, QWidget):
@@ -78,8 +78,8 @@ class LessonPage(FollowsSize, QWidget):
     def show_error(self, error: GlyphscopeError) -> None:
         """Show why a lesson is invalid, with its first problems."""
         problems = [problem_words(problem) for problem in getattr(error, "problems", ())]
-        more = len(problems) - _MOST_PROBLEMS
-        lines = [" ".join(filter(None, (error.where, error.message, error.hint))), *problems[:_MOST_PROBLEMS]]
+        more = len(problems) - _MAX_PROBLEMS
+        lines = [" ".join(filter(None, (error.where, error.message, error.hint))), *problems[:_MAX_PROBLEMS]]
         if more > 0:
             lines.append(tr("… and {more} more: glyphscope lesson check lists all of them.", more=more))
         self.empty.setText("\n".join(visible(line, spaces=True) for line in lines))

@@ -46,10 +46,10 @@ WIDE = 640
 ROOMY = 860
 """Width from which the fields are only below the text, to the left of the alternatives."""
 SIDE = 300
-"""Least width of the alternatives beside the stream, in pixels."""
-MOST_ROWS = 7
+"""The minimum width of the alternatives beside the stream, in pixels."""
+MAX_ROWS = 7
 """Number of alternatives that are shown."""
-MOST_LINES = 8
+MAX_LINES = 8
 """Number of lines of the stream before it scrolls."""
 _PACES = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 50.0)
 """Tokens per second: the steps of the slider."""
@@ -58,9 +58,9 @@ _PACES = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 50.0)
 def shown_rows(token: Token) -> tuple[Alternative, ...]:
     """Return the most likely alternatives, including the sampled token at any rank."""
     ranked = token.step.alternatives
-    rows = ranked[:MOST_ROWS]
-    came = [each for each in ranked[MOST_ROWS:] if (each.id, each.data) == (token.step.id, token.step.data)]
-    return (*rows[: MOST_ROWS - 1], *came) if came else rows
+    rows = ranked[:MAX_ROWS]
+    came = [each for each in ranked[MAX_ROWS:] if (each.id, each.data) == (token.step.id, token.step.data)]
+    return (*rows[: MAX_ROWS - 1], *came) if came else rows
 
 
 class LessonStream(FollowsSize, StreamView):
@@ -87,7 +87,7 @@ class LessonStream(FollowsSize, StreamView):
     def _fit(self) -> None:
         metrics = QFontMetrics(mono_font(self.LARGER))
         a_line = max((self.viewport().width() - 24) // max(metrics.horizontalAdvance("m"), 1), 8)
-        lines = min(max(-(-self._characters // a_line) + 1, 2) + 2 * self._headings, MOST_LINES)
+        lines = min(max(-(-self._characters // a_line) + 1, 2) + 2 * self._headings, MAX_LINES)
         height = round(lines * metrics.height() * 1.65) + 14
         if height != self.height():
             self.setFixedHeight(height)

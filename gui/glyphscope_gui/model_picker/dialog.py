@@ -27,7 +27,7 @@ FIRST_SIZE = QSize(720, 440)
 """In pixels, at the usual text size."""
 ROOMY = 560
 """Width in pixels, at the usual text size, below which there is no room for all columns."""
-MOST_ROWS = 6
+MAX_ROWS = 6
 """Number of models in the list before it scrolls."""
 
 
@@ -83,7 +83,7 @@ class ModelDialog(FollowsSize, PlainDialog):
     def show_found(self, found: Sequence[FoundModel], unfinished: list[Unfinished]) -> None:
         """Show the models on this computer and the unfinished downloads."""
         self.found.show(found)
-        self.table.fix_height(MOST_ROWS)
+        self.table.fix_height(MAX_ROWS)
         if found:
             self.table.selectRow(0)
             self.table.setFocus()

@@ -27,7 +27,7 @@ PROGRESS_MS = 200
 """The interval of progress updates, in milliseconds: figures that change faster cannot be read."""
 _SPAN = 5.0
 """Seconds over which the speed is averaged."""
-_LEAST_SPAN = 0.1
+_MIN_SPAN = 0.1
 """Seconds below which the speed is unknown."""
 
 
@@ -201,6 +201,6 @@ class ModelDownloads(QObject):
         while now - self._samples[0][0] > _SPAN:
             self._samples.popleft()
         began, had = self._samples[0]
-        speed = (progress.done - had) / (now - began) if now - began > _LEAST_SPAN else 0.0
+        speed = (progress.done - had) / (now - began) if now - began > _MIN_SPAN else 0.0
         self.downloading = Downloading(self.downloading.choice, progress, max(speed, 0.0))
         self.progressed.emit(self.downloading)

@@ -26,10 +26,10 @@ from glyphscope_gui.theme import mono_font
 
 STEPS = 1000
 """Steps of the bar, whose integers are too small for sizes in bytes."""
-MOST_ROWS = 6
+MAX_ROWS = 6
 """Number of rows of a table before it scrolls."""
-MOST_UNFINISHED = 3
-"""Most unfinished downloads that are offered."""
+MAX_UNFINISHED = 3
+"""Unfinished downloads that are offered."""
 
 
 class HubPanel(QWidget):
@@ -97,7 +97,7 @@ class HubPanel(QWidget):
         """Show earlier downloads that can be resumed."""
         for row in self._rows:
             row.deleteLater()
-        self._rows = [self._row_of(each) for each in found[:MOST_UNFINISHED]]
+        self._rows = [self._row_of(each) for each in found[:MAX_UNFINISHED]]
         before: QWidget = self.look_button
         for row in self._rows:
             self._unfinished.addWidget(row)
@@ -240,7 +240,7 @@ class HubPanel(QWidget):
     def _show_hits(self, hits: tuple[Hit, ...], repo: str = "") -> None:
         """Show the hits; the first one, or the one named `repo`, is selected."""
         self.hits.show_rows(hits)
-        self.hits_table.fix_height(MOST_ROWS)
+        self.hits_table.fix_height(MAX_ROWS)
         if hits:
             self.hits_table.setVisible(True)
             names = [hit.repo for hit in hits]
@@ -251,7 +251,7 @@ class HubPanel(QWidget):
 
     def _show_files(self, files: RepositoryFiles) -> None:
         self.choices.show_rows(files.listing.choices)
-        self.table.fix_height(MOST_ROWS)
+        self.table.fix_height(MAX_ROWS)
         if files.pick is not None:
             self.table.selectRow(max(self.choices.row_of(files.pick.choice), 0))
             self._say(files.pick.why)

@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QProgressBar, QWidget
 
 from glyphscope.events import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
-from glyphscope.events.load_options import MOST_CONTEXT, MOST_LAYERS, MOST_THREADS
+from glyphscope.events.load_options import MAX_CONTEXT, MAX_LAYERS, MAX_THREADS
 from glyphscope.models.memory import ModelFacts, memory_needed
 from glyphscope_gui.model_picker.words import facts_words, memory_words, status_words
 from glyphscope_gui.runs.worker.jobs import ModelStatus
@@ -19,7 +19,7 @@ from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, NumberSetting, SettingsGrid
 
 _STEPS = 1000
-_LEAST_CONTEXT = 256
+_MIN_CONTEXT = 256
 
 
 class LoadPanel(QWidget):
@@ -36,16 +36,16 @@ class LoadPanel(QWidget):
         self.memory = words_label(parent=self, name="modelMemory")
         self.grid = SettingsGrid(2, self)
         self._fields: dict[str, NumberSetting | ChoiceSetting] = {}
-        context = NumberSetting(_LEAST_CONTEXT, MOST_CONTEXT, tr(" tokens"), self)
+        context = NumberSetting(_MIN_CONTEXT, MAX_CONTEXT, tr(" tokens"), self)
         context.setSingleStep(1024)
         size = tr("Maximum tokens of prompt and answer together; the KV cache grows with it")
         self._add("context", tr("Context"), context, size)
-        threads = NumberSetting(0, MOST_THREADS, parent=self)
+        threads = NumberSetting(0, MAX_THREADS, parent=self)
         threads.setSpecialValueText(tr("one per core"))
         self._add(
             "threads", tr("Threads"), threads, tr("More threads than physical cores are usually slower")
         )
-        layers = NumberSetting(-1, MOST_LAYERS, parent=self)
+        layers = NumberSetting(-1, MAX_LAYERS, parent=self)
         layers.setSpecialValueText(tr("all"))
         gpu = tr("Layers offloaded to the GPU, if llama.cpp was built with GPU support")
         self._add("gpu_layers", tr("GPU layers"), layers, gpu)

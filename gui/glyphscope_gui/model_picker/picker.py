@@ -21,7 +21,7 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import mono_font, theme
 
 MAX_RECENT = 5
-"""Most recent models in the menu."""
+"""Recent models in the menu."""
 _PADDING = 11
 """Pixels at both ends of the button."""
 ARROW_ROOM = 20

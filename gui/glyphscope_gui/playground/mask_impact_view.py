@@ -82,7 +82,7 @@ def _token(text: str) -> str:
     return token_text(text.encode("utf-8", "replace")) if text else tr("⟨end⟩")
 
 
-_MOST_BOUNDARIES = 4
+_MAX_BOUNDARIES = 4
 """Number of places with other token boundaries that are listed; the token table marks all."""
 
 
@@ -170,12 +170,12 @@ class MaskImpactView(QWidget):
 
     def show_boundaries(self, boundaries: Boundaries) -> None:
         """Show where the text is not in the model's own tokens, or why that is unknown."""
-        listed = boundaries.differences[:_MOST_BOUNDARIES]
+        listed = boundaries.differences[:_MAX_BOUNDARIES]
         about = (
             tr("Token {index}: {about}", index=one.first, about=boundary_diff_words(one)) for one in listed
         )
         lines = [boundary_words(boundaries), *about]
-        if len(boundaries.differences) > _MOST_BOUNDARIES:
+        if len(boundaries.differences) > _MAX_BOUNDARIES:
             lines.append(tr("All of them are marked in the token table."))
         self.boundaries.setText("\n".join(lines))
         self.boundaries_heading.show()

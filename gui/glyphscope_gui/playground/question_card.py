@@ -11,8 +11,8 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
 
-LONGEST = 2000
-"""The most characters of a question that are shown, and of an answer."""
+MAX_LENGTH = 2000
+"""Characters of a question that are shown, and of an answer."""
 
 
 class QuestionCard(Card):
@@ -27,7 +27,7 @@ class QuestionCard(Card):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.question = PlainLabel(body, wordWrap=True)
         self.question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.edit = LineEdit(body, placeholderText=tr("Your answer"), maxLength=LONGEST)
+        self.edit = LineEdit(body, placeholderText=tr("Your answer"), maxLength=MAX_LENGTH)
         self.answer_button = push_button(
             tr("Answer"), body, role="primary", tip=tr("Continue the run with your answer (Enter)")
         )
@@ -41,10 +41,10 @@ class QuestionCard(Card):
         self.hide()
 
     def ask(self, question: str) -> None:
-        self.question.setText(question[:LONGEST])
+        self.question.setText(question[:MAX_LENGTH])
         self.edit.clear()
         self._edited("")
-        self.edit.setAccessibleName(tr("Your answer to: {question}", question=question[:LONGEST]))
+        self.edit.setAccessibleName(tr("Your answer to: {question}", question=question[:MAX_LENGTH]))
         self.show()
 
     def dismiss(self) -> None:

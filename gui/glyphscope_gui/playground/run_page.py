@@ -21,7 +21,7 @@ from glyphscope.events import (
 )
 from glyphscope.runs import RunState
 from glyphscope.runs.run_state import StageState
-from glyphscope_gui.calls.approval_card import MOST_HEIGHT, ApprovalCard
+from glyphscope_gui.calls.approval_card import MAX_HEIGHT, ApprovalCard
 from glyphscope_gui.playground.branches.card import BranchCard
 from glyphscope_gui.playground.notes_view import NotesView
 from glyphscope_gui.playground.question_card import QuestionCard
@@ -235,7 +235,7 @@ class RunPage(FollowsSize, QWidget):
         for card in (self.field_card, self.token_card):
             card.show_heading(roomy)
         self.timeline.set_low(not roomy)
-        self.approval.set_room(MOST_HEIGHT if roomy else round(MOST_HEIGHT * 0.7))
+        self.approval.set_room(MAX_HEIGHT if roomy else round(MAX_HEIGHT * 0.7))
         self.show_asking(self._asking)
         self.copy_button.setVisible(not is_crowded(self))  # the context menu copies too
         self._share_room()

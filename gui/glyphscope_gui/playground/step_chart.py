@@ -22,15 +22,15 @@ from glyphscope_gui.theme import theme
 Measure = Literal["allowed", "feasible", "ms"]
 REDRAW_MS = 120
 """Milliseconds between updates while tokens stream in; a chart that changes faster cannot be read."""
-LEAST_SLOT = 3
-"""Least width of a bar with its gap, in pixels. If steps have less, a bar shows several: whether a bar narrower than a
+MIN_SLOT = 3
+"""Pixels of a bar with its gap. If steps have less, a bar shows several: whether a bar narrower than a
 pixel is painted depends on its edges, which would leave false gaps.
 """
-_GAPS_FROM = 2 * LEAST_SLOT
+_GAPS_FROM = 2 * MIN_SLOT
 """Width in pixels from which bars have gaps: narrower bars would be rounded to stripes of different widths."""
-LEAST_HEIGHT = 2
-"""Least height of a known value in pixels, so that a forced step, or one that took no time, differs from a gap."""
-_MOST_MS = 1e12
+MIN_HEIGHT = 2
+"""Pixels of height of a known value, so that a forced step, or one that took no time, differs from a gap."""
+_MAX_MS = 1e12
 """The largest value that the axis can show; a record from elsewhere may contain larger ones."""
 _WIDTHS = {False: 0.8, True: 0.4}
 """Shares of a bar's room. Bars of forced steps are slim, as colour alone does not distinguish them."""
@@ -82,7 +82,7 @@ class StepChart(Chart):
             self._was_forced.append(step.forced)
             self._values["allowed"].append(math.log10(step.allowed) if step.allowed else math.nan)
             self._values["feasible"].append(math.nan if step.feasible is None else step.feasible)
-            self._values["ms"].append(min(step.mask_ms + step.sample_ms + step.decode_ms, _MOST_MS))
+            self._values["ms"].append(min(step.mask_ms + step.sample_ms + step.decode_ms, _MAX_MS))
         self._draw_soon()
 
     def finish(self) -> None:
@@ -105,7 +105,7 @@ class StepChart(Chart):
             return
         bars = self.bars()
         self._chosen.setPen(pg.mkPen(theme().color("mark"), width=2))
-        least = LEAST_HEIGHT * self._scale(bars) / max(self.getViewBox().height(), 1)
+        least = MIN_HEIGHT * self._scale(bars) / max(self.getViewBox().height(), 1)
         middle = np.arange(len(bars.sampled)) * float(bars.step) + (bars.step - 1) / 2
         touch = self.getViewBox().width() < len(bars.sampled) * _GAPS_FROM
         for forced, heights, role in (
@@ -127,8 +127,8 @@ class StepChart(Chart):
         """
         values = np.array(self._values[self._measure], dtype=float)
         forced = np.array(self._was_forced, dtype=bool)
-        room = max(int(self.getViewBox().width()), LEAST_SLOT)
-        step = -(-len(values) * LEAST_SLOT // room) or 1
+        room = max(int(self.getViewBox().width()), MIN_SLOT)
+        step = -(-len(values) * MIN_SLOT // room) or 1
         padding = -len(values) % step
         values = np.pad(values, (0, padding), constant_values=math.nan).reshape(-1, step)
         forced = np.pad(forced, (0, padding)).reshape(-1, step)

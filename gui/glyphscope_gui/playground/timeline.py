@@ -47,7 +47,7 @@ WIDE = 720
 """Pixels of width from which the title of a turn is shown in full."""
 NARROW = 560
 """Pixels of width below which the bytes are hidden."""
-NARROWEST = 460
+MIN_WIDTH = 460
 """Pixels of width below which the times are hidden too."""
 _WIDEST = {PROMPT: tr("0,000 of 0,000"), TOKENS: "00,000", BYTES: "000,000", TIME: "00 min 00 s"}
 
@@ -142,8 +142,8 @@ class TimelineTable(PlainTable):
             self.scrollToBottom()
         self.setColumnHidden(PROMPT, width < ROOMY)
         self.setColumnHidden(BYTES, width < NARROW)
-        self.setColumnHidden(TIME, width < NARROWEST)
-        letters = 14 if width < NARROWEST else 18 if width < NARROW else 22 if width < WIDE else 29
+        self.setColumnHidden(TIME, width < MIN_WIDTH)
+        letters = 14 if width < MIN_WIDTH else 18 if width < NARROW else 22 if width < WIDE else 29
         self.setColumnWidth(STAGE, self.fontMetrics().averageCharWidth() * letters)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -31,7 +31,7 @@ from glyphscope.events import (
 from glyphscope.text.figures import duration, duration_ms, plain_number
 from glyphscope.text.shorten import capitalised
 from glyphscope.visible import visible
-from glyphscope_gui.calls.call_texts import LONGEST, claim_words, cut, json_text, whole_json
+from glyphscope_gui.calls.call_texts import MAX_LENGTH, claim_words, cut, json_text, whole_json
 from glyphscope_gui.playground.timeline_words import (
     CONTENT_WORDS,
     approval_words,
@@ -44,9 +44,9 @@ from glyphscope_gui.shared.whole_text import Whole
 Kind: TypeAlias = Literal["heading", "words", "problem", "text", "difference", "image", "link"]
 Piece: TypeAlias = tuple[Literal["same", "gone", "new"], str]
 
-LONGEST_DIFFERENCE = 4_000
-"""Most characters on each side for a comparison character by character; the time grows with their product."""
-LARGEST_IMAGE = 8_000_000
+MAX_DIFFERENCE = 4_000
+"""Characters on each side for a comparison character by character; the time grows with their product."""
+MAX_IMAGE = 8_000_000
 """The largest picture that is decoded, in bytes."""
 _SHORT = 120
 """Length in characters up to which a one-line text is shown in full and needs no link."""
@@ -225,7 +225,7 @@ def _text(title: str, text: str, tool: str = "") -> Iterator[Block]:
     yield Block("text", cut(text))
 
 
-def _json(title: str, value: Any, tool: str = "", shortest: int = LONGEST) -> Iterator[Block]:
+def _json(title: str, value: Any, tool: str = "", shortest: int = MAX_LENGTH) -> Iterator[Block]:
     """A value, and above it a link to all of it if its JSON is longer than `shortest`."""
     text = json_text(value)
     if len(text) > shortest:
@@ -248,7 +248,7 @@ def _content(piece: ToolContent, tool: str) -> Iterator[Block]:
     name = piece.name or piece.uri or piece.mime or tr("without a name")
     kind = CONTENT_WORDS.get(piece.kind, piece.kind)
     yield Block("words", tr("{kind}: {name}, %n byte(s)", "", piece.size, kind=kind, name=name))
-    if piece.kind == "image" and piece.data and len(piece.data) <= LARGEST_IMAGE:
+    if piece.kind == "image" and piece.data and len(piece.data) <= MAX_IMAGE:
         yield Block("image", name, data=piece.data)
     elif piece.text:
         yield from _text(name, piece.text, tool)
@@ -273,9 +273,9 @@ def _repair(event: RepairTried) -> Iterator[Block]:
 
 def _difference(before: str, after: str) -> Block:
     """A difference, character by character if both texts are short enough, otherwise line by line and cut."""
-    if max(len(before), len(after)) <= LONGEST_DIFFERENCE:
+    if max(len(before), len(after)) <= MAX_DIFFERENCE:
         return Block("difference", pieces=tuple(_pieces(before, after)))
-    old, new = before[:LONGEST].splitlines(keepends=True), after[:LONGEST].splitlines(keepends=True)
+    old, new = before[:MAX_LENGTH].splitlines(keepends=True), after[:MAX_LENGTH].splitlines(keepends=True)
     return Block("difference", pieces=tuple(_pieces(old, new)))
 
 

@@ -57,8 +57,8 @@ from glyphscope_gui.shared.language import tr
 Mark: TypeAlias = Literal["running", "holds", "impossible", "waits", "note"]
 """The state of a row: running, successful, failed, waiting for the user, or only a note."""
 
-MOST_ROWS = 400
-"""The most rows of one stage; a transform that acts a thousand times can be read in the record."""
+MAX_ROWS = 400
+"""Rows of one stage; a transform that acts a thousand times can be read in the record."""
 
 
 @dataclass(slots=True)
@@ -189,7 +189,7 @@ class StageRows:
         """Make or update a row for each part of the text; the last parts may have grown."""
         known = len(self._parts)
         for segment in stage.segments[known:]:
-            if len(self.rows) < MOST_ROWS:
+            if len(self.rows) < MAX_ROWS:
                 self._parts.append(TimelineRow(self.place, part_title(segment), part=segment))
                 self.rows.append(self._parts[-1])
         for row in self._parts[max(known - 1, 0) :]:
@@ -219,7 +219,7 @@ class StageRows:
 
     def _add_all(self, events: Iterable[AnyEvent]) -> None:
         for event in events:
-            if len(self.rows) < MOST_ROWS:
+            if len(self.rows) < MAX_ROWS:
                 self._add(event)
 
     def _add(self, event: AnyEvent) -> None:

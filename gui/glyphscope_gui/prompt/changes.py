@@ -16,8 +16,8 @@ from glyphscope_gui.theme import mono_font, theme
 
 _AROUND = 60
 """Number of characters of unchanged text that are shown beside a change."""
-_MOST = 20_000
-"""Most characters of a single change that are shown."""
+_MAX_LENGTH = 20_000
+"""Characters of a single change that are shown."""
 
 
 class PromptChanges(QWidget):
@@ -115,7 +115,7 @@ class PromptChanges(QWidget):
             form.setBackground(colors.color("holds-soft" if added else "impossible-soft"))
             form.setFontUnderline(added)
             form.setFontStrikeOut(not added)
-            cursor.insertText(visible(piece.text[:_MOST], lines=True, single=True), form)
+            cursor.insertText(visible(piece.text[:_MAX_LENGTH], lines=True, single=True), form)
         self.view.moveCursor(QTextCursor.MoveOperation.Start)
 
     def _write_same(

@@ -31,7 +31,7 @@ from glyphscope_gui.shared.text_edits import GrowingEdit
 from glyphscope_gui.shared.token_words import cached_words
 from glyphscope_gui.theme import mono_font
 
-LEAST_CHARACTERS = 30
+MIN_CHARACTERS = 30
 """The least width of the panel, in characters."""
 MESSAGES, TEMPLATE, RENDERED, CHANGES = range(4)
 """The tabs."""
@@ -186,7 +186,7 @@ class PromptDock(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(
-            LEAST_CHARACTERS * self.fontMetrics().averageCharWidth(), super().minimumSizeHint().height()
+            MIN_CHARACTERS * self.fontMetrics().averageCharWidth(), super().minimumSizeHint().height()
         )
 
     # -- what is shown -----------------------------------------------------------------------------------------

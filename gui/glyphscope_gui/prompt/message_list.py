@@ -33,8 +33,8 @@ from glyphscope_gui.shared.table_model import Index, ListModel
 from glyphscope_gui.theme import theme
 
 ROLE_ROLE, TOKENS_ROLE, PROBLEM_ROLE = range(Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 3)
-MOST_SHOWN = 200
-"""Most characters of a message in a row."""
+MAX_SHOWN = 200
+"""Characters of a message in a row."""
 ROLE_WORDS = {
     "system": tr("System"),
     "user": tr("User"),
@@ -104,7 +104,7 @@ class MessagesModel(ListModel[MessageRow]):
 def line_of(message: Message) -> str:
     """The message on one line: its text, then the tools that it calls."""
     calls = [tr("calls {name}", name=call.name) for call in message.tool_calls]
-    return excerpt(" · ".join(filter(None, (excerpt(message.content, MOST_SHOWN), *calls))), MOST_SHOWN)
+    return excerpt(" · ".join(filter(None, (excerpt(message.content, MAX_SHOWN), *calls))), MAX_SHOWN)
 
 
 _PAD = 6
@@ -144,7 +144,7 @@ class MessageDelegate(QStyledItemDelegate):
         painter.restore()
 
 
-_LEAST_ROWS = 2
+_MIN_ROWS = 2
 
 
 class MessageList(PlainList):
@@ -180,4 +180,4 @@ class MessageList(PlainList):
         rows = max(1, self.model().rowCount())
         row = self.sizeHintForRow(0) if self.model().rowCount() else 0
         self.setMaximumHeight(max(1, rows * row))
-        self.setMinimumHeight(min(rows, _LEAST_ROWS) * row)
+        self.setMinimumHeight(min(rows, _MIN_ROWS) * row)

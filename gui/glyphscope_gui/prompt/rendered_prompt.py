@@ -15,8 +15,8 @@ from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.theme import theme
 
 Spans = Sequence[tuple[int, int]]
-_MOST = 100
-"""Most stretches that are marked; if a part has more, the first ones."""
+_MAX_SPANS = 100
+"""Stretches that are marked; if a part has more, the first ones."""
 
 
 class RenderedPrompt(CodeEdit):
@@ -114,9 +114,9 @@ class RenderedPrompt(CodeEdit):
         """Return the document's positions of these characters, in one pass over the text."""
         text = self._text
         if text.isascii():
-            return [(min(a, len(text)), min(b, len(text))) for a, b in spans[:_MOST]]
+            return [(min(a, len(text)), min(b, len(text))) for a, b in spans[:_MAX_SPANS]]
         found, units, at = [], 0, 0
-        for start, end in spans[:_MOST]:  # in the order of the text
+        for start, end in spans[:_MAX_SPANS]:  # in the order of the text
             units += to_utf16(text[at:start], start - at)
             width = to_utf16(text[start:end], end - start)
             found.append((units, units + width))

@@ -22,8 +22,8 @@ from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.shared.page_ids import HeaderPart
 from glyphscope_gui.shared.run_choices import (
     CONSTRAINTS,
-    MOST_SEED,
-    MOST_TEMPERATURE,
+    MAX_SEED,
+    MAX_TEMPERATURE,
     NOTATIONS,
     SHAPES,
     STRATEGIES,
@@ -79,7 +79,7 @@ class Header(FollowsSize, QFrame):
         self.sampling.show_options(options)
         self.sampling_button.setToolTip(_sampling_tip(options))
         with QSignalBlocker(self.seed), QSignalBlocker(self.temperature):
-            self.seed.setValue(min(max(options.sampling.seed, 0), MOST_SEED))  # a file may contain any number
+            self.seed.setValue(min(max(options.sampling.seed, 0), MAX_SEED))  # a file may contain any number
             self.temperature.setValue(options.sampling.temperature)
         self._fit_seed()
 
@@ -151,10 +151,10 @@ class Header(FollowsSize, QFrame):
     def _make_spins(self) -> None:
         self._seed_digits = SEED_DIGITS
         self.seed = named(QSpinBox(self, prefix=tr("Seed ")), "seedSpin", tr("Seed"))
-        self.seed.setRange(0, MOST_SEED)
+        self.seed.setRange(0, MAX_SEED)
         self.seed.setToolTip(tr("The same seed samples the same tokens"))
         self.temperature = named(_Temperature(self), "temperatureSpin", tr("Temperature"))
-        self.temperature.setRange(0, MOST_TEMPERATURE)
+        self.temperature.setRange(0, MAX_TEMPERATURE)
         self.temperature.setDecimals(2)
         self.temperature.setSingleStep(0.1)
         self.temperature.setPrefix(tr("Temp "))

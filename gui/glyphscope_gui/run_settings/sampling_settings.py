@@ -23,7 +23,7 @@ from glyphscope_gui.shared.settings_grid import DecimalSetting, LinesSetting, Nu
 
 _ALL_TOKENS = -1
 """The penalty's window that covers all tokens."""
-_MOST = 1_000_000
+_MAX_NUMBER = 1_000_000
 """The largest number of each field."""
 _NAMES = {
     "default": tr("llama.cpp’s defaults"),
@@ -53,13 +53,17 @@ class FormRow(NamedTuple):
 
 def sampling_fields() -> dict[str, FormRow]:
     """A row for each setting of `Sampling` except temperature and seed, and the two of a request that end an answer."""
-    last = NumberSetting(_ALL_TOKENS, _MOST, tr(" tokens"))
+    last = NumberSetting(_ALL_TOKENS, _MAX_NUMBER, tr(" tokens"))
     last.setSpecialValueText(tr("all tokens"))
-    top_k = NumberSetting(0, _MOST)
+    top_k = NumberSetting(0, _MAX_NUMBER)
     top_k.setSpecialValueText(tr("off"))
     min_p = DecimalSetting(0, 1, 0.01)
     min_p.setSpecialValueText(tr("off"))
-    top_p, penalty, most = DecimalSetting(0, 1, 0.05), DecimalSetting(0.01, 10, 0.05), NumberSetting(1, _MOST)
+    top_p, penalty, most = (
+        DecimalSetting(0, 1, 0.05),
+        DecimalSetting(0.01, 10, 0.05),
+        NumberSetting(1, _MAX_NUMBER),
+    )
     stop = LinesSetting(read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one per line"))
     rows = (
         ("top_k", tr("Top-k"), top_k, tr("Keeps the k most likely allowed tokens")),

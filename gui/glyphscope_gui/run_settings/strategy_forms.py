@@ -38,11 +38,18 @@ from glyphscope_gui.shared.settings_grid import (
     TextSetting,
 )
 
-_LARGEST = 2**31 - 1
+_MAX_INTEGER = 2**31 - 1
 """The largest number of a field without a limit: Qt's."""
 _LOOP_LIMITS = (  # member of LoopSettings, title, least, most, unit, hint
     ("max_turns", tr("Turns"), 1, 10_000, "", tr("Maximum number of turns")),
-    ("max_total_tokens", tr("Total tokens"), 1, _LARGEST, "", tr("Maximum number of tokens in all turns")),
+    (
+        "max_total_tokens",
+        tr("Total tokens"),
+        1,
+        _MAX_INTEGER,
+        "",
+        tr("Maximum number of tokens in all turns"),
+    ),
     ("max_seconds", tr("Time"), 1, 86_400, tr(" s"), tr("Maximum duration of the run")),
     (
         "max_tool_seconds",
@@ -56,7 +63,7 @@ _LOOP_LIMITS = (  # member of LoopSettings, title, least, most, unit, hint
         "max_tool_args_bytes",
         tr("Arguments"),
         1,
-        _LARGEST,
+        _MAX_INTEGER,
         tr(" bytes"),
         tr("Calls with larger arguments are not executed; the model is informed"),
     ),
@@ -64,7 +71,7 @@ _LOOP_LIMITS = (  # member of LoopSettings, title, least, most, unit, hint
         "max_tool_output_bytes",
         tr("Results"),
         1,
-        _LARGEST,
+        _MAX_INTEGER,
         tr(" bytes"),
         tr("For a larger result, the model receives only its size"),
     ),
@@ -295,7 +302,7 @@ _TOOL_CHOICES = (
     ("auto", tr("Auto"), tr("The model decides whether to call a tool or answer in text")),
     ("none", tr("None"), tr("The answer is text without calls")),
 )
-_MOST_CALLS, _MOST_TOKENS = 1000, 100_000
+_MAX_CALLS, _MAX_TOKENS = 1000, 100_000
 _NO_LIMIT = -1
 
 
@@ -315,7 +322,7 @@ class AnswerForm(SettingsGrid):
             "tool by name. Strategy Direct only."
         )
         self.add(tr("Tool choice"), self.choice, tip)
-        self.calls = named(NumberSetting(0, _MOST_CALLS), "mostCallsSpin")
+        self.calls = named(NumberSetting(0, _MAX_CALLS), "mostCallsSpin")
         self.calls.setSpecialValueText(tr("no limit"))
         tip = tr(
             "Maximum number of calls in one answer. Strategy Direct only; the tool loop has a separate setting."
@@ -330,7 +337,7 @@ class AnswerForm(SettingsGrid):
             "with more than four properties it uses the schema’s."
         )
         self.add(tr("Order of arguments"), self.order, tip)
-        self.budget = named(NumberSetting(_NO_LIMIT, _MOST_TOKENS, tr(" tokens")), "reasoningBudgetSpin")
+        self.budget = named(NumberSetting(_NO_LIMIT, _MAX_TOKENS, tr(" tokens")), "reasoningBudgetSpin")
         self.budget.setSpecialValueText(tr("no limit"))
         tip = tr("Maximum tokens of reasoning; then the mask ends it. Needs the constraint Mask.")
         self.add(tr("Reasoning budget"), self.budget, tip)

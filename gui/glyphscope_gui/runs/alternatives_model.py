@@ -23,9 +23,9 @@ ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.User
 reason shown for all masked ones.
 """
 TEXT, BAR, RAW, FINAL = range(4)
-LONGEST_TEXT = 4000
+MAX_TEXT = 4000
 """Characters of text before a token above which its alternatives are not explained."""
-MOST_READ = 3000
+MAX_READ = 3000
 """Characters that are read for the reasons of one token, at most: the whole text is read again for each alternative,
 which takes some milliseconds of the window's thread. Longer texts have only the grammar's reasons, which are computed
 elsewhere.
@@ -36,7 +36,7 @@ def reasons(
     request: RunRequest, registry: ToolRegistry, before: str, alternatives: Sequence[Alternative]
 ) -> list[str]:
     """For each alternative, why no valid call can continue with it; "" if one can, or if the reason is unknown."""
-    if len(before) * len(alternatives) > MOST_READ:
+    if len(before) * len(alternatives) > MAX_READ:
         return [""] * len(alternatives)
     return [why_invalid(request, registry, before, alternative) for alternative in alternatives]
 

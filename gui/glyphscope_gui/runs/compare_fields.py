@@ -25,14 +25,14 @@ from glyphscope_gui.shared.verdict import VERDICTS, paint_line, paint_pill
 from glyphscope_gui.theme import theme
 
 _ROLES = {"first": "impossible", "differs": "impossible", "same": "holds", "open": "open"}
-FEWEST, MOST = 3, 7
-"""Least and greatest height of the table in rows, before it scrolls."""
-NARROWEST = 110
-"""Least width of a run's column in pixels; the table scrolls if not all columns fit."""
-MOST_FIELD = 220
+MIN_ROWS, MAX_ROWS = 3, 7
+"""The minimum and maximum height of the table in rows, before it scrolls."""
+MIN_WIDTH = 110
+"""The minimum width of a run's column in pixels; the table scrolls if not all columns fit."""
+MAX_FIELD_WIDTH = 220
 BEFORE = 12
 """Characters of a long value that are shown before the first difference."""
-_MOST_MEASURED = 40
+_MAX_MEASURED = 40
 
 
 class FieldsDelegate(QStyledItemDelegate):
@@ -90,7 +90,7 @@ class CompareFields(PlainTable):
         self._fit()
 
     def sizeHint(self) -> QSize:
-        return QSize(400, self.height_of(min(max(self.model().rowCount(), FEWEST), MOST)) + 4)
+        return QSize(400, self.height_of(min(max(self.model().rowCount(), MIN_ROWS), MAX_ROWS)) + 4)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, self.height_of(2))
@@ -100,13 +100,13 @@ class CompareFields(PlainTable):
         head, model = self.horizontalHeader(), self.model()
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setColumnWidth(MARK, self.fontMetrics().horizontalAdvance(MARKS["first"]) + 34)
-        names = [str(model.index(row, FIELD).data()) for row in range(min(model.rowCount(), _MOST_MEASURED))]
+        names = [str(model.index(row, FIELD).data()) for row in range(min(model.rowCount(), _MAX_MEASURED))]
         widest = max(
             (self.fontMetrics().horizontalAdvance(name) for name in (*names, "max_results")), default=0
         )
-        self.setColumnWidth(FIELD, min(widest + CELL, MOST_FIELD))
+        self.setColumnWidth(FIELD, min(widest + CELL, MAX_FIELD_WIDTH))
         runs = model.columnCount() - FIRST_RUN
         room = self.viewport().width() - self.columnWidth(MARK) - self.columnWidth(FIELD)
         for run in range(runs):
             share = room // runs + (run < room % runs)
-            self.setColumnWidth(FIRST_RUN + run, max(share, NARROWEST))
+            self.setColumnWidth(FIRST_RUN + run, max(share, MIN_WIDTH))

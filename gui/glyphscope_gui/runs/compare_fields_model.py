@@ -19,7 +19,7 @@ STANDING_ROLE = Qt.ItemDataRole.UserRole
 """The role of the mark: `first` in the row with the first difference, else the row's result."""
 PARTING_ROLE = Qt.ItemDataRole.UserRole + 1
 """The role of a differing string: the character of the shown text at which it begins to differ; otherwise None."""
-MOST_ROWS = 200
+MAX_ROWS = 200
 """Number of arguments of a call that are shown; the text below the heading counts all of them."""
 MARKS = {"first": tr("≠ first"), "differs": "≠", "same": "=", "open": "…"}
 _TIPS = {
@@ -46,7 +46,7 @@ class CompareFieldsModel(TableModel[AlignedField]):
             return
         self.beginResetModel()
         self._alignment, self._names = alignment, tuple(names)
-        self._rows = alignment.rows[:MOST_ROWS]
+        self._rows = alignment.rows[:MAX_ROWS]
         self.endResetModel()
 
     def columnCount(self, parent: Index = NO_INDEX) -> int:

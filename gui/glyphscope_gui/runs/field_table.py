@@ -23,13 +23,13 @@ from glyphscope_gui.shared.plain_table import CELL, PlainTable
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill
 
-FEWEST, MOST = 4, 7
-"""Least and greatest height of the table in rows, before it scrolls."""
+MIN_ROWS, MAX_ROWS = 4, 7
+"""The minimum and maximum height of the table in rows, before it scrolls."""
 NARROW = 80
 """Width of the table, in characters, below which the column of tokens is hidden."""
 NARROWER = 64
 """Width, in characters, below which the deciding character is hidden too: the stream marks it."""
-MOST_MEASURED = 40
+MAX_MEASURED = 40
 """Number of rows that are measured for the width of a column."""
 
 
@@ -63,7 +63,7 @@ class FieldTable(PlainTable):
         model.modelReset.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:
-        return QSize(400, self.height_of(min(max(self.model().rowCount(), FEWEST), MOST)))
+        return QSize(400, self.height_of(min(max(self.model().rowCount(), MIN_ROWS), MAX_ROWS)))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, self.height_of(1))
@@ -95,7 +95,7 @@ class FieldTable(PlainTable):
         self.setColumnWidth(CONSTRAINT, constraint)
         self.setColumnWidth(VALUE, max(room - name - constraint, 40))
 
-    def _widest(self, column: int, most: int = MOST_MEASURED) -> int:
+    def _widest(self, column: int, most: int = MAX_MEASURED) -> int:
         """The width that the title and the first rows need, in pixels."""
         rows = range(min(self.model().rowCount(), most))
         words = [self.model().index(row, column).data() or "" for row in rows]

@@ -46,7 +46,7 @@ _WHOLE = "call"
 STATUS_ROLE = Qt.ItemDataRole.UserRole
 COLUMNS = (tr("Field"), tr("Value so far"), tr("Verdict"), tr("Constraint"), tr("Decided at"), tr("Tokens"))
 FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
-LONGEST_VALUE = 120
+MAX_VALUE = 120
 """Characters of a value that are shown."""
 
 
@@ -256,10 +256,10 @@ class FieldTableModel(TableModel[Row]):
             return
         field = row.state = state.call_at(row.call).fields[row.path]
         start = field.start or 0
-        text = state.text[start : min(field.end, start + LONGEST_VALUE)]
+        text = state.text[start : min(field.end, start + MAX_VALUE)]
         if field.closed and field.value is not None and not text:
             text = json.dumps(field.value, ensure_ascii=False)
-        row.value = text + ("…" if field.end - start > LONGEST_VALUE else "")
+        row.value = text + ("…" if field.end - start > MAX_VALUE else "")
         row.constraint = self._constraints.get((row.call, row.path), "")
         first = bisect_right(state.tokens, start, key=lambda token: token.end)
         last = bisect_left(state.tokens, field.end, key=lambda token: token.start)

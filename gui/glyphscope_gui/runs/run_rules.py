@@ -16,7 +16,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, RunStarted, Token
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState
-from glyphscope_gui.runs.alternatives_model import LONGEST_TEXT
+from glyphscope_gui.runs.alternatives_model import MAX_TEXT
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.token_rules import Refusal, RuleReader, TokenRule
 from glyphscope_gui.shared.background import Background
@@ -50,7 +50,7 @@ class _Run:
 
     def explain(self, index: int, alternatives: Sequence[Alternative]) -> Refusal:
         """Why these cannot replace that token, in the job's thread. Raises GlyphscopeError."""
-        if self.tokens[index].start > LONGEST_TEXT:
+        if self.tokens[index].start > MAX_TEXT:
             return Refusal(index, "", ("",) * len(alternatives))
         return self._made().refusals(self.tokens[:index], alternatives, self.dropped.is_set)
 

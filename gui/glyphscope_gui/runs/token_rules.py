@@ -26,8 +26,8 @@ from glyphscope.strategies.constraints import answer_grammar
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import is_masked
 
-MOST_TOKENS = 50_000
-"""The most tokens of a run that are read; later ones have no rules."""
+MAX_TOKENS = 50_000
+"""Tokens of a run that are read; later ones have no rules."""
 SECONDS = 6.0
 """Time limit for the reasons of all alternatives of a token, in order of probability; the next request waits for it."""
 END = tr("The end of the text: not part of a rule.")
@@ -146,7 +146,7 @@ class RuleReader:
 
     def _read(self, token: Token, cancelled: Callable[[], bool]) -> TokenRule:
         self._count += 1
-        if self._count > MOST_TOKENS:
+        if self._count > MAX_TOKENS:
             return TokenRule(words=NOT_READ)
         text = token.step.text
         if token.step.end and not text:

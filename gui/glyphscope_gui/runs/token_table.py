@@ -39,8 +39,8 @@ HIDDEN = (
     (RULE, PART, *LEAST, ALLOWED),
 )
 """Columns that are hidden for lack of room; the alternatives beside the table show their values too."""
-NARROWEST_TOKEN = 12
-"""Least width of the token column in characters."""
+MIN_TOKEN = 12
+"""The minimum width of the token column in characters."""
 
 
 class TokenDelegate(QStyledItemDelegate):
@@ -152,7 +152,7 @@ class TokenTable(PlainTable):
         room = self.viewport().width()
         unused = {RULE: not self._ruled, PART: not self._parted}
         widths = {**self._widths, **{column: 0 for column in unused if unused[column]}}
-        need = NARROWEST_TOKEN * self.fontMetrics().averageCharWidth() + sum(widths.values())
+        need = MIN_TOKEN * self.fontMetrics().averageCharWidth() + sum(widths.values())
         hidden = next((h for h in HIDDEN if need - sum(widths[c] for c in h) <= room), HIDDEN[-1])
         for column in HIDDEN[-1]:
             self.setColumnHidden(column, column in hidden or unused.get(column, False))

@@ -30,10 +30,10 @@ LABEL = 98
 """Pixels of width of an argument's name."""
 JSON_HEIGHT = 160
 """Height of the arguments as JSON, in pixels."""
-MOST_FIELDS = 60
-"""Most arguments shown as separate fields; a tool with more is called with JSON."""
-LONGEST_TEXT = 200_000
-"""Most characters of arguments whose problems are located while the user types."""
+MAX_FIELDS = 60
+"""Arguments shown as separate fields; a tool with more is called with JSON."""
+MAX_TEXT = 200_000
+"""Characters of arguments whose problems are located while the user types."""
 _NO_OBJECT = parse_object("[]")
 """The error for JSON that is not an object, in the terms of a schema."""
 
@@ -89,7 +89,7 @@ class CallForm(QStackedWidget):
         self._tool = tool
         given = dict(arguments or {})
         names = list(schema.arguments(tool.parameters)) if tool is not None else []
-        fields = bool(names) and len(names) <= MOST_FIELDS and not set(given) - set(names)
+        fields = bool(names) and len(names) <= MAX_FIELDS and not set(given) - set(names)
         plain = tool is None or (not names and not given)
         self._make_rows(names if fields else [], given, tr("No arguments.") if plain and tool else "")
         self.editor.show_text(json.dumps(given, indent=2, ensure_ascii=False))
@@ -110,7 +110,7 @@ class CallForm(QStackedWidget):
                 return False
             names = schema.arguments(self._tool.parameters)
             foreign = [name for name in given if name not in names]
-            if foreign or len(names) > MOST_FIELDS:
+            if foreign or len(names) > MAX_FIELDS:
                 self.messageChanged.emit(
                     tr("“{name}” has no field here: edit the arguments as JSON.", name=foreign[0][:60])
                     if foreign
@@ -188,7 +188,7 @@ class CallForm(QStackedWidget):
         """Show the verdicts on the arguments."""
         if self.is_json:
             text = self.editor.toPlainText()
-            known = places(text) if len(text) <= LONGEST_TEXT and isinstance(parse_object(text), dict) else {}
+            known = places(text) if len(text) <= MAX_TEXT and isinstance(parse_object(text), dict) else {}
             self.editor.set_problems(
                 [located(text, known, to_pointer((name,)), words) for name, words in check.by_name.items()]
             )

@@ -20,10 +20,10 @@ from glyphscope_gui.calls.pictures import read_picture
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.whole_text import Whole, formatted
 
-MOST_TEXT = 60_000
-"""Most characters of a piece that are shown in place; `Piece.whole` has all."""
-LONGEST_LINE = 1_000
-MOST_PIECES = 40
+MAX_TEXT = 60_000
+"""Characters of a piece that are shown in place; `Piece.whole` has all."""
+MAX_LINE_SHOWN = 1_000
+MAX_PIECES = 40
 IMAGE_SIDE = 640
 """The largest width and height of a picture, in pixels."""
 
@@ -99,11 +99,11 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
         pieces.append(Piece("problem", tr("Does not match the declaration"), "\n".join(outcome.findings)))
         if not outcome.fault:
             words, role = tr("succeeded, does not match the declaration"), "mark"
-    for number, content in enumerate(outcome.content[:MOST_PIECES]):
+    for number, content in enumerate(outcome.content[:MAX_PIECES]):
         piece = replace(_piece(content), file=_file(content))
         spoken = outcome.roles[number] if number < len(outcome.roles) else ""
         pieces.append(replace(piece, title=f"{spoken} · {piece.title}") if spoken else piece)
-    if (more := len(outcome.content) - MOST_PIECES) > 0:
+    if (more := len(outcome.content) - MAX_PIECES) > 0:
         pieces.append(Piece("note", tr("More"), tr("%n more pieces are not shown.", "", more)))
     if outcome.structured is not None:
         value, title = outcome.structured, tr("Structured content")
@@ -134,21 +134,21 @@ def raw_view(outcome: Outcome, seconds: float) -> CallView:
 
 def shown_json(value: Any) -> str:
     try:
-        return shown_text(beginning(value, MOST_TEXT))
+        return shown_text(beginning(value, MAX_TEXT))
     except (RecursionError, ValueError):
         return tr("(nested too deeply to show)")
 
 
 def shown_text(text: str) -> str:
     """The beginning of a text, in lines that a view can show; a note at the end says that there is more."""
-    lines = text[:MOST_TEXT].split("\n")
+    lines = text[:MAX_TEXT].split("\n")
     broken = [
-        line[start : start + LONGEST_LINE]
+        line[start : start + MAX_LINE_SHOWN]
         for line in lines
-        for start in range(0, max(len(line), 1), LONGEST_LINE)
+        for start in range(0, max(len(line), 1), MAX_LINE_SHOWN)
     ]
     shown = "\n".join(broken)
-    return f"{shown}\n… " + tr("Open shows the rest.") if len(text) > MOST_TEXT else shown
+    return f"{shown}\n… " + tr("Open shows the rest.") if len(text) > MAX_TEXT else shown
 
 
 def _whole(title: str, text: str | Callable[[], str]) -> Whole:
@@ -201,12 +201,12 @@ def _file(content: ToolContent) -> BinaryFile | None:
 
 
 def _text_kind(text: str) -> PieceKind:
-    return "json" if text[:1] in "{[" and len(text) <= MOST_TEXT else "text"
+    return "json" if text[:1] in "{[" and len(text) <= MAX_TEXT else "text"
 
 
 def _text(text: str) -> str:
     """The text; short JSON, with which many tools answer, is indented."""
-    indented = formatted(text) if text[:1] in ("{", "[") and len(text) <= MOST_TEXT else None
+    indented = formatted(text) if text[:1] in ("{", "[") and len(text) <= MAX_TEXT else None
     return shown_text(text if indented is None else indented)
 
 

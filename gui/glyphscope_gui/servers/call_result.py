@@ -16,7 +16,7 @@ from glyphscope_gui.shared.text_edits import ReadBox
 from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.shared.whole_text import show_whole
 
-MOST_LINES = 16
+MAX_LINES = 16
 """Number of lines beyond which a piece's text scrolls."""
 
 
@@ -98,4 +98,4 @@ def _text(piece: Piece) -> QWidget:
     if piece.kind in ("note", "problem"):
         role = "problem" if piece.kind == "problem" else "muted"
         return words_label(piece.text[:4000], role, selectable=True)
-    return ReadBox(MOST_LINES, piece.title, piece.text)
+    return ReadBox(MAX_LINES, piece.title, piece.text)

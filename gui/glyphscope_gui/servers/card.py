@@ -21,7 +21,7 @@ from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.theme import mono_font
 
 LAST_LINES = 4
-"""Most lines of the process's output beside its error."""
+"""The maximum number of lines of the process's output beside its error."""
 DEMO_WORDS = tr(
     "The tools bundled with Glyphscope. They work in a sandbox: e-mails stay in the "
     "outbox, files in a scratch folder, and no command is executed."

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.errors import ServerError
-from glyphscope.tools.mcp.config import MOST_ROOTS, command_server
+from glyphscope.tools.mcp.config import MAX_ROOTS, command_server
 from glyphscope.visible import visible
 from glyphscope_gui.mcp.servers import DEMO, server_config
 from glyphscope_gui.servers.import_file import FoundServer, FoundServers, find_servers
@@ -33,9 +33,9 @@ from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox, WrappingEdit
 from glyphscope_gui.theme import mono_font
 
-MOST_SHOWN = 100
-"""Most servers of a file that are listed; others are not imported."""
-MOST_PROBLEMS = 8
+MAX_SHOWN = 100
+"""Servers of a file that are listed; others are not imported."""
+MAX_PROBLEMS = 8
 READ_MS = 250
 """Delay after the last change of the pasted text before it is read."""
 _FILTER = tr("Servers (*.json);;All files (*)")
@@ -220,16 +220,16 @@ class ImportServersDialog(PlainDialog):
         self._show(FoundServers(error=str(error)))
 
     def _show(self, found: FoundServers) -> None:
-        lines = [found.error] if found.error else list(found.problems[:MOST_PROBLEMS])
-        if (more := len(found.problems) - MOST_PROBLEMS) > 0:
+        lines = [found.error] if found.error else list(found.problems[:MAX_PROBLEMS])
+        if (more := len(found.problems) - MAX_PROBLEMS) > 0:
             lines.append(tr("… and {more} more", more=more))
-        if (more := len(found.servers) - MOST_SHOWN) > 0:
+        if (more := len(found.servers) - MAX_SHOWN) > 0:
             lines.append(tr("%n more servers are neither shown nor imported.", "", more))
         show_words(self.problem, "\n".join(lines))
         holder = QWidget()
         column = vbox(parent=holder, margins=(0, 0, 8, 0), spacing=4)
         self._boxes = []
-        for server in found.servers[:MOST_SHOWN]:
+        for server in found.servers[:MAX_SHOWN]:
             self._add_server(column, server)
         column.addStretch(1)
         replace_content(self._scroll, holder)
@@ -299,8 +299,8 @@ class RootsDialog(PlainDialog):
         path = Path(folder)
         if not path.is_dir():
             show_words(self.problem, tr("Not a folder: {path}", path=folder))
-        elif len(self._roots) >= MOST_ROOTS:
-            show_words(self.problem, tr("A server has at most {count} roots.", count=MOST_ROOTS))
+        elif len(self._roots) >= MAX_ROOTS:
+            show_words(self.problem, tr("A server has at most {count} roots.", count=MAX_ROOTS))
         elif str(path.absolute()) not in self._roots:
             self._roots.append(str(path.absolute()))
             self._show()

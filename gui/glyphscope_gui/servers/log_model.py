@@ -18,7 +18,7 @@ TIME, WAY, METHOD, ID, SIZE, TEXT = range(6)
 WAYS = {"sent": tr("→ sent"), "received": tr("← received"), "dropped": tr("✕ dropped")}
 _ROLES = {"sent": "accent", "received": "holds", "dropped": "impossible"}
 SHOWN = 300
-"""Most characters of a message in its row; the full message is shown beside the table."""
+"""The maximum number of characters of a message in its row; the full message is shown beside the table."""
 
 
 class ServersLogModel(FilteredModel[Entry]):

@@ -27,8 +27,8 @@ AGAIN_MS = 300
 """Delay from an update of a subscribed resource to reading it again, as a server may report many updates."""
 COMPLETE_SECONDS = 10.0
 """Timeout of a server's answer with values for an argument."""
-MOST_PROBLEMS = 3
-"""Most problems of a list that are shown above it."""
+MAX_PROBLEMS = 3
+"""Problems of a list that are shown above it."""
 
 
 class OffersPresenter(QObject):
@@ -92,8 +92,8 @@ class OffersPresenter(QObject):
 
     def _say(self, shown: OfferList, kind: str, offers: Offers, ready: bool, none: str) -> None:
         found = [visible(words) for of, words in offers.problems if of == kind]
-        problem = "\n".join(found[:MOST_PROBLEMS])
-        if (more := len(found) - MOST_PROBLEMS) > 0:
+        problem = "\n".join(found[:MAX_PROBLEMS])
+        if (more := len(found) - MAX_PROBLEMS) > 0:
             problem += "\n" + tr("and %n more", "", more)
         waits = kind in offers.kinds and kind not in offers.listed
         empty = tr("Reading the list…") if waits and ready else none

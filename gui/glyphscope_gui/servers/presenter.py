@@ -31,8 +31,8 @@ from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
 FEW = 30
 """Number of tools up to which all of a server's tools are proved with the mask, chosen or not."""
-MOST_PROVED = 40
-"""Most ticked tools that are proved with every engine."""
+MAX_PROVED = 40
+"""Ticked tools that are proved with every engine."""
 STDERR_MS = 500
 """Interval of updates of the process's stderr, while the page is shown."""
 PROVE_MS = 200
@@ -298,7 +298,7 @@ class ServersPresenter(Page):
         options = self.context.project.options
         model, current = self.view.tools.model, self.view.panel.tool
         whole = [current] if current is not None else []
-        whole += [tool for tool in model.ticked[:MOST_PROVED] if tool != current]
+        whole += [tool for tool in model.ticked[:MAX_PROVED] if tool != current]
         self.proofs.want(whole, self._few(), options.notation, options.shape, options.order)
         self._show_enforcement()
         self._show_enforcement_of_tool()
@@ -315,7 +315,7 @@ class ServersPresenter(Page):
 
     def _show_enforcement(self) -> None:
         model, current = self.view.tools.model, self.view.panel.tool
-        tools = [*self._few(), *model.ticked[:MOST_PROVED], *([current] if current is not None else [])]
+        tools = [*self._few(), *model.ticked[:MAX_PROVED], *([current] if current is not None else [])]
         found = {tool.name: self.proofs.rows(tool) for tool in tools}
         model.set_enforcement(
             {name: enforcement_words(rows) for name, rows in found.items() if rows is not None}

@@ -19,10 +19,10 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox
 
-MOST_FORM = 170
+MAX_FORM = 170
 """Height of a form in pixels before it scrolls."""
-LONGEST_MESSAGE = 2_000
-"""Most characters of a server's message that are shown."""
+MAX_MESSAGE = 2_000
+"""Characters of a server's message that are shown."""
 BY_HAND = "human"
 """The model's name in an answer that the user wrote."""
 
@@ -95,7 +95,7 @@ class QuestionCard(Card):
             self.form.show_tool(None)
             return
         kind, usable = question.kind, not question.problem
-        show_words(self.message, visible(question.message[:LONGEST_MESSAGE], lines=True))
+        show_words(self.message, visible(question.message[:MAX_MESSAGE], lines=True))
         problems = [question.problem, *question.findings]
         self.problem.setText("\n".join(visible(words) for words in problems if words))
         self.problem.setVisible(any(problems))
@@ -103,7 +103,7 @@ class QuestionCard(Card):
         self.shown.setPlainText(_request_words(question))
         self.form.setVisible(kind == "form" and usable)
         self.form.show_tool(question.form, _defaults(question))
-        self.form.setFixedHeight(min(self.form.preferred_height, MOST_FORM))
+        self.form.setFixedHeight(min(self.form.preferred_height, MAX_FORM))
         self.answer_edit.setVisible(kind == "sampling")
         self.generate_button.setVisible(kind == "sampling")
         self.cancel_button.setVisible(kind != "sampling")
@@ -119,7 +119,7 @@ class QuestionCard(Card):
         if self.question is None or self.question.kind != "form":
             return
         self.form.show_check(check)
-        self.form.setFixedHeight(min(self.form.preferred_height, MOST_FORM))
+        self.form.setFixedHeight(min(self.form.preferred_height, MAX_FORM))
         begun = not self.form.is_empty
         needed = tr("Required: {arguments}", arguments=", ".join(self.form.needed))
         self.words.setText("" if check.ok else check.whole if begun else needed)

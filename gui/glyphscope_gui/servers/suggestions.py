@@ -15,8 +15,8 @@ from glyphscope_gui.shared.language import tr
 
 TYPED_MS = 250
 """Delay after the last key press before the request to the server."""
-LONGEST = 120
-"""Most characters of a value in the list; the whole value is inserted."""
+MAX_LENGTH = 120
+"""Characters of a value in the list; the whole value is inserted."""
 
 
 class Suggestions(QObject):
@@ -46,7 +46,7 @@ class Suggestions(QObject):
             self.destroyed.connect(self.list.deleteLater)
             self.list.taken.connect(self._take)
         corner = self._field.mapTo(self._field.window(), QPoint(0, 0))
-        shown = [shorten(visible(value, spaces=True), LONGEST) for value in values]
+        shown = [shorten(visible(value, spaces=True), MAX_LENGTH) for value in values]
         self.list.offer(shown, QRect(corner, self._field.size()))
 
     def eventFilter(self, _field: QObject, event: QEvent) -> bool:

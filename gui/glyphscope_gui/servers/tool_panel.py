@@ -50,12 +50,12 @@ VIEWS = (
 )
 FORM_SHARE, ALONE_SHARE = 0.55, 0.85
 """The largest shares of the height for the arguments: beside a result, and without one."""
-LEAST_FORM = 64
-"""Least height of the arguments beside a long result, in pixels."""
-LEAST_WIDTH = 340
+MIN_FORM = 64
+"""The minimum height of the arguments beside a long result, in pixels."""
+MIN_WIDTH = 340
 """Width in pixels below which the buttons of a call do not fit on a line."""
-LONGEST_SCHEMA = 200_000
-"""Most characters of a schema that are shown."""
+MAX_SCHEMA = 200_000
+"""Characters of a schema that are shown."""
 
 
 class PanelWords(NamedTuple):
@@ -148,7 +148,7 @@ class ToolPanel(FollowsSize, Card):
         self.form.show_tool(tool, arguments)
         self.result.show_view(None)
         text = escaped(json.dumps(tool.parameters, indent=2, ensure_ascii=False)) if tool else ""
-        self.schema.show_text(text[:LONGEST_SCHEMA])
+        self.schema.show_text(text[:MAX_SCHEMA])
         self.show_enforcement(None)
         self._show_json_button()
         self._show_words("")
@@ -251,7 +251,7 @@ class ToolPanel(FollowsSize, Card):
         self.updates.setText(updates_words(updates))
 
     def minimumSizeHint(self) -> QSize:
-        return super().minimumSizeHint().expandedTo(QSize(LEAST_WIDTH, 0))
+        return super().minimumSizeHint().expandedTo(QSize(MIN_WIDTH, 0))
 
     def showEvent(self, event: QShowEvent) -> None:
         """Fit the parts after this event, as previously hidden ones have no size yet."""
@@ -311,7 +311,7 @@ class ToolPanel(FollowsSize, Card):
         share = FORM_SHARE if self.result.view is not None else ALONE_SHARE
         upper = min(preferred, round(height * share))
         self._fitted_height = preferred
-        self.form.setMinimumHeight(min(preferred, LEAST_FORM))
+        self.form.setMinimumHeight(min(preferred, MIN_FORM))
         self._split.setSizes([upper, max(height - upper, 1)])
 
     def _refit(self) -> None:

@@ -30,7 +30,7 @@ _PHASES = {
     "ended": StateWords(tr("exited"), "impossible", "✕"),
     "stopping": StateWords(tr("stopping…"), "open", "◌"),
 }
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
 def changes_words(changes: ToolChanges) -> str:
@@ -44,7 +44,7 @@ def changes_words(changes: ToolChanges) -> str:
                     "{count:,} {changed} ({names})",
                     count=len(names),
                     changed=words,
-                    names=listed(names, MOST_NAMED),
+                    names=listed(names, MAX_NAMED),
                 )
             )
     at = datetime.fromtimestamp(changes.at).strftime("%H:%M:%S")

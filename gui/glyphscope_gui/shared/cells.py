@@ -22,10 +22,10 @@ from glyphscope_gui.shared.verdict import paint_pill, pill_font
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import ROW
 
-MOST_LINES = 3
-"""Most lines of a model's text in a cell."""
-MOST_WORD_LINES = 6
-"""Most lines of the program's words in a cell."""
+MAX_LINES = 3
+"""Lines of a model's text in a cell."""
+MAX_WORD_LINES = 6
+"""Lines of the program's words in a cell."""
 SIDE = 8
 """Pixels between a cell's left or right edge and its words."""
 _PILL_SIDES = 18
@@ -141,7 +141,7 @@ class WordsDelegate(QStyledItemDelegate):
                 code.setFontFamilies(mono_font().families())
                 ranges.append(_range(at, length, code))
             at += length
-        return lay_out_text("".join(pieces), font, ranges, width, MOST_WORD_LINES)
+        return lay_out_text("".join(pieces), font, ranges, width, MAX_WORD_LINES)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         paint_selection(painter, option)
@@ -174,7 +174,7 @@ class TextDelegate(WordsDelegate):
             marked.setUnderlineColor(theme().color("impossible-line"))
             start = len(text[:mark].encode("utf-16-le", "surrogatepass")) // 2
             ranges.append(_range(start, 2 if text[mark] > "\uffff" else 1, marked))
-        return lay_out_text(text, mono_font(-1), ranges, width, MOST_LINES)
+        return lay_out_text(text, mono_font(-1), ranges, width, MAX_LINES)
 
 
 def _plain(index: Index) -> str:

@@ -12,8 +12,8 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.plain_text import plain_tip
 
-NARROWEST = 200
-"""Least width of the words in pixels, however long one of them is."""
+MIN_WIDTH = 200
+"""The minimum width of the words in pixels, however long one of them is."""
 
 
 class _Words(PlainLabel):
@@ -25,7 +25,7 @@ class _Words(PlainLabel):
 
     def minimumSizeHint(self) -> QSize:
         least = super().minimumSizeHint()
-        return QSize(min(least.width(), NARROWEST), least.height())
+        return QSize(min(least.width(), MIN_WIDTH), least.height())
 
 
 class NoticeBanner(QFrame):

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QListView, QTableV
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.theme.sizes import ROW
 
-LEAST_NAME = 16
+MIN_NAME = 16
 """Characters that the stretched column keeps if others can be hidden."""
 CELL = 22
 """The width of a cell without its text, in pixels."""
@@ -139,7 +139,7 @@ class PlainTable(QTableView):
             head.showSection(column)  # a hidden column has no size
         others = [column for column in range(head.count()) if column != self._stretched]
         room = self.viewport().width() - sum(head.sectionSize(column) for column in others)
-        least = LEAST_NAME * self.fontMetrics().averageCharWidth()
+        least = MIN_NAME * self.fontMetrics().averageCharWidth()
         for column in self._optional:
             if room >= least:
                 break

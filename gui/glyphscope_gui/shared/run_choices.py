@@ -12,8 +12,8 @@ from glyphscope_gui.shared.language import tr
 Choices: TypeAlias = Sequence[tuple[Any, str, str]]
 """The value, title and hint of each."""
 
-MOST_SEED = 2**31 - 1
-MOST_TEMPERATURE = 5.0
+MAX_SEED = 2**31 - 1
+MAX_TEMPERATURE = 5.0
 
 NOTATIONS: Choices = (
     ("glyph", "GLYPH", tr("Calls are written in GLYPH")),

@@ -24,7 +24,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.theme import mono_font
 
-LONGEST_WORD = 5_000
+MAX_WORD = 5_000
 """Characters of a word beyond which finding word breaks is too slow: lines then break anywhere."""
 TYPED_MS = 120
 """Delay after the last change of a text before its invisible characters are named."""
@@ -46,7 +46,7 @@ def break_at_words_again(edit: QPlainTextEdit | QTextEdit, text: str) -> None:
 
 
 def _has_long_word(text: str) -> bool:
-    return len(text) > LONGEST_WORD and any(len(word) > LONGEST_WORD for word in text.split())
+    return len(text) > MAX_WORD and any(len(word) > MAX_WORD for word in text.split())
 
 
 def marked(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-LONGEST_LINE = 1024
-"""Most characters in one block; a longer line continues in the next block, without a line end in the text."""
+MAX_LINE = 1024
+"""Characters in one block; a longer line continues in the next block, without a line end in the text."""
 
 
 class TextPlaces:
@@ -27,7 +27,7 @@ class TextPlaces:
         for character in text:
             if character == "\n":
                 self._in_line = 0
-            elif self._in_line >= LONGEST_LINE:
+            elif self._in_line >= MAX_LINE:
                 self._breaks.append(self.characters)
                 out.append("\n")
                 self._in_line = 1

@@ -30,10 +30,10 @@ from glyphscope_gui.theme import mono_font
 
 PART = 100_000
 """Characters that are laid out at a time; a part ends at a line end if there is one in its last tenth."""
-LONGEST_TITLE = 120
-"""Most characters of the window's title."""
-LONGEST_FORMATTED = 200_000_000
-"""Most characters of indented JSON; a small text with deep nesting can become very long."""
+MAX_TITLE = 120
+"""Characters of the window's title."""
+MAX_FORMATTED = 200_000_000
+"""Characters of indented JSON; a small text with deep nesting can become very long."""
 _JSON = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{},]', re.DOTALL)
 
 
@@ -81,9 +81,7 @@ def formatted(text: str) -> str | None:
     """JSON indented by two spaces, numbers and keys unchanged; None for other texts, and if the result is too long."""
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
-        return (
-            msgspec.json.format(text, indent=2) if _indents(text) + len(text) <= LONGEST_FORMATTED else None
-        )
+        return msgspec.json.format(text, indent=2) if _indents(text) + len(text) <= MAX_FORMATTED else None
     except (ValueError, RecursionError):
         return None
 
@@ -97,7 +95,7 @@ def _indents(text: str) -> int:
             continue
         depth += 1 if sign in "[{" else -1 if sign in "]}" else 0
         total += 2 * depth + 1
-        if total > LONGEST_FORMATTED:
+        if total > MAX_FORMATTED:
             break
     return total
 
@@ -106,7 +104,7 @@ class WholeTextDialog(PlainDialog):
     """Opened with `show()`; it deletes itself. The text is there once `is_ready`."""
 
     def __init__(self, whole: Whole, parent: QWidget | None = None) -> None:
-        super().__init__("wholeText", one_line(whole.title)[:LONGEST_TITLE], parent)
+        super().__init__("wholeText", one_line(whole.title)[:MAX_TITLE], parent)
         self._whole = whole
         self._sent = _ready("")
         self._formatted: _Ready | None = None

@@ -47,7 +47,7 @@ LEFT, RIGHT = 292, 336
 """Initial widths of the sides, in logical pixels at the usual font size."""
 FIRST_SIZE = QSize(1440, 900)
 FRAME = QMargins(4, 40, 4, 4)
-"""The most pixels that the frame of a usual window system has."""
+"""The maximum number of pixels that the frame of a usual window system has."""
 FRAMED_MS = 200
 """Milliseconds in which a usual window system makes the frame."""
 NARROW = 1200

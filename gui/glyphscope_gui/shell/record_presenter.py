@@ -21,7 +21,7 @@ from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.shell.side_panels import SidePanels
 from glyphscope_gui.theme.sizes import GAP, PAD
 
-LEAST_CHARACTERS = 12
+MIN_CHARACTERS = 12
 """The least number of characters of the text that stay in one line with the links."""
 
 PANELS_MS = 40
@@ -68,9 +68,7 @@ class RecordBar(FollowsSize, QFrame):
     def _fit(self) -> None:
         """Use two or three lines if large text leaves no room for one."""
         links = self.use_button.sizeHint().width() + self.back_button.sizeHint().width()
-        needs = (
-            links + self.mark.sizeHint().width() + LEAST_CHARACTERS * self.fontMetrics().averageCharWidth()
-        )
+        needs = links + self.mark.sizeHint().width() + MIN_CHARACTERS * self.fontMetrics().averageCharWidth()
         direction = QBoxLayout.Direction
         narrow = self.width() < needs + 2 * PAD
         stacked = self.width() < links + 10 + 2 * PAD

@@ -13,9 +13,9 @@ from glyphscope_gui.shared.text_edits import WrappingEdit, marked
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 
 Spans = Sequence[tuple[int, int]]
-_MOST = 200
-_LONGEST = 60_000
-"""Most characters that are shown: a prompt with many tools is longer than users read here."""
+_MAX_MARKS = 200
+_MAX_LENGTH = 60_000
+"""Characters that are shown: a prompt with many tools is longer than users read here."""
 
 
 class MarkedText(FollowsLooks, WrappingEdit):
@@ -35,7 +35,7 @@ class MarkedText(FollowsLooks, WrappingEdit):
 
     def show_text(self, text: str, differs: Spans = (), chosen: Spans = ()) -> None:
         """Show another text, scrolled to the first marked stretch."""
-        text = text[:_LONGEST]
+        text = text[:_MAX_LENGTH]
         if text != self.text:
             self.text = text
             self.setPlainText(visible(text, lines=True, single=True))
@@ -50,8 +50,8 @@ class MarkedText(FollowsLooks, WrappingEdit):
     def _restyle(self) -> None:
         """Mark the stretches, in the current colours."""
         line = QTextCharFormat.UnderlineStyle
-        marks = [self._stretch(span, "open", line.SingleUnderline) for span in self._differs[:_MOST]]
-        marks += [self._stretch(span, "forced", line.DashUnderline) for span in self._chosen[:_MOST]]
+        marks = [self._stretch(span, "open", line.SingleUnderline) for span in self._differs[:_MAX_MARKS]]
+        marks += [self._stretch(span, "forced", line.DashUnderline) for span in self._chosen[:_MAX_MARKS]]
         self.setExtraSelections([mark for mark in marks if mark is not None])
 
     def _stretch(

@@ -23,8 +23,8 @@ from glyphscope_gui.template.marked_text import MarkedText
 from glyphscope_gui.template.tables import HISTORY, MARKERS, NOTES, SLOTS, THINKING, VALUES, RowsTable
 from glyphscope_gui.theme.sizes import GAP, PAD
 
-_MOST_MARKS = 20
-"""Most occurrences of markers that are marked in a text."""
+_MAX_MARKS = 20
+"""Occurrences of markers that are marked in a text."""
 
 
 class PairView(Card):
@@ -85,7 +85,7 @@ def places_of(text: str, markers: tuple[str, ...]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for marker in sorted({each.strip() for each in markers if len(each.strip()) > 1}, key=len, reverse=True):
         at = text.find(marker)
-        while at >= 0 and len(found) < _MOST_MARKS:
+        while at >= 0 and len(found) < _MAX_MARKS:
             end = at + len(marker)
             if all(end <= start or at >= stop for start, stop in found):
                 found.append((at, end))

@@ -59,8 +59,8 @@ def last_answer(state: RunState) -> Answer:
 
 PAUSE_MS = 150
 """Delay after the last key press before the text is parsed."""
-LONGEST = 50_000
-"""Most characters of an answer that are parsed while the user types."""
+MAX_LENGTH = 50_000
+"""Characters of an answer that are parsed while the user types."""
 _STATES: dict[str, bool | None] = {"on": True, "off": False, "undefined": None}
 _WHY = tr("Strict accepts only the exact form. Lenient parses like servers do, which tolerate deviations.")
 
@@ -123,8 +123,10 @@ class ReadersDialog(PlainDialog):
         if not text.strip():
             self._say(tr("Write or paste an answer."))
             return
-        if len(text) > LONGEST:
-            self._say(tr("The answer is too long: at most {count:,} characters are parsed.", count=LONGEST))
+        if len(text) > MAX_LENGTH:
+            self._say(
+                tr("The answer is too long: at most {count:,} characters are parsed.", count=MAX_LENGTH)
+            )
             return
         work = partial(readings, text, self._form, self._registry, _STATES[self.states.value])
         self._background.start("read", work, self._show, self._failed)

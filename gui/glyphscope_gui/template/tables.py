@@ -32,9 +32,9 @@ from glyphscope_gui.theme.sizes import ROW
 
 NOTE_ROLE = Qt.ItemDataRole.UserRole + 3
 """The role of the words below a text."""
-MOST_LINES = 8
-"""Most lines of a text in a cell."""
-MOST_MEASURED = 60
+MAX_LINES = 8
+"""Lines of a text in a cell."""
+MAX_MEASURED = 60
 """Number of rows that are measured for the width of a column without a share."""
 
 
@@ -147,7 +147,7 @@ class RowsTable(PlainTable):
         words = [str(model.headerData(column, Qt.Orientation.Horizontal) or "")]
         words += [
             str(model.data(model.index(row, column), Qt.ItemDataRole.AccessibleTextRole))
-            for row in range(min(model.rowCount(), MOST_MEASURED))
+            for row in range(min(model.rowCount(), MAX_MEASURED))
         ]
         return max(map(metrics.horizontalAdvance, words)) + CELL + 6
 
@@ -208,4 +208,4 @@ class FormDelegate(QStyledItemDelegate):
 def _lay_out(option: QStyleOptionViewItem, index: Index) -> list[QTextLayout]:
     width = cell_width(option) - 2 * SIDE
     texts = (str(index.data() or ""), mono_font(-1)), (str(index.data(NOTE_ROLE) or ""), smaller(option.font))
-    return [lay_out_text(text, font, [], width, MOST_LINES if text else 0) for text, font in texts]
+    return [lay_out_text(text, font, [], width, MAX_LINES if text else 0) for text, font in texts]

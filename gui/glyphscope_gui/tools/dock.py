@@ -42,9 +42,9 @@ from glyphscope_gui.tools.tree import ToolTree
 
 FILTER_FROM = 13
 """Number of tools from which a search field is shown."""
-LEAST_CHARACTERS = 33
+MIN_CHARACTERS = 33
 """The least width of the panel, in characters."""
-MOST_PROBLEMS, PROBLEMS_HEIGHT = 50, 120
+MAX_PROBLEMS, PROBLEMS_HEIGHT = 50, 120
 """The largest number of listed problems of a schema, and of their list's pixels, so that the text keeps its room."""
 ROW_MARGINS = 36
 """Pixels on the left and right of the words in the list of problems, including the scroll bar."""
@@ -88,7 +88,7 @@ class SchemaPanel(FollowsSize, QWidget):
         self._show_problems()
 
     def _show_problems(self, _problems: object = None) -> None:
-        found = self._document.problems.get(self._tool, ())[:MOST_PROBLEMS]
+        found = self._document.problems.get(self._tool, ())[:MAX_PROBLEMS]
         self.editor.set_problems(found)
         self.list.clear()
         for problem in found:
@@ -206,7 +206,7 @@ class ToolsDock(TakesFiles, QWidget):
     def minimumSizeHint(self) -> QSize:
         """Wide enough for label, field and badge side by side, in any font, as badges appear and disappear."""
         return QSize(
-            LEAST_CHARACTERS * self.fontMetrics().averageCharWidth(), super().minimumSizeHint().height()
+            MIN_CHARACTERS * self.fontMetrics().averageCharWidth(), super().minimumSizeHint().height()
         )
 
     def set_enforcement(self, mapping: EnforcementMap) -> None:

@@ -18,8 +18,8 @@ from glyphscope_gui.tools.argument_form import ArgumentForm
 from glyphscope_gui.tools.keyword_fields import FormGrid, LineField, TextField
 from glyphscope_gui.tools.registry_tree_model import Item
 
-MOST_WARNINGS = 8
-"""Most contradictions of one tool that are listed."""
+MAX_WARNINGS = 8
+"""Contradictions of one tool that are listed."""
 NOT_APPLIED = tr("Not applied: fix the errors. The last valid version is in use.")
 
 
@@ -142,7 +142,7 @@ class ToolForm(QScrollArea):
             )
             for one in here
         ]
-        show_words(self.warning, "\n".join(lines[:MOST_WARNINGS]))
+        show_words(self.warning, "\n".join(lines[:MAX_WARNINGS]))
 
     def _show_problem(self, item: Item) -> None:
         """Show why a field's value is invalid, or the problems of the schema as typed."""

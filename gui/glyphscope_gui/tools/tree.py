@@ -132,7 +132,7 @@ def tick_target(row: QRect) -> QRect:
 
 
 MIN_ROWS, MAX_ROWS = 10, 14
-"""Least and greatest number of rows for which the tree requests room."""
+"""The minimum and maximum number of rows for which the tree requests room."""
 
 
 class ToolTree(QTreeView):

@@ -15,8 +15,8 @@ export interface Presented {
 }
 
 const LINES = 45;
-const SMALLEST = 12;
-const LARGEST = 64;
+const MIN_PIXELS = 12;
+const MAX_PIXELS = 64;
 const FORWARD = ["ArrowRight", " ", "PageDown"];
 const BACK = ["ArrowLeft", "PageUp", "Backspace"];
 /** Keys of the run on the slide, and as it knows them itself. */
@@ -111,7 +111,7 @@ export class Presenter {
   }
 
   private setSize(pixels: number): void {
-    this.size = Math.min(Math.max(pixels, SMALLEST), LARGEST);
+    this.size = Math.min(Math.max(pixels, MIN_PIXELS), MAX_PIXELS);
     document.documentElement.style.setProperty("font-size", `${this.size}px`);
   }
 

@@ -35,7 +35,7 @@ const PACES: Pace[] = [0.5, 1, 2, 3, 5, 8, 12, 20, 50].map((steps) => ({
   words: `${steps} ${steps === 1 ? "token" : "tokens"}/s`,
 }));
 const USUAL_PACE = 3;
-const MOST_ALTERNATIVES = 7;
+const MAX_ALTERNATIVES = 7;
 
 export class Watch {
   readonly element: HTMLElement;
@@ -246,7 +246,7 @@ export class Watch {
             ),
             h("p", { class: "muted" }, choiceWords(token.step, this.constrained)),
             this.part.show.includes("alternatives")
-              ? alternatives(token.step, this.recorded.data.stages[place], MOST_ALTERNATIVES)
+              ? alternatives(token.step, this.recorded.data.stages[place], MAX_ALTERNATIVES)
               : null,
           ]
         : [

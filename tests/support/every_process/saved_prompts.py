@@ -23,7 +23,7 @@ import llama_cpp as llama
 
 WORTH = 32
 """New tokens that are worth a separate file: they take about half a second, and one megabyte."""
-LONGEST = 2048
+MAX_TOKENS = 2048
 """The largest number of saved tokens: a longer prompt is a test of the context's limit."""
 
 
@@ -133,7 +133,7 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
             return None
 
         def decode(self, tokens: list[int], outputs: int) -> Any:
-            worth = self._read and not self._ahead and len(self.tokens) <= LONGEST
+            worth = self._read and not self._ahead and len(self.tokens) <= MAX_TOKENS
             if worth and self._saved.is_new(self._batches):
                 self._saved.write(self._batches, self._state())
             self._read = False

@@ -27,7 +27,7 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results, newest_of
 from glyphscope.evals.results.report import publish
 from glyphscope.evals.running.evaluate import evaluate
-from glyphscope.evals.running.place import MOST_JOBS, Place, read_place
+from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
 from glyphscope.evals.running.progress import Begun, Control, Ended, ModelMissing
 from glyphscope.evals.suites.imported import NOT_IMPORTED
 from glyphscope.evals.suites.reading import STARTER
@@ -128,7 +128,7 @@ def run(
         ),
     ] = "",
     jobs: Annotated[
-        int | None, typer.Option(min=1, max=MOST_JOBS, metavar="N", help="The same as --on local:N.")
+        int | None, typer.Option(min=1, max=MAX_JOBS, metavar="N", help="The same as --on local:N.")
     ] = None,
     savings: Annotated[
         float,

@@ -25,8 +25,8 @@ from glyphscope.tools.mcp.content import content_bytes
 from glyphscope.validation.checker import Checker
 from glyphscope.visible import visible
 
-_MOST_VIOLATIONS = 10
-_LONGEST_LINE = 100
+_MAX_VIOLATIONS = 10
+_MAX_LINE = 100
 
 ArgumentsOption: TypeAlias = Annotated[
     str, typer.Option("--arguments", "-a", metavar="JSON", help="An object; - reads it from standard input.")
@@ -51,12 +51,12 @@ def read_arguments(text: str) -> dict[str, Any]:
 
 def first_line(description: str) -> str:
     """The first line of a server's description, for a list."""
-    return visible(shorten(description.strip().partition("\n")[0], _LONGEST_LINE))
+    return visible(shorten(description.strip().partition("\n")[0], _MAX_LINE))
 
 
 def violations(tool: Tool, arguments: dict[str, Any]) -> list[str]:
     """The first violations of the tool's schema, in words."""
-    found = Checker(tool.parameters).errors(arguments, _MOST_VIOLATIONS)
+    found = Checker(tool.parameters).errors(arguments, _MAX_VIOLATIONS)
     return [f"{to_pointer(tuple(error.absolute_path)) or '/'}: {error.message}" for error in found]
 
 

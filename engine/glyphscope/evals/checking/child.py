@@ -23,12 +23,12 @@ from glyphscope.processes.pipe import parent_pipe
 from glyphscope.processes.worker import limit_memory
 from glyphscope.text.shorten import shorten
 
-MOST_NODES, MOST_COUNTED = 1_000, 1_000_000
-"""The most selected values that are compared, and that are counted."""
-MOST_WORDS = 600
+MAX_NODES, MAX_COUNTED = 1_000, 1_000_000
+"""Selected values that are compared, and that are counted."""
+MAX_WORDS = 600
 _MEMORY = 1 << 30  # bytes of addresses
 _FILES = 64 << 20  # bytes of a file, including printed output
-_MOST_SECONDS = 60
+_MAX_SECONDS = 60
 """The limit of one question, in case the parent, which has a shorter limit, has ended."""
 _MODULE = "glyphscope_check"
 
@@ -85,8 +85,8 @@ def _selected(path: str, document: bytes) -> wire.Answer:
     if refused.error:
         return refused
     found = _environment().finditer(path, json.loads(document))
-    nodes = [[match.path, match.obj] for match in islice(found, MOST_NODES)]
-    more = sum(1 for _ in islice(found, MOST_COUNTED - len(nodes)))
+    nodes = [[match.path, match.obj] for match in islice(found, MAX_NODES)]
+    more = sum(1 for _ in islice(found, MAX_COUNTED - len(nodes)))
     return wire.Answer(nodes=json.dumps(nodes).encode(), count=len(nodes) + more)
 
 
@@ -138,7 +138,7 @@ def _line(error: BaseException, file: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return shorten(text.encode("utf-8", "replace").decode(), MOST_WORDS)
+    return shorten(text.encode("utf-8", "replace").decode(), MAX_WORDS)
 
 
 def main() -> None:
@@ -147,7 +147,7 @@ def main() -> None:
     limit_memory(_MEMORY, largest_file=_FILES)
     pipe.write(wire.Answer())
     while (envelope := pipe.read()) is not None:
-        signal.alarm(_MOST_SECONDS)
+        signal.alarm(_MAX_SECONDS)
         pipe.write(answer(envelope.body))
         signal.alarm(0)
 

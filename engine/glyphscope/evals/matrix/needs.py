@@ -11,7 +11,7 @@ from glyphscope.evals.suites.suite import expectations
 from glyphscope.models.remote import is_address
 from glyphscope.text.shorten import and_more
 
-MOST_NAMED = 6
+MAX_NAMED = 6
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def require_consent(needs: Needs) -> None:
         return
     functions = [f"{each.file}:{name}" for each in needs.python for name in each.functions]
     raise GlyphscopeError(
-        f"Scenarios are checked by Python functions ({and_more(functions, MOST_NAMED)}), which may do anything "
+        f"Scenarios are checked by Python functions ({and_more(functions, MAX_NAMED)}), which may do anything "
         "that you may.",
         where=", ".join(dict.fromkeys(each.suite for each in needs.python)),
         hint="Read the files. If you trust them, allow them with --allow-python.",

@@ -15,7 +15,7 @@ from glyphscope.evals.suites.suite import VERSION, Expectation, Scenario, Suite
 from glyphscope.events import RunRequest
 from glyphscope.runs import PreparedRequest, prepare
 
-MOST_SEEDS = 1000
+MAX_SEEDS = 1000
 _SEEDS = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
 
 
@@ -29,8 +29,8 @@ def seeds_of(text: str) -> tuple[int, ...]:
                 f"“{piece.strip()}” is not a seed.", where="seeds", hint="Write 1-10, or 1,3,7-9."
             )
         first, last = int(match[1]), int(match[2] or match[1])
-        if last - first >= MOST_SEEDS or len(seeds) + last - first >= MOST_SEEDS:
-            raise GlyphscopeError(f"At most {MOST_SEEDS:,} seeds can be compared.", where="seeds")
+        if last - first >= MAX_SEEDS or len(seeds) + last - first >= MAX_SEEDS:
+            raise GlyphscopeError(f"At most {MAX_SEEDS:,} seeds can be compared.", where="seeds")
         if last < first:
             raise GlyphscopeError(
                 f"{first}-{last} runs backwards.", where="seeds", hint=f"Write {last}-{first}."

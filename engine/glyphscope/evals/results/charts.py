@@ -18,10 +18,10 @@ from glyphscope.visible import visible
 WIDTH, HEIGHT = 360, 26
 _LEFT, _RIGHT = 8, 12
 _MIDDLE = HEIGHT / 2
-_MOST_TEXT = 300
+_MAX_TEXT = 300
 
 
-def shown(text: object, most: int = _MOST_TEXT) -> str:
+def shown(text: object, most: int = _MAX_TEXT) -> str:
     """An untrusted text in a form that can be shown: cut, with visible signs for invisible and direction characters."""
     whole = str(text)
     cut = shorten(whole, most, length=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 SEVERAL = "several"
-_SHUFFLES, _MOST_DEALT = 2000, 20_000_000
+_SHUFFLES, _MAX_DEALT = 2000, 20_000_000
 """The number of shuffles of a table, and the most shuffled values in total: fewer shuffles for a large table."""
 _STARTS: dict[str, tuple[object, ...]] = {
     "constraint": ("off", "gbnf", "mask"),
@@ -207,7 +207,7 @@ def _shuffled_spreads(table: np.ndarray) -> np.ndarray:
     random = np.random.default_rng(1)  # the same figures from the same samples
     moving = table[np.ptp(table, axis=1) > 0]  # shuffling does not change a row of equal values
     still = table.sum(axis=0) - moving.sum(axis=0)
-    spreads = np.zeros(max(200, min(_SHUFFLES, _MOST_DEALT // max(1, moving.size))))
+    spreads = np.zeros(max(200, min(_SHUFFLES, _MAX_DEALT // max(1, moving.size))))
     for number in range(len(spreads)):
         spreads[number] = np.ptp(still + random.permuted(moving, axis=1).sum(axis=0)) / len(table)
     return spreads

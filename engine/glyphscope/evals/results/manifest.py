@@ -14,8 +14,8 @@ from glyphscope.events import ModelInfo, Sampling
 
 VERSION, IN_SEGMENTS = 2, 2
 """The newest version of results, and the first one with records in segments: earlier ones have a file for each."""
-MOST_FILES = 1_000
-"""The most planned samples of a new result that has a file for each record."""
+MAX_FILES = 1_000
+"""Planned samples of a new result that has a file for each record."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):

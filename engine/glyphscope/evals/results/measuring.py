@@ -15,7 +15,7 @@ from glyphscope.evals.statistics import Share, Spread, pass_hat, share, share_of
 if TYPE_CHECKING:
     import numpy as np
 
-MOST_K = 10
+MAX_K = 10
 """pass^k is reported up to this k."""
 
 
@@ -109,7 +109,7 @@ class Part:
         n = np.bincount(cells, minlength=number)[self.numbers].tolist()
         correct = np.bincount(cells, ok, number).astype(int)[self.numbers].tolist()
         shares = {}
-        for k in range(1, min(MOST_K, max(n, default=0)) + 1):
+        for k in range(1, min(MAX_K, max(n, default=0)) + 1):
             each = [pass_hat(right, of, k) for right, of in zip(correct, n) if of >= k]
             shares[str(k)] = sum(each) / len(each)
         return shares

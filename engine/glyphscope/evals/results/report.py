@@ -34,10 +34,10 @@ from glyphscope.evals.results.report_parts import (
     scenario_lines,
 )
 from glyphscope.evals.results.report_runs import (
-    MOST_BYTES,
-    MOST_EMBEDDED,
-    MOST_LISTED,
-    MOST_OF_CELL,
+    MAX_BYTES,
+    MAX_EMBEDDED,
+    MAX_LISTED,
+    MAX_PER_CELL,
     Listed,
     ReadRecord,
     runs_of,
@@ -68,10 +68,10 @@ BY_SCENARIO = "summary_by_scenario.json"
 BY_STRATEGY = "summary_by_scenario_and_strategy.json"
 TABLE = "summary.csv"
 REPORT = "report.html"
-MOST_OF_A_REASON = 20
-"""The most samples that are listed for one reason of failure."""
-MOST_RECORD = 20_000_000
-"""The most bytes of a record that the report looks into."""
+MAX_PER_REASON = 20
+"""Samples that are listed for one reason of failure."""
+MAX_RECORD = 20_000_000
+"""Bytes of a record that the report looks into."""
 
 
 def report_html(
@@ -109,7 +109,7 @@ def report_html(
         by_suite=[(suite, list(of)) for suite, of in groupby(columns, key=lambda column: column.suite)],
         cells=cells,
         runs=runs,
-        limits={"cell": MOST_OF_CELL, "listed": MOST_LISTED, "runs": MOST_EMBEDDED, "bytes": MOST_BYTES},
+        limits={"cell": MAX_PER_CELL, "listed": MAX_LISTED, "runs": MAX_EMBEDDED, "bytes": MAX_BYTES},
         failed=_by_reason(runs.listed),
         lines=lines,
         lines_more=lines_more,
@@ -134,7 +134,7 @@ def _by_reason(listed: Iterable[Listed]) -> dict[str, list[Listed]]:
     for each in listed:
         if each.sample.failures:
             found.setdefault(each.sample.failures[0].reason, []).append(each)
-    return {reason: group[:MOST_OF_A_REASON] for reason, group in found.items()}
+    return {reason: group[:MAX_PER_REASON] for reason, group in found.items()}
 
 
 def _arm(manifest: Manifest, arm: ArmFigures, labels: dict[str, str]) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def write_summaries(
     atomic_write(path / BY_STRATEGY, _json(by_scenario_and_strategy(manifest, table)))
     atomic_write(path / TABLE, csv_text(manifest, scenarios))
     page = report_html(
-        manifest, summary, samples, suites, tables, partial(folder.record_bytes, most=MOST_RECORD)
+        manifest, summary, samples, suites, tables, partial(folder.record_bytes, most=MAX_RECORD)
     )
     atomic_write(path / REPORT, page.encode("utf-8", "replace"))
     return summary

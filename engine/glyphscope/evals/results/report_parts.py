@@ -19,12 +19,12 @@ from glyphscope.evals.results.table import Key, Rows, Samples, Table
 from glyphscope.evals.results.words import REASON_WORDS, comparison_words, conclusion
 from glyphscope.evals.statistics import Share
 
-MOST_JUDGED = 200
-"""The most verdicts of judge models that are listed."""
-MOST_SCENARIOS = 300
-"""The most scenarios that are listed, those with the most failures."""
-MOST_SIGNS = 10
-"""The most trials of a scenario in an arm that have a sign each; more of them are counted."""
+MAX_JUDGED = 200
+"""Verdicts of judge models that are listed."""
+MAX_SCENARIOS = 300
+"""Scenarios that are listed, those with the most failures."""
+MAX_SIGNS = 10
+"""Trials of a scenario in an arm that have a sign each; more of them are counted."""
 SHADES = 6
 """The number of colours in the matrix, from none right to all right."""
 
@@ -146,7 +146,7 @@ def scenario_lines(arms: Sequence[str], whole: Part) -> tuple[list[ScenarioLine]
         right, n = counts[key]
         return right / n if n else 0.0, key
 
-    shown = sorted(found, key=share)[:MOST_SCENARIOS]
+    shown = sorted(found, key=share)[:MAX_SCENARIOS]
     lines = []
     for key in shown:
         by_arm = {whole.table.cells[number].arm: whole.table.of_cell(number) for number in found[key]}
@@ -163,7 +163,7 @@ def _counts(part: Part) -> tuple[int, int]:
 
 
 def _marks(rows: Rows, table: Table) -> Iterator[Mark]:
-    if len(rows) > MOST_SIGNS:
+    if len(rows) > MAX_SIGNS:
         words = f"{int(rows['ok'].sum()):,} of {len(rows):,}"
         yield Mark(words, "count", f"{words} correct")
         return
@@ -217,7 +217,7 @@ def failures_of(arms: Sequence[str], whole: Part) -> list[ReasonGroup]:
 def judged_of(whole: Part, samples: Samples) -> tuple[list[Judged], int]:
     """The judges' verdicts, those that did not pass first, and the number of further samples that have some."""
     rows = whole.rows.where(whole.rows["judged"] == 1)
-    shown = rows.where(rows["ok"].argsort(kind="stable")[:MOST_JUDGED])
+    shown = rows.where(rows["ok"].argsort(kind="stable")[:MAX_JUDGED])
     found = [(sample, verdict) for sample in samples.at(shown.copied()) for verdict in sample.judged]
     return sorted(found, key=lambda each: each[1].passed is True), len(rows) - len(shown)
 

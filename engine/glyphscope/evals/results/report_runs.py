@@ -33,17 +33,17 @@ from glyphscope.sessions.exports.html_page import run_data
 from glyphscope.sessions.records import parse_record
 from glyphscope.text.shorten import json_excerpt, shorten
 
-MOST_OF_CELL = 100
-"""The most samples that are listed for one cell of the matrix."""
-MOST_LISTED = 1_000
-"""The most samples that are listed in all, but at least one of each cell."""
-MOST_EMBEDDED = 250
-"""The most records inside a report."""
-MOST_BYTES = 5_000_000
-"""The most bytes of records inside a report, as they are in it."""
+MAX_PER_CELL = 100
+"""Samples that are listed for one cell of the matrix."""
+MAX_LISTED = 1_000
+"""Samples that are listed in all, but at least one of each cell."""
+MAX_EMBEDDED = 250
+"""Records inside a report."""
+MAX_BYTES = 5_000_000
+"""Bytes of records inside a report, as they are in it."""
 _CONTEXT = 24
 """Characters of the text shown before and after the first difference."""
-_LONGEST = 60
+_MAX_LENGTH = 60
 """Characters of a wrong value, and of a keyword with its value."""
 _OWN = frozenset({"Prompt", "Seed"})
 """The settings in which runs of one arm differ."""
@@ -136,13 +136,13 @@ def _in_turn(whole: Part, numbers: Sequence[int]) -> Rows:
     for reason in np.unique(reasons):
         of = reasons == reason
         ranks[of] = np.arange(of.sum())
-    return rows.where(np.lexsort((ranks, kinds))[:MOST_OF_CELL]).copied()
+    return rows.where(np.lexsort((ranks, kinds))[:MAX_PER_CELL]).copied()
 
 
 def _shared_out(sizes: Sequence[int]) -> int:
-    """How many samples of each cell are listed, so that there are at most MOST_LISTED."""
-    most = MOST_OF_CELL
-    while most > 1 and sum(min(size, most) for size in sizes) > MOST_LISTED:
+    """How many samples of each cell are listed, so that there are at most MAX_LISTED."""
+    most = MAX_PER_CELL
+    while most > 1 and sum(min(size, most) for size in sizes) > MAX_LISTED:
         most -= 1
     return most
 
@@ -163,14 +163,14 @@ def _add_runs(runs: ReportRuns, read: ReadRecord) -> None:
     for listed in _by_rank(runs.cells.values()):
         if not listed.links or not listed.links[listed.turn - 1]:
             continue
-        full = len(runs.records) >= MOST_EMBEDDED or runs.bytes >= MOST_BYTES
+        full = len(runs.records) >= MAX_EMBEDDED or runs.bytes >= MAX_BYTES
         if full and listed.sample.ok:
             continue  # it has no place to open at
         with suppress(GlyphscopeError):
             record = read(listed.sample.runs[listed.turn - 1])
             runs.data["runs"][str(listed.number)] = _data(listed, record, common)
             text = "" if full else b64encode(gzip.compress(record, 9, mtime=0)).decode()
-            if not full and runs.bytes + len(text) <= MOST_BYTES:
+            if not full and runs.bytes + len(text) <= MAX_BYTES:
                 runs.records[listed.number] = text
 
 
@@ -235,7 +235,7 @@ def _difference(run: RecordedRun, state: RunState, bad: BadToken) -> Difference:
     before, after = text[: bad.start], text[bad.end :]
     return Difference(
         before=shorten(before, _CONTEXT, keep="end"),
-        at=shorten(text[bad.start : bad.end], _LONGEST),
+        at=shorten(text[bad.start : bad.end], _MAX_LENGTH),
         after=shorten(after, _CONTEXT),
         token=stage.tokens[bad.token].step.index,
         char=bad.start,
@@ -248,5 +248,5 @@ def _keyword(run: RecordedRun, tool: str, rule: str) -> str:
     with suppress(GlyphscopeError):
         for each in run.enforced.tools:
             if each.name == tool and rule and (found := follow(each.parameters, rule)) is not None:
-                return f"{steps_of(rule)[-1]}: {json_excerpt(found[1], _LONGEST)}"
+                return f"{steps_of(rule)[-1]}: {json_excerpt(found[1], _MAX_LENGTH)}"
     return steps_of(rule)[-1] if rule else ""

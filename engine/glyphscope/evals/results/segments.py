@@ -21,7 +21,7 @@ from glyphscope.text.figures import byte_size
 
 FOLDER, SEGMENT_BYTES = "records", 256_000_000
 """The segments' folder in the result, and the size from which on another one is begun."""
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """The longest record that is unpacked."""
 _LEVEL = 3
 """Of gzip: higher levels take twice the time for a few percent."""
@@ -55,11 +55,11 @@ class Place(NamedTuple):
             raise RecordError("The record is truncated.", where=where, hint=_HINT)
         unpacking = zlib.decompressobj(wbits=31)  # a gzip header and its checksum
         try:
-            record = unpacking.decompress(data, most or MOST_BYTES)
+            record = unpacking.decompress(data, most or MAX_BYTES)
         except zlib.error as error:
             raise RecordError(f"The record is damaged: {error}.", where=where, hint=_HINT) from None
         if unpacking.unconsumed_tail:
-            most_words = byte_size(most or MOST_BYTES)
+            most_words = byte_size(most or MAX_BYTES)
             raise RecordError(f"The record is longer than {most_words}.", where=where, hint=_HINT)
         if not unpacking.eof or unpacking.unused_data:
             raise RecordError("The record is damaged: it does not end there.", where=where, hint=_HINT)

@@ -26,7 +26,7 @@ INDEX = "samples.index"
 INDEXED_FROM = 20_000
 """The number of new samples from which on the table is written to a file."""
 VERSION = 1
-READ_AT_ONCE, MOST_CACHED = 50, 2_000
+READ_AT_ONCE, MAX_CACHED = 50, 2_000
 """Samples that are read together where they are used one by one, and the most that a list has in memory."""
 READ_IN_TURN = 500
 """Samples that are read together where all of a list are read."""
@@ -54,7 +54,7 @@ _PACKING = struct.Struct(
 )
 _TAIL = 4096
 """The bytes before the end of the indexed lines by which the file is recognised."""
-_MOST = 2**31 - 1
+_MAX_NUMBER = 2**31 - 1
 
 
 class Cell(msgspec.Struct, frozen=True, array_like=True):
@@ -255,7 +255,7 @@ def _calls_digest(calls: msgspec.Raw) -> int:
 
 
 def _number(value: int | None) -> int:
-    return NO_NUMBER if value is None else min(max(value, -_MOST), _MOST)
+    return NO_NUMBER if value is None else min(max(value, -_MAX_NUMBER), _MAX_NUMBER)
 
 
 def table_of(samples: Iterable[Sample]) -> Table:
@@ -290,7 +290,7 @@ class ReadList(Sequence[_Item], Generic[_Item]):
             return part
         place = range(len(self))[place]
         if place not in self._cached:
-            if len(self._cached) > MOST_CACHED:
+            if len(self._cached) > MAX_CACHED:
                 self._cached.clear()
             start = place - place % READ_AT_ONCE
             self._cached.update(enumerate(self.read(self.places[start : start + READ_AT_ONCE]), start))

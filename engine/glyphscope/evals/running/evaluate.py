@@ -22,7 +22,7 @@ from glyphscope.evals.matrix.needs import needs_of, require_consent
 from glyphscope.evals.matrix.plan import LoadedSuite, Matrix, Plan, Planned, SampleOrder
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter
-from glyphscope.evals.results.manifest import IN_SEGMENTS, MOST_FILES, Manifest, WorkerFacts, this_machine
+from glyphscope.evals.results.manifest import IN_SEGMENTS, MAX_FILES, Manifest, WorkerFacts, this_machine
 from glyphscope.evals.results.sample import Failure, has_answer
 from glyphscope.evals.running.forecast import Forecast
 from glyphscope.evals.running.local_workers import LocalWorkers, Opener
@@ -127,7 +127,7 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
             )
         return folder
     manifest = Manifest(
-        glyphscope_eval=1 if plan.cost.samples <= MOST_FILES else IN_SEGMENTS,
+        glyphscope_eval=1 if plan.cost.samples <= MAX_FILES else IN_SEGMENTS,
         digest=plan.digest,
         started=now(),
         suites=tuple(suite.used for suite in plan.suites),

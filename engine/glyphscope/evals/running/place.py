@@ -12,7 +12,7 @@ from glyphscope.evals.running.local_workers import LocalWorkers
 from glyphscope.evals.running.worker_pool import Workers
 from glyphscope.sessions.named_models import NamedModels
 
-MOST_JOBS = 64
+MAX_JOBS = 64
 _LOCAL, _DASK = (
     re.compile(r"local(?::(\d{1,3}))?"),
     re.compile(r"(?:dask|tcp)://([\w.-]+|\[[0-9A-Fa-f:]+\]):(\d{1,5})/?"),
@@ -42,9 +42,9 @@ def read_place(text: str) -> Place:
     """
     if local := _LOCAL.fullmatch(text):
         jobs = int(local[1] or 1)
-        if 1 <= jobs <= MOST_JOBS:
+        if 1 <= jobs <= MAX_JOBS:
             return Place(jobs)
-        raise GlyphscopeError(f"local:N takes 1 to {MOST_JOBS} jobs.", where=text)
+        raise GlyphscopeError(f"local:N takes 1 to {MAX_JOBS} jobs.", where=text)
     dask = _DASK.fullmatch(text)
     if dask is None or not 0 < int(dask[2]) < 1 << 16:
         raise GlyphscopeError(

@@ -30,7 +30,7 @@ from glyphscope.events import AnyEvent, ModelInfo
 
 LOOK_SECONDS = 1.0
 """Time between two looks for workers that have joined."""
-MOST_WAITING = 1_000
+MAX_WAITING = 1_000
 """The reports from which on the threads wait for them to be taken."""
 TRIES = 2
 """How often a sample is begun whose worker ends in the middle of it."""
@@ -353,7 +353,7 @@ class WorkerPool:
 
     def _may_continue(self) -> bool:
         """Wait while paused, and while samples that are made wait to be taken; returns whether to make another one."""
-        while self._items.qsize() > MOST_WAITING and not self._ended.is_set():
+        while self._items.qsize() > MAX_WAITING and not self._ended.is_set():
             self._ended.wait(0.005)
         return self._control.wait(self._ended)
 

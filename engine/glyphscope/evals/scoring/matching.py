@@ -14,7 +14,7 @@ from glyphscope.text.shorten import shorten
 from glyphscope.validation.checker import Checker
 from glyphscope.visible import visible
 
-_MOST_WORDS = 200
+_MAX_WORDS = 200
 
 
 class Matcher:
@@ -102,7 +102,7 @@ def _broken(error: ValidationError) -> str:
         return f"is {shown(error.instance)}, not {shown(limit)}"
     if error.validator == "enum":
         return f"is {shown(error.instance)}, and none of {shown(limit)}"
-    return f"does not fit: {shorten(visible(error.message, spaces=True), _MOST_WORDS)}"
+    return f"does not fit: {shorten(visible(error.message, spaces=True), _MAX_WORDS)}"
 
 
 def pair_up(

@@ -33,11 +33,11 @@ from glyphscope.strategies.run import finished
 from glyphscope.text.shorten import shorten
 from glyphscope.validation.value import ValueValidator
 
-LONGEST_REASON = 400
+MAX_REASON = 400
 """Characters of a verdict's reason."""
 MAX_TOKENS = 512
 """Tokens of a verdict."""
-MOST_PROMPT = 8_000
+MAX_PROMPT = 8_000
 """Characters of a judge's prompt in `samples.jsonl`; the record has all of it."""
 STAGE = "judge"
 
@@ -51,7 +51,7 @@ def _verdict_schema(**reason: Any) -> dict[str, Any]:
     }
 
 
-VERDICT = _verdict_schema(minLength=1, maxLength=LONGEST_REASON)
+VERDICT = _verdict_schema(minLength=1, maxLength=MAX_REASON)
 ANY_LENGTH = _verdict_schema()
 """For endpoints that accept a JSON Schema, as some reject bounds of lengths; and to validate their answers."""
 _TOOLS = {
@@ -114,7 +114,7 @@ class ModelJudge:
             turn=turn,
             model=self.name,
             rubric=rubric,
-            prompt=shorten(request.prompt, MOST_PROMPT),
+            prompt=shorten(request.prompt, MAX_PROMPT),
             tokens=0 if state.finished is None else state.finished.tokens,
             **_verdict(state),
         )

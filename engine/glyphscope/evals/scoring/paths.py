@@ -18,7 +18,7 @@ from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
-_MOST_PLACE = 200
+_MAX_PLACE = 200
 
 
 def subjects(
@@ -85,4 +85,4 @@ def _fault(check: PathCheck, value: Any, values: Values) -> str:
 
 
 def _place(path: str) -> str:
-    return shorten(visible(path, spaces=True), _MOST_PLACE)
+    return shorten(visible(path, spaces=True), _MAX_PLACE)

@@ -25,10 +25,10 @@ from glyphscope.runs import RunState
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
-MOST_DETAIL = 300
+MAX_DETAIL = 300
 """Characters of a failure's description."""
-MOST_FAILURES = 20
-"""The most reported failures of one turn, even for a hundred surplus calls."""
+MAX_FAILURES = 20
+"""Reported failures of one turn, even for a hundred surplus calls."""
 _MISSED: dict[str, Reason] = {
     "tool_use": "MISSING_CALL",
     "failure_policy": "TOOL_FAILED",
@@ -173,7 +173,7 @@ class _TurnScore:
             yield self._fault
         yield from self._choice_failures()
         found = list(self._call_failures())
-        yield from found[:MOST_FAILURES]
+        yield from found[:MAX_FAILURES]
         yield from self._forbidden_failures()
         yield from self._end_failures(found)
         yield from self._answer_failures()
@@ -354,7 +354,7 @@ def failure(
 ) -> Failure:
     """A failure in a user's turn (from 1); its description shows all characters visibly and has a limit."""
     words, place = (
-        shorten(visible(text[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL) for text in (detail, path)
+        shorten(visible(text[: MAX_DETAIL + 1], spaces=True), MAX_DETAIL) for text in (detail, path)
     )
     return Failure(reason=reason, detail=words, code=code, path=place, turn=turn)
 

@@ -19,13 +19,13 @@ from glyphscope.text.lines import common_length
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
-MOST_SHOWN = 60
+MAX_SHOWN = 60
 """Characters of a value in a sentence."""
-MOST_STEPS = 60
+MAX_STEPS = 60
 """The deepest level to which a difference is followed: for a deeper one, the sentence names this level."""
-MOST_POINTER = 400
-_MOST_ALTERNATIVES = 4
-"""The most right values that a sentence names."""
+MAX_POINTER = 400
+_MAX_ALTERNATIVES = 4
+"""Right values that a sentence names."""
 _SHOWN_ITEMS, _SHOWN_LEVELS = 4, 3
 _CONTEXT = 20
 
@@ -59,7 +59,7 @@ class Values:
         if self.same(expected, made):
             return None
         steps = list(path)
-        while len(steps) < MOST_STEPS:
+        while len(steps) < MAX_STEPS:
             inside = self._inside(expected, made)
             if inside is None:
                 break
@@ -97,7 +97,7 @@ class Values:
 
     def _difference(self, expected: Any, made: Any, steps: list[str]) -> Difference:
         name = named(steps)
-        if len(steps) >= MOST_STEPS:
+        if len(steps) >= MAX_STEPS:
             return Difference(pointer(steps), f"{name} is another value, somewhere deep in it")
         if isinstance(expected, dict) and isinstance(made, dict):
             lacking = next((key for key in expected if key not in made), None)
@@ -131,7 +131,7 @@ class Values:
 
     def _text_difference(self, expected: str, made: str) -> str:
         """The difference of two texts; for long ones, from the first differing character on."""
-        if max(len(expected), len(made)) <= MOST_SHOWN - 2:
+        if max(len(expected), len(made)) <= MAX_SHOWN - 2:
             return f"is {shown(made)}, not {shown(expected)}"
         if self._folded:
             expected, made = normalized_text(expected), normalized_text(made)
@@ -192,29 +192,29 @@ def normalized_text(text: str) -> str:
 
 def pointer(steps: Iterable[str]) -> str:
     """A JSON Pointer; a very long one is cut."""
-    return shorten(to_pointer(steps), MOST_POINTER)
+    return shorten(to_pointer(steps), MAX_POINTER)
 
 
 def named(steps: Sequence[str]) -> str:
     """A place in words: the argument's name, and the steps into it."""
-    return shorten(visible(".".join(steps), spaces=True), MOST_SHOWN * 2) if steps else "the value"
+    return shorten(visible(".".join(steps), spaces=True), MAX_SHOWN * 2) if steps else "the value"
 
 
 def shown(value: Any) -> str:
     """A value in a sentence: JSON, cut short, with all characters visible."""
-    return shorten(visible(_shown(value, _SHOWN_LEVELS), spaces=True), MOST_SHOWN)
+    return shorten(visible(_shown(value, _SHOWN_LEVELS), spaces=True), MAX_SHOWN)
 
 
 def alternatives(values: Sequence[Any], word: Callable[[Any], str] = shown) -> str:
     """`1 or 2`; for many values, the first ones and the number of others."""
-    more = len(values) - _MOST_ALTERNATIVES
-    words = [word(value) for value in values[:_MOST_ALTERNATIVES]]
+    more = len(values) - _MAX_ALTERNATIVES
+    words = [word(value) for value in values[:_MAX_ALTERNATIVES]]
     return " or ".join([*words, pluralize(more, "other")] if more > 0 else words)
 
 
 def _shown(value: Any, levels: int) -> str:
     if isinstance(value, str):
-        return json.dumps(value[: MOST_SHOWN + 1], ensure_ascii=False)
+        return json.dumps(value[: MAX_SHOWN + 1], ensure_ascii=False)
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 256:
         return "a number of hundreds of digits"
     if not _is_container(value):

@@ -17,7 +17,7 @@ from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.text.shorten import shorten
 
 MAX_VALUES = 256
-"""The most values of one argument, after combining the alternatives of its members."""
+"""Values of one argument, after combining the alternatives of its members."""
 
 _MAX_LEVELS = 64
 _MAX_SOURCE = 4_000

@@ -36,7 +36,7 @@ DONE = "Done."
 """The answer to calls of tools that nothing can execute."""
 _SPARE_TURNS = 4
 """Turns in addition to one for each expected call: the answer, and some invalid turns."""
-_MOST_NOTES = 20
+_MAX_NOTES = 20
 
 
 class NotReadable(Exception):
@@ -118,10 +118,10 @@ class Importing:
         first_places = {each.reason: each.id for each in reversed(self.skipped.keys())}
         notes = [
             f"{NOT_IMPORTED}: {first_places[reason]}{f' and {n - 1:,} more' if n > 1 else ''}: {reason}"
-            for reason, n in reasons.most_common(_MOST_NOTES)
+            for reason, n in reasons.most_common(_MAX_NOTES)
         ]
-        if len(reasons) > _MOST_NOTES:
-            notes.append(f"{NOT_IMPORTED}: {len(reasons) - _MOST_NOTES:,} more parts for other reasons.")
+        if len(reasons) > _MAX_NOTES:
+            notes.append(f"{NOT_IMPORTED}: {len(reasons) - _MAX_NOTES:,} more parts for other reasons.")
         talks = ["strategy" in each.request for each in self.scenarios]
         if all(talks):  # an arm's strategy replaces the suite's, not a scenario's
             self.scenarios = [_without_strategy(each) for each in self.scenarios]

@@ -38,7 +38,7 @@ _IMPORTED = frozenset({"prompts", "tests", "providers", "targets", "description"
 _OF_TESTS = frozenset({"description", "vars", "assert", "metadata", "options"})
 _VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_$][\w$]*(?:\.[\w$]+)*)\s*-?\}\}")
 _CODE = re.compile(r"\{\{|\{%|\{#")
-_MOST_COMBINATIONS = 1_000
+_MAX_COMBINATIONS = 1_000
 """Tests that the lists among one test's variables make."""
 _HINT = "Give a configuration with prompts and tests, such as promptfooconfig.yaml."
 
@@ -227,9 +227,9 @@ class _Configuration:
             name: [self._variable(each) for each in (value if isinstance(value, list) else [value])]
             for name, value in given.items()
         }
-        combined = list(islice(product(*lists.values()), _MOST_COMBINATIONS + 1))
-        if len(combined) > _MOST_COMBINATIONS:
-            raise NotReadable(f"The lists of variables make more than {_MOST_COMBINATIONS:,} tests.")
+        combined = list(islice(product(*lists.values()), _MAX_COMBINATIONS + 1))
+        if len(combined) > _MAX_COMBINATIONS:
+            raise NotReadable(f"The lists of variables make more than {_MAX_COMBINATIONS:,} tests.")
         return (dict(zip(lists, values)) for values in combined)
 
     def _variable(self, value: Any) -> str:

@@ -47,7 +47,7 @@ from glyphscope.text.figures import byte_size
 from glyphscope.text.lines import Lines
 
 MAX_PROBLEMS = 1_000
-"""The most problems reported for one suite; more are usually one error repeated many times."""
+"""Problems reported for one suite; more are usually one error repeated many times."""
 
 STARTER = "starter"
 """The bundled suite for a first evaluation: small, and with a result that shows what the mask does."""

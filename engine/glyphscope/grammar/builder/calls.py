@@ -24,7 +24,7 @@ from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain
 from glyphscope.text.lines import common_length
 
-MOST_LISTED = 5  # problems of a schema in one message
+MAX_LISTED = 5  # problems of a schema in one message
 MAX_ALTERNATIVES = 100  # names in one choice; more become a tree of their letters
 SCHEMA = "schema"
 """The tool's name in the origins and messages of a bare schema's grammar."""
@@ -99,7 +99,7 @@ def _value_grammar(schema: Any, notation: Notation, options: GrammarOptions) -> 
         raise GrammarError(problems[0].message, where=f"{SCHEMA}: {problems[0].pointer}")
     faults = check_schema(schema)
     if faults:
-        reasons = "; ".join(reason.rstrip(".") for _, reason in faults[:MOST_LISTED])
+        reasons = "; ".join(reason.rstrip(".") for _, reason in faults[:MAX_LISTED])
         pointer = join("", *(str(step) for step in faults[0][0]))
         raise GrammarError(f"Invalid JSON Schema: {reasons}.", where=f"{SCHEMA}: {pointer}")
     normal = normalise(schema)

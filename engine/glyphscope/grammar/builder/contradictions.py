@@ -23,7 +23,7 @@ from glyphscope.registry.pointer import is_under
 from glyphscope.text.shorten import shorten
 
 _LISTED = 4  # excluded values in a message
-_LONGEST = 40  # characters of one
+_MAX_LENGTH = 40  # characters of one
 _LISTS = ("enum", "const", "type")
 _CONTRADICT = "its constraints contradict each other"
 _NAMED = frozenset(
@@ -109,7 +109,7 @@ def _excluded_from_lists(context: ToolContext) -> dict[str, _Unusable]:
         if not excluded:
             continue
         named = ", ".join(
-            shorten(label, _LONGEST) + (f" ({why})" if why else "") for label, why in excluded[:_LISTED]
+            shorten(label, _MAX_LENGTH) + (f" ({why})" if why else "") for label, why in excluded[:_LISTED]
         )
         named += f" and {len(excluded) - _LISTED} more" if len(excluded) > _LISTED else ""
         kind = "type" if pointer.endswith("/type") else "value"
@@ -141,7 +141,9 @@ def _constraints(schema: Any) -> str:
     """`minimum 5, maximum 3`; empty if fewer than two can be named."""
     keywords = schema.items() if isinstance(schema, dict) else ()
     named = [(name, str(value)) for name, value in keywords if name in _NAMED and _is_short(value)]
-    return ", ".join(f"{name} {shorten(value, _LONGEST)}" for name, value in named) if len(named) > 1 else ""
+    return (
+        ", ".join(f"{name} {shorten(value, _MAX_LENGTH)}" for name, value in named) if len(named) > 1 else ""
+    )
 
 
 def _is_short(value: Any) -> bool:

@@ -15,7 +15,7 @@ from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.tree import Grammar, Node, Origin, RuleRef, replace_refs, terminal
 
 CUSTOM = "x-grammar"
-_MOST_STATES = 2_000  # of a custom grammar that becomes one lexeme
+_MAX_STATES = 2_000  # of a custom grammar that becomes one lexeme
 _NO_CONSTRAINT = frozenset(
     ("title", "description", "default", "examples", "$comment", "$defs", "definitions", "$schema", "$id", "$ref",
      "$anchor", "allOf", "deprecated", "readOnly", "writeOnly", CUSTOM)
@@ -55,7 +55,7 @@ def _closes_itself(piece: Node) -> bool:
     """Whether none of its texts is a prefix of another one: then it never conflicts with the text that follows."""
     automaton = Automaton.of(piece)
     for number, state in enumerate(automaton.states()):
-        if number == _MOST_STATES or (state.final and automaton.moves(state)):
+        if number == _MAX_STATES or (state.final and automaton.moves(state)):
             return False
     return True
 

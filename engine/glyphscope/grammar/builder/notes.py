@@ -15,7 +15,7 @@ _NOTED = (
     "type", "const", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength",
     "maxLength", "pattern", "format", "minItems", "maxItems", "minProperties", "maxProperties", "$ref",
 )  # fmt: skip
-_LONGEST = 100  # characters
+_MAX_LENGTH = 100  # characters
 
 
 def constraint_notes(registry: ToolRegistry) -> Callable[[Origin], str]:
@@ -39,7 +39,7 @@ def in_words(schema: dict[str, Any]) -> str:
     words = [f"{keyword} {_short(schema[keyword])}" for keyword in _NOTED if keyword in schema]
     if "enum" in schema:
         words.append(f"one of {len(schema['enum'])} values")
-    return shorten(" ".join(", ".join(words).split()), _LONGEST)
+    return shorten(" ".join(", ".join(words).split()), _MAX_LENGTH)
 
 
 def _short(value: Any) -> str:

@@ -35,7 +35,7 @@ def up_to(opening: str) -> Node:
 
 
 WHITE_SPACE = " \t\n\r"
-MOST_WHITE = 2  # characters between two calls; more could repeat for ever
+MAX_WHITE = 2  # characters between two calls; more could repeat for ever
 
 _WHITE = repeat(CharClass(chars.of(WHITE_SPACE)))
 
@@ -79,7 +79,7 @@ def words_only(notation: Notation, shape: Shape) -> Node:
 
 def next_call(notation: Notation, shape: Shape) -> Node:
     """One lexeme: the text between a call and the next one's name."""
-    white = repeat(CharClass(chars.of(WHITE_SPACE)), 0, MOST_WHITE)
+    white = repeat(CharClass(chars.of(WHITE_SPACE)), 0, MAX_WHITE)
     return terminal(seq(white, call_opening(notation, shape)))
 
 

@@ -22,9 +22,9 @@ from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument
 from glyphscope.grammar.tree import Grammar
 from glyphscope.text.lines import Lines
 
-MOST_DIAGNOSED = 1_000
+MAX_DIAGNOSED = 1_000
 """The maximum number of errors, and of other diagnostics, of each check: more would not be read."""
-MOST_SHOWN = 10
+MAX_SHOWN = 10
 """The maximum number of errors in one message."""
 _RANK = {"error": 0, "warning": 1, "hint": 2}
 _AMBIGUOUS = {
@@ -57,12 +57,12 @@ def _first(diagnostics: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
     for diagnostic in diagnostics:
         if diagnostic.severity != "error":
             others += 1
-            if others <= MOST_DIAGNOSED:
+            if others <= MAX_DIAGNOSED:
                 yield diagnostic
             continue
         yield diagnostic
         errors += 1
-        if errors >= MOST_DIAGNOSED:
+        if errors >= MAX_DIAGNOSED:
             return
 
 
@@ -156,11 +156,11 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
     lines = Lines(text[before:])
     shown = [
         f"line {line}, column {column}: {error.message}"
-        for error in errors[:MOST_SHOWN]
+        for error in errors[:MAX_SHOWN]
         for line, column in [lines.place(max(0, error.start - before))]
     ]
-    if len(errors) > MOST_SHOWN:
-        shown.append(f"… and {len(errors) - MOST_SHOWN} more")
+    if len(errors) > MAX_SHOWN:
+        shown.append(f"… and {len(errors) - MAX_SHOWN} more")
     raise GrammarError(
         "\n".join(shown), where=where, hint="Correct it: llama.cpp rejects it, or crashes on it."
     )

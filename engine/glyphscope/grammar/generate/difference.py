@@ -40,9 +40,9 @@ class Bound:
 
 DEFAULT_BOUND = Bound()
 
-_MOST_ROUNDS = 300  # of refinement: the longest chain of rules before a difference
-_FEWEST_ROUNDS = 8
-_MOST_SHAPES = 200_000  # rules compared in all rounds together, in about two seconds
+_MAX_ROUNDS = 300  # of refinement: the longest chain of rules before a difference
+_MIN_ROUNDS = 8
+_MAX_SHAPES = 200_000  # rules compared in all rounds together, in about two seconds
 
 
 class Differences(NamedTuple):
@@ -222,7 +222,7 @@ def _joined(first: Grammar, second: Grammar) -> tuple[Grammar, tuple[str, str]]:
 def _grouped(named: dict[str, Node]) -> dict[str, int]:
     """The equivalence classes of rules that no number of expansions distinguishes (as in Moore's algorithm)."""
     group = dict.fromkeys(named, 0)
-    for _ in range(min(_MOST_ROUNDS, max(_FEWEST_ROUNDS, _MOST_SHAPES // len(named)))):
+    for _ in range(min(_MAX_ROUNDS, max(_MIN_ROUNDS, _MAX_SHAPES // len(named)))):
         refined = _refined(named, group)
         if len(set(refined.values())) == len(set(group.values())):
             return refined

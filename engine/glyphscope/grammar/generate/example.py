@@ -22,11 +22,11 @@ from glyphscope.registry.keywords import children
 from glyphscope.registry.patterns import is_found
 from glyphscope.registry.pointer import follow_reference
 
-_DEEPEST = 24  # levels of an example
-_DEEPEST_OPTIONAL = 4  # levels with optional members, which may contain themselves
-_MOST_VALUES = 2_000  # in an example
-_MOST_STATES = 500  # visited for a pattern's shortest text
-_LONGEST = 200
+_MAX_DEPTH = 24  # levels of an example
+_MAX_OPTIONAL_DEPTH = 4  # levels with optional members, which may contain themselves
+_MAX_VALUES = 2_000  # in an example
+_MAX_STATES = 500  # visited for a pattern's shortest text
+_MAX_LENGTH = 200
 """The maximum number of characters of a pattern's shortest text."""
 _USUAL = "a0x-_ ~é"
 """Preferred characters in a pattern's text, in this order."""
@@ -99,9 +99,9 @@ def matching_text(pattern: str, least: int = 0) -> str | None:
     """A text of at least `least` characters in which `pattern` finds a match; None if none was found."""
     try:
         automaton = Automaton.of(pattern_node(re.sub(r"\\[bBAzZ]", "", pattern)))
-        if automaton.start.shortest > _LONGEST:
+        if automaton.start.shortest > _MAX_LENGTH:
             return None
-        way = shortest_path(automaton, automaton.start, most=_MOST_STATES)
+        way = shortest_path(automaton, automaton.start, most=_MAX_STATES)
     except (PatternNotEnforced, GrammarError, RecursionError):
         return None
     text = "".join(map(_usual, way or ()))
@@ -122,11 +122,11 @@ class _Maker:
     def __init__(self, root: dict[str, Any], *, optional: bool) -> None:
         self._root = root
         self._optional = optional
-        self._left = _MOST_VALUES
+        self._left = _MAX_VALUES
 
     def value(self, schema: Any, name: str, depth: int) -> Any:
         self._left -= 1
-        if not isinstance(schema, dict) or depth > _DEEPEST or self._left < 0:
+        if not isinstance(schema, dict) or depth > _MAX_DEPTH or self._left < 0:
             return "value"
         schema = merged_schema(self._root, schema)
         if depth:
@@ -139,7 +139,7 @@ class _Maker:
         for keyword in ("anyOf", "oneOf"):
             if isinstance(choices := schema.get(keyword), list) and choices:
                 rest = {key: value for key, value in schema.items() if key != keyword}
-                chosen = choices[0] if depth < _DEEPEST_OPTIONAL else _ending(choices)
+                chosen = choices[0] if depth < _MAX_OPTIONAL_DEPTH else _ending(choices)
                 return self.value(_both(rest, merged_schema(self._root, chosen)), name, depth + 1)
         kind = _kind(schema)
         if kind == "object":
@@ -154,7 +154,7 @@ class _Maker:
         properties = schema.get("properties", {})
         required = schema.get("required", [])
         names = [
-            *(n for n in properties if n in required or (self._optional and depth < _DEEPEST_OPTIONAL)),
+            *(n for n in properties if n in required or (self._optional and depth < _MAX_OPTIONAL_DEPTH)),
             *(n for n in required if n not in properties),
         ]
         least = schema.get("minProperties", 0)
@@ -210,7 +210,7 @@ def merged_schema(root: dict[str, Any], *schemas: Any) -> dict[str, Any]:
     """Merge schemas that apply together into one, including their `$ref` and `allOf`, as far as possible."""
     merged: dict[str, Any] = {}
     stack: list[Any] = [{"allOf": schemas}] if len(schemas) > 1 else [*schemas]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         if not stack:
             break
         part = stack.pop()

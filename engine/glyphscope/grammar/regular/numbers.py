@@ -19,7 +19,7 @@ from glyphscope.grammar.chars import DIGITS
 from glyphscope.grammar.tree import EMPTY, NEVER, CharClass, Node, alt, optional, repeat, seq
 
 MAX_DIGITS = 20  # before the point
-LARGEST = 10**MAX_DIGITS - 1
+MAX_INTEGER = 10**MAX_DIGITS - 1
 PRECISION = 15  # significant digits near a bound
 FINE = 6  # minimal digits after the point where no bound is near
 MAX_EXPONENT = 300  # up to this one, doubles have their full precision
@@ -40,13 +40,13 @@ class Bounds(NamedTuple):
 
     def integers(self) -> tuple[int, int]:
         """The first and the last integer in the interval, with at most `MAX_DIGITS` digits."""
-        low, high = -LARGEST, LARGEST
+        low, high = -MAX_INTEGER, MAX_INTEGER
         if self.low is not None:
             low = math.floor(self.low) + 1 if self.low_open else math.ceil(self.low)
         if self.high is not None:
             high = math.ceil(self.high) - 1 if self.high_open else math.floor(self.high)
-        return (max(low, -LARGEST) if high >= -LARGEST else low), (
-            min(high, LARGEST) if low <= LARGEST else high
+        return (max(low, -MAX_INTEGER) if high >= -MAX_INTEGER else low), (
+            min(high, MAX_INTEGER) if low <= MAX_INTEGER else high
         )
 
 
@@ -152,7 +152,7 @@ def _magnitudes(
     if high is not None and high < low:
         return NEVER
     beyond = NEVER if stepped else _scientific(low, low_open, high, high_open)
-    if low <= LARGEST and high is not None and high >= LARGEST + 1 + high_open:
+    if low <= MAX_INTEGER and high is not None and high >= MAX_INTEGER + 1 + high_open:
         high = None  # greater numbers have too many digits, or an exponent
     return alt(_plain(low, low_open, high, high_open), beyond)
 
@@ -164,7 +164,7 @@ def _plain(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) 
     if high_open and high is not None:
         high, high_open = _inside(high, ROUND_FLOOR)
     if high is None:
-        return _from(low, low_open, max(LARGEST, int(low)))
+        return _from(low, low_open, max(MAX_INTEGER, int(low)))
     digits = len(str(int(high)))
     if high_open and high == 10 ** (digits - 1):
         digits -= 1
@@ -216,7 +216,7 @@ def _between(low: Decimal, low_open: bool, high: Decimal, high_open: bool) -> No
 def _scientific(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Node:
     """The numbers within bounds that are not plain decimals: a digit, a fraction, an exponent."""
     options = []
-    if high is not None and high > LARGEST:
+    if high is not None and high > MAX_INTEGER:
         options.append(_decades(MAX_DIGITS, MAX_EXPONENT, low, low_open, high, high_open))
     if any(bound and abs(bound) < Decimal(1).scaleb(1 - PRECISION) for bound in (low, high)):
         options.append(_decades(-MAX_EXPONENT, -PRECISION, low, low_open, high, high_open))

@@ -101,12 +101,12 @@ def start(language: StringLanguage) -> PatternMatcher | None:
     return None if state is None else PatternMatcher(language, state)
 
 
-_LONGEST_CACHED = 200  # characters
+_MAX_CACHED = 200  # characters
 
 
 def found(pattern: str, text: str) -> bool | None:
     """Whether a JSON Schema pattern matches anywhere in `text`; None if undecided after `DEFERRED_SECONDS`."""
-    return _cached_search(pattern, text) if len(text) <= _LONGEST_CACHED else _found(pattern, text)
+    return _cached_search(pattern, text) if len(text) <= _MAX_CACHED else _found(pattern, text)
 
 
 def _found(pattern: str, text: str) -> bool | None:

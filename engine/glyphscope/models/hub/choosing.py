@@ -16,7 +16,7 @@ PREFERRED = (
 )  # fmt: skip
 """Preferred first: about four bits per weight, with answers still close to the full model's."""
 _SHOWN = 12
-"""The most names that an error lists."""
+"""The maximum number of names that an error lists."""
 
 
 class Pick(NamedTuple):

@@ -32,11 +32,11 @@ QUESTION = Timeouts(between=15.0, attempts=3, retrying=30.0, wait=1.0, longest=1
 """For a request that a user waits for."""
 FILE = Timeouts(attempts=6, retrying=300.0, wait=1.0, longest=60.0)
 """For a download. An attempt that brought data resets the count; HF_HUB_DOWNLOAD_TIMEOUT ends a silent one."""
-LARGEST_ANSWER = 32_000_000
+MAX_ANSWER = 32_000_000
 """Bytes of a repository's description: tens of thousands of files."""
 _AT_ONCE = 4
 """Repositories whose files are requested at the same time."""
-_MOST_BYTES = 1 << 60
+_MAX_BYTES = 1 << 60
 """A larger size is a server error: no disk is that large."""
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -128,7 +128,7 @@ class Hub:
         with ask as response:
             for data in response.iter_bytes():
                 body += data
-                if len(body) > LARGEST_ANSWER:
+                if len(body) > MAX_ANSWER:
                     raise MemoryError
         return bytes(body)
 
@@ -187,7 +187,7 @@ def _file(sibling: _Sibling) -> HubFile:
     sha256, blob = lfs.sha256.lower(), (sibling.blobId or "").lower()
     return HubFile(
         sibling.rfilename,
-        size if 0 < size < _MOST_BYTES else 0,
+        size if 0 < size < _MAX_BYTES else 0,
         sha256 if _SHA256.fullmatch(sha256) else "",
         blob if not lfs.sha256 and _SHA1.fullmatch(blob) else "",
     )

@@ -16,9 +16,9 @@ _SPLIT = re.compile(r"^(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$
 _NO_MODEL = re.compile(r"mmproj|(?<![a-z])(?:imatrix|importance[-_]matrix)(?![a-z])", re.IGNORECASE)
 _UNSAFE = re.compile(r"[\\:*?\"<>|]")
 """Characters that some systems forbid in file names."""
-LONGEST_NAME = 200
+MAX_NAME = 200
 """Bytes of a file's name: file systems allow 255, and the name of a partial file is longer."""
-DEEPEST = 5
+MAX_DEPTH = 5
 """Parts of a path: with OWNER/NAME before it, the model is still found, as the search goes to a depth of 8."""
 
 
@@ -72,7 +72,7 @@ def is_safe(path: str) -> bool:
     parts = path.split("/")
     return (
         not (_UNSAFE.search(path) or unseen(path, lines=False))
-        and len(parts) <= DEEPEST
+        and len(parts) <= MAX_DEPTH
         and all(map(_is_plain, parts))
     )
 
@@ -81,7 +81,7 @@ def _is_plain(part: str) -> bool:
     if not part or part[0] in ".~ " or part[-1] in ". ":
         return False
     try:
-        return len(part.encode()) <= LONGEST_NAME
+        return len(part.encode()) <= MAX_NAME
     except UnicodeEncodeError:  # a lone surrogate
         return False
 

@@ -16,9 +16,9 @@ from glyphscope.models.hub.wire import Answer, Failure, Found, How, Progress, Qu
 from glyphscope.processes import module_command
 from glyphscope.processes.worker import ProcessDied, WorkerProcess
 
-FEWEST_LETTERS = 2
-LONGEST_WORDS = 200
-MOST_HITS = 30
+MIN_LETTERS = 2
+MAX_WORDS_LENGTH = 200
+MAX_HITS = 30
 _QUESTION_SECONDS = 120.0
 _DOWNLOAD_SECONDS = 86_400.0
 """The limit between two reports of progress: a server may request a long pause. `cancel` ends it."""
@@ -116,9 +116,9 @@ class Search(Job):
         """Raises ModelError for words that cannot be searched."""
         super().__init__()
         self._words, self._memory, self._limit = words.strip(), memory, limit
-        if not FEWEST_LETTERS <= len(self._words) <= LONGEST_WORDS:
+        if not MIN_LETTERS <= len(self._words) <= MAX_WORDS_LENGTH:
             raise ModelError(
-                f"The words to search have {len(self._words)} characters; {FEWEST_LETTERS} to {LONGEST_WORDS} are "
+                f"The words to search have {len(self._words)} characters; {MIN_LETTERS} to {MAX_WORDS_LENGTH} are "
                 "possible.",
                 hint="Use words of a model's name, as in: qwen3 0.6b",
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from glyphscope.errors import ModelError
 from glyphscope.models.remote.chunks import Chunk, read_chunk
-from glyphscope.models.remote.connection import LARGEST_BODY, Exchange
+from glyphscope.models.remote.connection import MAX_BODY, Exchange
 from glyphscope.models.remote.failures import not_understood
 from glyphscope.models.remote.retry import RequestFailed
 from glyphscope.models.remote.sse import EventReader
@@ -81,9 +81,9 @@ class Answer:
         body = bytearray()
         while data := self._bytes():
             body += data
-            if len(body) > LARGEST_BODY:
+            if len(body) > MAX_BODY:
                 raise not_understood(
-                    f"The endpoint sent more than {byte_size(LARGEST_BODY)} at once.", self._address
+                    f"The endpoint sent more than {byte_size(MAX_BODY)} at once.", self._address
                 )
         yield self._chunk(bytes(body))
         self._check_end()

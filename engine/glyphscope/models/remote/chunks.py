@@ -13,7 +13,7 @@ from glyphscope.models.remote.failures import message_of, not_understood
 from glyphscope.text.json_values import as_object
 from glyphscope.text.shorten import excerpt
 
-_MOST_COUNT = 2**53
+_MAX_COUNT = 2**53
 """More than any count or number of tokens of an endpoint; a record can still represent it."""
 
 
@@ -161,7 +161,7 @@ def _index(choice: dict[str, Any]) -> Any:
 
 def whole_number(value: Any) -> int | None:
     """The value if it is a valid count; otherwise None."""
-    known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_COUNT
+    known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_COUNT
     return value if known else None
 
 

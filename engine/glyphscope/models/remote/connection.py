@@ -24,9 +24,9 @@ from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import RequestFailed, Timeouts
 from glyphscope.text.figures import duration
 
-LARGEST_BODY = 8_000_000
+MAX_BODY = 8_000_000
 """Bytes of an answer that is not streamed."""
-LARGEST_REFUSAL = 64 << 10
+MAX_REFUSAL = 64 << 10
 """Bytes of an error's body that are read."""
 
 T = TypeVar("T")
@@ -129,7 +129,7 @@ class Exchange:
             headers = None if body is None else {"content-type": "application/json"}
             method = "GET" if body is None else "POST"
             request = client.build_request(method, url, content=body, headers=headers)
-            return await self._whole(await client.send(request, stream=True), LARGEST_BODY)
+            return await self._whole(await client.send(request, stream=True), MAX_BODY)
 
         return self._limited(asked, seconds, "The endpoint did not answer in time.")
 
@@ -143,7 +143,7 @@ class Exchange:
             if response.status_code == 200:
                 self._bytes = response.aiter_raw().__aiter__()
                 return Reply(200, response.headers, b"")
-            return await self._whole(response, LARGEST_REFUSAL)
+            return await self._whole(response, MAX_REFUSAL)
 
         return self._limited(
             asked, seconds, f"The endpoint did not begin to answer within {duration(seconds)}."

@@ -18,8 +18,8 @@ from glyphscope.models.chat_messages import CallStyle, link_results, template_me
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.dialect import TEMPLATE_FIELD, Dialect
 
-MOST_ALTERNATIVES = 20
-"""The most alternatives that OpenAI and vLLM report for one token."""
+MAX_ALTERNATIVES = 20
+"""Alternatives that OpenAI and vLLM report for one token."""
 
 _SWITCH = "enable_thinking"
 """The variable that most templates read; an endpoint passes it to its template, whether or not that reads it."""
@@ -120,7 +120,7 @@ def body_of(
     elif logprobs and request.evidence != "none":
         body["logprobs"] = True
         if request.alternatives:
-            body["top_logprobs"] = min(request.alternatives, MOST_ALTERNATIVES)
+            body["top_logprobs"] = min(request.alternatives, MAX_ALTERNATIVES)
     if request.thinking != "auto" and dialect.template_fields:
         body[TEMPLATE_FIELD] = {_SWITCH: request.thinking == "on"}
     return body | dict(constraint.fields)

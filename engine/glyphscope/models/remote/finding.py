@@ -32,7 +32,7 @@ _PROBES = (
     ("/version", "version", VLLM),
 )
 """Paths outside the API that only one kind of server has, each with a member of its answer."""
-_LONGEST_SERVER = 80
+_MAX_SERVER = 80
 """Characters of a server's name with its version."""
 
 
@@ -181,7 +181,7 @@ def _info(
         context=_number(entry.get("max_model_len")) or _number(settings.get("n_ctx")),
         bytes=_number(meta.get("size")),
         tool_calls="openai",
-        server=excerpt(f"{dialect.title} {version}", _LONGEST_SERVER),
+        server=excerpt(f"{dialect.title} {version}", _MAX_SERVER),
         reads_thinking=None if dialect.template_fields else False,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from glyphscope.errors import ModelError
 from glyphscope.text.figures import byte_size
 
-LONGEST_EVENT = 1_000_000
+MAX_EVENT = 1_000_000
 """Bytes of one event. A chunk of a chat completion has a few hundred; with alternatives, a few thousand."""
 
 
@@ -24,7 +24,7 @@ class EventReader:
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The events that these bytes complete. Raises ModelError for an event longer than `LONGEST_EVENT`."""
+        """The events that these bytes complete. Raises ModelError for an event longer than `MAX_EVENT`."""
         if not chunk:
             return []
         second_half = self._after_cr and chunk.startswith(b"\n")  # of a line ending that was cut in two
@@ -49,9 +49,9 @@ class EventReader:
 
     def _add(self, part: bytes) -> None:
         self._line += part
-        if self._size + len(self._line) > LONGEST_EVENT:
+        if self._size + len(self._line) > MAX_EVENT:
             raise ModelError(
-                f"The endpoint sent more than {byte_size(LONGEST_EVENT)} without the end of an event.",
+                f"The endpoint sent more than {byte_size(MAX_EVENT)} without the end of an event.",
                 hint="Is this the address of an OpenAI-compatible API?",
             )
 

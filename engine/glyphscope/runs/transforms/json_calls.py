@@ -17,7 +17,7 @@ from glyphscope.text.json_values import JsonValue, json_or_text, json_values
 NAMES = ("name", "tool", "action", "function")
 ARGUMENTS = ("arguments", "args", "parameters", "input")
 """The keys under which models write a call's name and arguments, the usual one first."""
-MOST_DOCUMENTS = 100
+MAX_DOCUMENTS = 100
 _TAGS = re.compile(r"<(tool_call|function_call|tool|call)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _FENCES = re.compile(r"```[A-Za-z_]*[ \t]*\r?\n(.*?)(?:\r?\n)?(?:```|\Z)", re.DOTALL)
 _INNER = re.compile(r"^```[A-Za-z_]*\s*|\s*```$")
@@ -28,7 +28,7 @@ Change: TypeAlias = Callable[[Any, Form], list[Any] | None]
 
 def documents(text: str) -> Iterator[JsonValue]:
     """The outermost JSON objects, and arrays of objects, in the text."""
-    return islice((found for found in json_values(text) if _is_document(found.value)), MOST_DOCUMENTS)
+    return islice((found for found in json_values(text) if _is_document(found.value)), MAX_DOCUMENTS)
 
 
 def _is_document(value: Any) -> bool:

@@ -22,7 +22,7 @@ from glyphscope.strategies.request import generate_request, with_messages
 
 ADDRESS = "http://localhost:8080"
 """The default address of llama-server."""
-MOST_IN_A_LINE = 100_000
+MAX_ONE_LINE = 100_000
 """Bytes; Linux limits arguments to 128 KiB. A longer body follows the line, as its standard input."""
 
 _STRATEGIES = ("direct", "two-stage")
@@ -58,6 +58,6 @@ def curl_line(run: RecordedRun) -> str:
 def _line(body: str) -> str:
     """The command line; `body` is ASCII JSON on one line."""
     words = ["curl", "-sS", f"{ADDRESS}/v1/chat/completions", "-H", "Content-Type: application/json"]
-    if len(body) <= MOST_IN_A_LINE:
+    if len(body) <= MAX_ONE_LINE:
         return shlex.join([*words, "-d", body]) + "\n"
     return f"{shlex.join([*words, '--data-binary', '@-'])} <<'BODY'\n{body}\nBODY\n"

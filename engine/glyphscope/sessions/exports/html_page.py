@@ -37,19 +37,19 @@ from glyphscope.text.figures import duration_ms, pluralize
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import one_line, visible
 
-MOST_RUNS = 4
+MAX_RUNS = 4
 """The maximum number of runs side by side on one page."""
 _FOLDER = "page"
 """The folder of the templates, and of the style and script built by packaging/page/."""
-_LONGEST_NAME = 120
+_MAX_NAME = 120
 _SIGNS: dict[Status, str] = {"holds": "✓", "open": "◌", "impossible": "✕"}
 
 
 def html_page(runs: Sequence[RecordedRun]) -> str:
     """The page. Raises GlyphscopeError for no runs or too many."""
-    if not 1 <= len(runs) <= MOST_RUNS:
+    if not 1 <= len(runs) <= MAX_RUNS:
         raise GlyphscopeError(
-            f"A page shows 1 to {MOST_RUNS} runs, not {len(runs)}.",
+            f"A page shows 1 to {MAX_RUNS} runs, not {len(runs)}.",
             where="html",
             hint="Give fewer runs, or make several pages.",
         )
@@ -65,7 +65,7 @@ def html_page(runs: Sequence[RecordedRun]) -> str:
         each["differing"] = differing
     return filled_page(
         "page.jinja",
-        title=shorten(data[0]["name"], _LONGEST_NAME) + (f" and {len(runs) - 1} more" if runs[1:] else ""),
+        title=shorten(data[0]["name"], _MAX_NAME) + (f" and {len(runs) - 1} more" if runs[1:] else ""),
         data={"runs": data},
         records=[run.events for run in runs],
         runs=[run_summary(run, state, each) for run, state, each in zip(runs, states, data)],
@@ -201,7 +201,7 @@ def _end(state: RunState) -> RunEnd:
 
 def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
     request, model = run.request, run.started.model
-    yield "Prompt", shorten(one_line(request.prompt), _LONGEST_NAME)
+    yield "Prompt", shorten(one_line(request.prompt), _MAX_NAME)
     yield "Model", model.name
     if model.sha256:
         yield "Model’s SHA-256", model.sha256
@@ -232,7 +232,7 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
     yield "Stops on", request.stop_on
     yield "Prompt preset", request.preset if request.system is None else "own template"
     if request.system_prompt:
-        yield "System prompt", shorten(one_line(request.system_prompt), _LONGEST_NAME)
+        yield "System prompt", shorten(one_line(request.system_prompt), _MAX_NAME)
     if request.history:
         yield "Earlier messages", str(len(request.history))
     if request.relaxed:

@@ -16,13 +16,13 @@ from glyphscope.events import Change, Notation
 from glyphscope.notation.read import parse_value
 from glyphscope.strategies.repair.lenient_json import Edit, LenientObject, read_lenient
 
-MOST_STARTS = 16
-"""The most braces that are tried: each may require reading the whole text."""
-MOST_CHANGES = 50
-"""The most changes that are reported one by one."""
-MOST_HEAD = 200
+MAX_STARTS = 16
+"""Braces that are tried: each may require reading the whole text."""
+MAX_CHANGES = 50
+"""Changes that are reported one by one."""
+MAX_HEAD = 200
 """Characters of a tool's name before its brace."""
-MOST_CHARACTERS = 400_000
+MAX_CHARACTERS = 400_000
 """A longer text is left unchanged; one of this length may take a second."""
 
 _GLYPH_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}\[\]]|```', re.DOTALL)
@@ -57,7 +57,7 @@ def extract(text: str, notation: Notation, key: str = "", *, ended: bool = True)
     `key`, the key of a call's name, distinguishes the requested object from others. `ended`: the model itself ended
     the text; in one that was cut off, nothing is closed, as more would have followed. Never raises.
     """
-    if len(text) > MOST_CHARACTERS or _readable(text, notation):
+    if len(text) > MAX_CHARACTERS or _readable(text, notation):
         return Extraction(text)
     objects = _json_objects(text, key, ended) if notation == "json" else _glyph_objects(text, key, ended)
     first: _Found | None = None
@@ -79,7 +79,7 @@ def _readable(text: str, notation: Notation) -> bool:
 
 def _json_objects(text: str, key: str, ended: bool) -> Iterator[_Found]:
     at, failed, broken = text.find("{"), 0, 0
-    while at >= 0 and failed < MOST_STARTS:
+    while at >= 0 and failed < MAX_STARTS:
         read = read_lenient(text, at, close=ended)
         if not read.whole:
             failed += 1
@@ -92,14 +92,14 @@ def _json_objects(text: str, key: str, ended: bool) -> Iterator[_Found]:
 def _glyph_objects(text: str, key: str, ended: bool) -> Iterator[_Found]:
     named = re.compile(_KEY.format(re.escape(key)))
     at, failed, broken = text.find("{"), 0, 0
-    while at >= 0 and failed < MOST_STARTS:
+    while at >= 0 and failed < MAX_STARTS:
         read = _read_glyph(text, at, ended)
         if not read.whole:
             failed += 1
             broken = max(broken, len(text) if "=" in text[at : read.end] else read.end)
         elif text[at + 1 : read.end - 1].strip():
             has_key = not key or named.search(text, at, read.end) is not None
-            head = None if has_key else _HEAD.search(text, max(0, at - MOST_HEAD), at)
+            head = None if has_key else _HEAD.search(text, max(0, at - MAX_HEAD), at)
             start = head.start() if head else at
             yield _Found(start, read.end, read.edits, has_key or head is not None, at < broken)
         at = text.find("{", read.end if read.whole else at + 1)
@@ -143,9 +143,9 @@ def _taken(text: str, found: _Found) -> Extraction:
         changes.append(Change(f"{_left_out(after)} after it left out", found.end))
     if not changes:
         return Extraction(text)
-    if len(changes) > MOST_CHANGES:
-        more = len(changes) - MOST_CHANGES
-        changes = [*changes[:MOST_CHANGES], Change(f"{more} more changes", changes[MOST_CHANGES].char)]
+    if len(changes) > MAX_CHANGES:
+        more = len(changes) - MAX_CHANGES
+        changes = [*changes[:MAX_CHANGES], Change(f"{more} more changes", changes[MAX_CHANGES].char)]
     return Extraction("".join(pieces), tuple(changes))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
-MOST_DEPTH = 256
+MAX_DEPTH = 256
 """The same depth as in the parsers of calls."""
 
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -162,7 +162,7 @@ class _Reader:
         """Read a whole scalar, or the opening bracket of an object or a list, whose content is read next."""
         if self._text[self.at] in "{[":
             self._enter()
-            return len(self._stack) <= MOST_DEPTH
+            return len(self._stack) <= MAX_DEPTH
         self._state = "after"
         if self._string() is not None:
             return True

@@ -22,17 +22,17 @@ from glyphscope.events import NameCandidate, RouterSettings
 
 LIBRARY = f"rapidfuzz {rapidfuzz.__version__}"
 
-LEAST_SCORE = 84.0
+MIN_SCORE = 84.0
 """Of 100: about one letter in seven is wrong, missing or added."""
-LEAST_FUZZY = 5
+MIN_FUZZY = 5
 """Characters: a shorter name is one letter away from too many words, so it is found only as it is written."""
-MOST_CHARACTERS = 4_000
+MAX_CHARACTERS = 4_000
 """Characters of the prompt that are searched, from its beginning."""
-MOST_WORDS = 6
+MAX_WORDS = 6
 """Words of a name that is also found misspelt; a longer one is found only as it is written."""
-MOST_COMPARISONS = 8_000_000
+MAX_COMPARISONS = 8_000_000
 """About half a second; beyond it, the last names are found only as they are written."""
-MOST_CANDIDATES = 12
+MAX_CANDIDATES = 12
 """The best names are reported, at most this many."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’‘ʼ\-][^\W_]+)*")
@@ -76,7 +76,7 @@ def find_candidates(prompt: str, names: Mapping[str, Sequence[str]]) -> tuple[Na
         for key in _keys(name)
     ]
     longest = max((one.key.count(" ") + 1 for one in known), default=0)
-    pieces = list(_pieces(prompt[:MOST_CHARACTERS], longest))
+    pieces = list(_pieces(prompt[:MAX_CHARACTERS], longest))
     found = sorted(
         {*_written(pieces, known), *_alike(pieces, known)},
         key=lambda one: (-one.score, one.piece.start - one.piece.end, one.piece.start, one.known.place),
@@ -90,7 +90,7 @@ def find_candidates(prompt: str, names: Mapping[str, Sequence[str]]) -> tuple[Na
         taken.append(mine)
         text = prompt[piece.start : piece.end]
         candidates.append(NameCandidate(one.name, one.kind, text, piece.start, piece.end, round(score, 1)))
-    return tuple(candidates[:MOST_CANDIDATES])
+    return tuple(candidates[:MAX_CANDIDATES])
 
 
 def _keys(name: str) -> set[str]:
@@ -108,7 +108,7 @@ def _pieces(text: str, longest: int) -> Iterable[_Piece]:
     keys = [_key((word[0],)) for word in words]
     for first in range(len(words)):
         for size in range(1, min(longest + 1, len(words) - first) + 1):
-            if size > MOST_WORDS + 1 and size != longest:
+            if size > MAX_WORDS + 1 and size != longest:
                 continue
             last = first + size - 1
             yield _Piece(" ".join(keys[first : last + 1]), words[first].start(), words[last].end())
@@ -126,13 +126,13 @@ def _written(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[_Mat
 
 def _alike(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[_Match]:
     """The names that are similar to a piece. A piece may have one word more than the name: `gjallar horn`."""
-    compared = [one for one in known if len(one.key) >= LEAST_FUZZY and one.key.count(" ") < MOST_WORDS]
-    asked = [piece for piece in pieces if len(piece.key) >= LEAST_FUZZY - 1]
-    compared = compared[: MOST_COMPARISONS // max(1, len(asked))]
+    compared = [one for one in known if len(one.key) >= MIN_FUZZY and one.key.count(" ") < MAX_WORDS]
+    asked = [piece for piece in pieces if len(piece.key) >= MIN_FUZZY - 1]
+    compared = compared[: MAX_COMPARISONS // max(1, len(asked))]
     keys = [one.key for one in compared]
     for piece in asked:
         for _, score, place in process.extract(
-            piece.key, keys, scorer=fuzz.ratio, score_cutoff=LEAST_SCORE, limit=3
+            piece.key, keys, scorer=fuzz.ratio, score_cutoff=MIN_SCORE, limit=3
         ):
             if score < 100:
                 yield _Match(piece, score, compared[place])

@@ -38,7 +38,7 @@ from glyphscope.validation.value import ValueValidator
 ROUTER: Literal["router"] = "router"
 EXECUTOR: Literal["executor"] = "executor"
 """The names of the two stages."""
-LONGEST_QUESTION = 200
+MAX_QUESTION = 200
 """Characters: the limit for a router that does not end its question."""
 
 
@@ -46,7 +46,7 @@ def choice_schema(registry: ToolRegistry, *, may_ask: bool) -> dict[str, Any]:
     """The router's answers as a JSON Schema: each choice with the tool and the question that belong to it."""
     names = [tool.name for tool in registry.allowed]
     null = {"type": "null"}
-    question = {"type": "string", "minLength": 1, "maxLength": LONGEST_QUESTION}
+    question = {"type": "string", "minLength": 1, "maxLength": MAX_QUESTION}
     answers = [_answer("call_tool", {"enum": names}, null)] if names else []
     answers += [_answer("clarify", null, question)] if may_ask else []
     return {"anyOf": [*answers, _answer("none", null, null)]}

@@ -26,7 +26,7 @@ from glyphscope.registry.pointer import Path, to_pointer
 
 MAX_BYTES = 4_000_000
 """The maximum file size; larger files are rejected, as no one has that many servers."""
-MOST_ROOTS = 100
+MAX_ROOTS = 100
 
 Transport: TypeAlias = Literal["stdio", "http"]
 
@@ -274,8 +274,8 @@ class _Entry:
             if not os.path.isabs(folder):
                 self._report(("roots", index), "A root is the absolute path of a folder.")
             found.append(os.path.normpath(folder))
-        if len(found) > MOST_ROOTS:
-            self._report(("roots",), f"A server has at most {MOST_ROOTS} roots.")
+        if len(found) > MAX_ROOTS:
+            self._report(("roots",), f"A server has at most {MAX_ROOTS} roots.")
         return tuple(dict.fromkeys(found))
 
     def _plain(self, value: str, path: Path) -> str:

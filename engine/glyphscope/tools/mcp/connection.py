@@ -63,7 +63,7 @@ from glyphscope.tools.mcp.stdio import Pipes
 
 _LISTS_APART = 1.0
 """Minimum seconds between two requests for a list, for servers that constantly report changes."""
-_MOST_ROUNDS = 10
+_MAX_ROUNDS = 10
 """The maximum number of requests for input in reply to one request."""
 _GOODBYE = 1.0
 """Maximum seconds for ending an HTTP session."""
@@ -398,7 +398,7 @@ class Connection:
     ) -> dict[str, Any]:
         """The result. Since 2026-07-28, a server may ask for input instead; the request is then repeated with it."""
         params = call.params
-        for _round in range(_MOST_ROUNDS):
+        for _round in range(_MAX_ROUNDS):
             result = await ask(call.method, dict(params), {**options})
             if result.get("resultType", "complete") != "input_required":
                 return result
@@ -419,7 +419,7 @@ class Connection:
             params = {**call.params, "inputResponses": responses}
             if needed.request_state is not None:
                 params["requestState"] = needed.request_state
-        raise MCPError(code=LOCAL_ERROR, message=f"The server asked for input {_MOST_ROUNDS} times.")
+        raise MCPError(code=LOCAL_ERROR, message=f"The server asked for input {_MAX_ROUNDS} times.")
 
     def _words(self, error: MCPError) -> str:
         """The message of an error, with its code if the server sent it."""

@@ -19,9 +19,9 @@ from glyphscope.text.shorten import shorten
 from glyphscope.tools.source import Outcome
 from glyphscope.validation.checker import Checker
 
-_LONGEST_MESSAGE = 300
+_MAX_MESSAGE = 300
 """The maximum length of an error message of a tool or its schema, in characters."""
-_MOST_FINDINGS = 20
+_MAX_FINDINGS = 20
 _NO_REASON = "The tool reported an error without a message."
 
 
@@ -43,11 +43,11 @@ class OutputSchema:
     def problems(self, value: Any) -> tuple[str, ...]:
         """The first few places where `value` violates the schema: JSON Pointer and reason."""
         try:
-            errors = self._checker.errors(value, _MOST_FINDINGS)
+            errors = self._checker.errors(value, _MAX_FINDINGS)
         except RecursionError:
             return ("The structured content is nested too deep to be checked.",)
         return tuple(
-            f"{to_pointer(tuple(e.absolute_path)) or '/'}: {e.message[:_LONGEST_MESSAGE]}" for e in errors
+            f"{to_pointer(tuple(e.absolute_path)) or '/'}: {e.message[:_MAX_MESSAGE]}" for e in errors
         )
 
 
@@ -66,7 +66,7 @@ def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
     if result.get("isError") is True:
         words = next((c.text for c in content if c.kind == "text" and c.text.strip()), _NO_REASON).strip()
         return Outcome(
-            content=content, structured=structured, fault="tool", message=shorten(words, _LONGEST_MESSAGE)
+            content=content, structured=structured, fault="tool", message=shorten(words, _MAX_MESSAGE)
         )  # fmt: skip
     if schema is None:
         return Outcome(content=content, structured=structured)
@@ -86,7 +86,7 @@ def read_resource(result: dict[str, Any], uri: str) -> Outcome:
     found = [finding for piece in pieces if (finding := _misdeclared(piece))]
     if pieces and not any(piece.uri.startswith(uri) for piece in pieces):
         found.append(f"The contents have a different URI: {pieces[0].uri[:200] or '(none)'}.")
-    return Outcome(content=pieces, findings=tuple(found[:_MOST_FINDINGS]))
+    return Outcome(content=pieces, findings=tuple(found[:_MAX_FINDINGS]))
 
 
 def read_prompt(result: dict[str, Any]) -> Outcome:
@@ -102,7 +102,7 @@ def read_prompt(result: dict[str, Any]) -> Outcome:
             found.append(f"Message {number} has an invalid role: {str(role)[:60]}.")
         pieces.append(read_item(known.get("content")))
         roles.append(str(role)[:60])
-    return Outcome(content=tuple(pieces), roles=tuple(roles), findings=tuple(found[:_MOST_FINDINGS]))
+    return Outcome(content=tuple(pieces), roles=tuple(roles), findings=tuple(found[:_MAX_FINDINGS]))
 
 
 def _misdeclared(piece: ToolContent) -> str:

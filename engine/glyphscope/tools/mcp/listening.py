@@ -11,7 +11,7 @@ from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp_types import METHOD_NOT_FOUND
 
 _KINDS = ("tools", "prompts", "resources")
-_LONGEST_WAIT = 60.0
+_MAX_WAIT = 60.0
 """The maximum wait, in seconds, before another attempt after several failed ones."""
 
 
@@ -68,4 +68,4 @@ class Listening:
                 self._open = None
             if not self._changed.is_set():  # otherwise request the other resources at once
                 await anyio.sleep(wait)
-                wait = min(2 * wait, _LONGEST_WAIT)
+                wait = min(2 * wait, _MAX_WAIT)

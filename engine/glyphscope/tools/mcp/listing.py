@@ -16,8 +16,8 @@ from glyphscope.errors import RegistryError
 from glyphscope.registry import Tool, make_tool
 from glyphscope.tools.mcp.content import OutputSchema
 
-_MOST_PROBLEMS = 5
-_MOST_LINES = 20_000
+_MAX_PROBLEMS = 5
+_MAX_LINES = 20_000
 """The maximum length of two descriptions of a tool for a comparison by line; longer ones are shown in sequence."""
 
 
@@ -103,8 +103,8 @@ class ListReader:
 
 
 def _words(error: RegistryError) -> str:
-    lines: Iterable[str] = (f"{p.pointer or '/'}: {p.message}" for p in error.problems[:_MOST_PROBLEMS])
-    more = len(error.problems) - _MOST_PROBLEMS
+    lines: Iterable[str] = (f"{p.pointer or '/'}: {p.message}" for p in error.problems[:_MAX_PROBLEMS])
+    more = len(error.problems) - _MAX_PROBLEMS
     return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")
 
 
@@ -127,7 +127,7 @@ class ToolChanges:
         parts = []
         for name in (*self.removed, *self.changed, *self.added):
             before, after = (_lines(side.get(name)) for side in (self.before, self.after))
-            if len(before) + len(after) > _MOST_LINES:
+            if len(before) + len(after) > _MAX_LINES:
                 parts += [f"- {name}", *(f"-{line}" for line in before), *(f"+{line}" for line in after)]
             else:
                 names = (name if before else "", name if after else "")

@@ -35,7 +35,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 SIGN_IN_SECONDS = 300.0
 """The time limit for the user to sign in."""
 _PATH = "/callback"
-_MOST_REQUEST = 16 * 1024
+_MAX_REQUEST = 16 * 1024
 _REQUEST_SECONDS = 5.0
 """Bytes of the browser's request to the loopback address, and the time for it."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -135,9 +135,9 @@ class SigningIn:
         for uri in known.redirect_uris or () if known is not None else ():
             if uri.host == "127.0.0.1" and uri.port:
                 with suppress(OSError):
-                    return await asyncio.start_server(self._heard, "127.0.0.1", uri.port, limit=_MOST_REQUEST)
+                    return await asyncio.start_server(self._heard, "127.0.0.1", uri.port, limit=_MAX_REQUEST)
         self._stored = {key: value for key, value in self._stored.items() if key != "client"}
-        return await asyncio.start_server(self._heard, "127.0.0.1", 0, limit=_MOST_REQUEST)
+        return await asyncio.start_server(self._heard, "127.0.0.1", 0, limit=_MAX_REQUEST)
 
     async def _redirect(self, address: str) -> None:
         parts = urlsplit(address)

@@ -20,13 +20,13 @@ OfferKind: TypeAlias = Literal["resource", "template", "prompt"]
 
 COMPLETE, COMPLETIONS = "completion/complete", "completions"
 """The method that completes an argument, and the server capability for it."""
-MOST_VALUES = 100
+MAX_VALUES = 100
 """The protocol's maximum for one completion; further values are omitted."""
-_LONGEST_VALUE = 2_000
-_LONGEST_ADDRESS = 8_192
-_LONGEST_WORDS = 4_000
-_MOST_ARGUMENTS = 256
-_MOST_PROBLEMS = 200
+_MAX_VALUE = 2_000
+_MAX_ADDRESS = 8_192
+_MAX_WORDS_LENGTH = 4_000
+_MAX_ARGUMENTS = 256
+_MAX_PROBLEMS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ def expand(template: str, values: Mapping[str, str]) -> str:
         return UriTemplate.parse(template).expand(dict(values))
     except (ValueError, TypeError) as error:
         raise ServerError(
-            f"The URI template cannot be filled in: {error}.", where=template[:_LONGEST_WORDS]
+            f"The URI template cannot be filled in: {error}.", where=template[:_MAX_WORDS_LENGTH]
         ) from None
 
 
@@ -121,7 +121,7 @@ class OfferReader:
             reason, offer = "a second entry with the same name", None
         if offer is not None:
             self._found[offer.address] = offer
-        elif len(self.problems) < _MOST_PROBLEMS:
+        elif len(self.problems) < _MAX_PROBLEMS:
             self.problems.append(f"{self._kind} {self._count}: {reason}.")
 
     @property
@@ -155,8 +155,8 @@ def _resource(entry: dict[str, Any]) -> _Read:
     uri = entry.get("uri")
     if not isinstance(uri, str) or not uri:
         return "it has no uri", None
-    if len(uri) > _LONGEST_ADDRESS:
-        return f"its uri has more than {_LONGEST_ADDRESS:,} characters", None
+    if len(uri) > _MAX_ADDRESS:
+        return f"its uri has more than {_MAX_ADDRESS:,} characters", None
     return _usable(Offer(kind="resource", address=uri, size=size_of(entry), **_described(entry)))
 
 
@@ -176,11 +176,11 @@ def _template(entry: dict[str, Any]) -> _Read:
 
 def _prompt(entry: dict[str, Any]) -> _Read:
     name = entry.get("name")
-    if not isinstance(name, str) or not name or len(name) > _LONGEST_ADDRESS:
+    if not isinstance(name, str) or not name or len(name) > _MAX_ADDRESS:
         return "it has no name", None
     arguments = entry.get("arguments") or []
-    if not isinstance(arguments, list) or len(arguments) > _MOST_ARGUMENTS:
-        return f"its arguments are not a list of at most {_MOST_ARGUMENTS}", None
+    if not isinstance(arguments, list) or len(arguments) > _MAX_ARGUMENTS:
+        return f"its arguments are not a list of at most {_MAX_ARGUMENTS}", None
     found: dict[str, Argument] = {}
     for each in arguments:
         key = each.get("name") if isinstance(each, dict) else None
@@ -214,7 +214,7 @@ def _described(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _text(entry: dict[str, Any], key: str) -> str:
     value = entry.get(key)
-    return value[:_LONGEST_WORDS] if isinstance(value, str) else ""
+    return value[:_MAX_WORDS_LENGTH] if isinstance(value, str) else ""
 
 
 _READERS: dict[OfferKind, Callable[[dict[str, Any]], _Read]] = {
@@ -255,9 +255,9 @@ def read_completion(result: Any) -> Completion:
     values = found.get("values")
     if not isinstance(values, list):
         return Completion(problem="The result's `completion` has no list of values.")
-    texts = [each for each in values if isinstance(each, str) and len(each) <= _LONGEST_VALUE]
+    texts = [each for each in values if isinstance(each, str) and len(each) <= _MAX_VALUE]
     total = found.get("total")
     known = total if isinstance(total, int) and not isinstance(total, bool) and 0 <= total < 2**53 else None
-    shown = tuple(dict.fromkeys(texts))[:MOST_VALUES]
-    more = found.get("hasMore") is True or len(texts) > MOST_VALUES or (known or 0) > len(texts)
+    shown = tuple(dict.fromkeys(texts))[:MAX_VALUES]
+    more = found.get("hasMore") is True or len(texts) > MAX_VALUES or (known or 0) > len(texts)
     return Completion(shown, known, more)

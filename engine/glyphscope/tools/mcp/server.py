@@ -46,7 +46,7 @@ _STOP_SECONDS = 2.5
 """Maximum seconds for its thread to end, before and again after its process is killed."""
 _POLL_SECONDS = 0.02
 """Seconds between two checks of a waiting call for cancellation or its time limit."""
-MOST_SUBSCRIPTIONS = 1_000
+MAX_SUBSCRIPTIONS = 1_000
 """The maximum number of subscribed resources of one server."""
 
 
@@ -155,9 +155,9 @@ class McpServer:
         connection = self._connection
         if not self._declares("resources/subscribe"):
             return self._unsupported("subscriptions to single resources")
-        if on and len(self._subscriptions) >= MOST_SUBSCRIPTIONS:
+        if on and len(self._subscriptions) >= MAX_SUBSCRIPTIONS:
             return Outcome(
-                fault="protocol", message=f"At most {MOST_SUBSCRIPTIONS} resources can be subscribed to."
+                fault="protocol", message=f"At most {MAX_SUBSCRIPTIONS} resources can be subscribed to."
             )
         if on:  # an update may arrive before the answer
             self._subscriptions.setdefault(uri, Updates())

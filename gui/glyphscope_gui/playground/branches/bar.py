@@ -25,7 +25,7 @@ from glyphscope_gui.shared.token_words import is_masked
 
 BUSY = tr("Stop the run, or wait until it finishes, to branch.")
 _CHOOSE = tr("Select an alternative to continue with it.")
-_LONGEST_NAME, _LONGEST_TEXT = 16, 20_000
+_MAX_NAME, _MAX_TEXT = 16, 20_000
 """Characters of a token on a button, and of a typed text: no call is longer."""
 _ASK_MS = 150
 """Milliseconds after the last key press before the tokens of a text are requested."""
@@ -118,7 +118,7 @@ class BranchField(QWidget):
             tr("Enter lets the model continue from this text. Escape closes the field.")
         )
         self.edit.setPlaceholderText(tr("Replacement text"))
-        self.edit.setMaxLength(_LONGEST_TEXT)
+        self.edit.setMaxLength(_MAX_TEXT)
         tip = tr("Let the model continue from the typed text (Enter)")
         self.go_button = push_button(tr("Continue"), self, name="branchTypeButton", tip=tip, clicked=self._go)
         self.pieces = words_label(role="hint", parent=self, name="branchPieces")
@@ -281,7 +281,7 @@ class BranchBar(QWidget):
 
     def _name(self, one: Alternative) -> str:
         name = visible_token(one.data, one.text, special=one.id in self._special)
-        return shorten(name, _LONGEST_NAME)
+        return shorten(name, _MAX_NAME)
 
     def _alternatives(self) -> tuple[Alternative, ...]:
         return self._token.step.alternatives if self._token is not None else ()

@@ -21,7 +21,7 @@ from glyphscope.sessions.history import kin_of
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.background import Background
 
-MOST_BRANCHES = 64
+MAX_BRANCHES = 64
 """Number of runs whose events are cached, so that switching between them reads no file."""
 Events = tuple[AnyEvent, ...]
 
@@ -268,7 +268,7 @@ class Branches(QObject):
     def _remember(self, run: str, events: Events) -> None:
         self._cache[run] = events
         self._cache.move_to_end(run)
-        while len(self._cache) > MOST_BRANCHES:
+        while len(self._cache) > MAX_BRANCHES:
             self._cache.popitem(last=False)
 
     def _refuse(self, error: BaseException) -> None:

@@ -22,7 +22,7 @@ ROWS_SHOWN = 6
 """Number of visible rows before the tree scrolls."""
 INDENT = 14
 """Pixels by which a branch is indented below its parent run."""
-DEEPEST = 120
+MAX_INDENT = 120
 """The largest indent of the deepest branch in pixels: if there are many levels, each has less."""
 NARROW = 560
 """Pixels of width, at the usual text size, below which the column of results is hidden: the stream and the hint show
@@ -148,7 +148,7 @@ class BranchCard(Card):
     def show_tree(self, count: int) -> None:
         """Update the card after the model was filled; `count` runs are in the tree."""
         self.tree.expandAll()
-        self.tree.setIndentation(max(1, min(INDENT, DEEPEST // max(self.model.depth, 1))))
+        self.tree.setIndentation(max(1, min(INDENT, MAX_INDENT // max(self.model.depth, 1))))
         branches = count - self.model.rowCount()
         self.heading.hint.setText(tr("1 branch") if branches == 1 else tr("%n branches", "", branches))
         size, self._size = self._size, self.tree.sizeHint()

@@ -12,7 +12,7 @@ from glyphscope.text.shorten import json_excerpt
 from glyphscope_gui.playground.branches.words import constraint_words
 from glyphscope_gui.shared.language import tr
 
-_LONGEST_VALUE = 60
+_MAX_VALUE = 60
 LOOKING = tr("Looking for the schema constraint that blocks this token…")
 NO_CONSTRAINT = tr("No single schema constraint blocks this token; only the whole constraint can be dropped.")
 SPECIAL = tr("A special token of the model, which cannot be part of a call.")
@@ -79,5 +79,5 @@ def _place(attribution: Attribution, registry: ToolRegistry | None) -> str:
         keyword=attribution.keyword,
         tool=attribution.tool,
         pointer=attribution.pointer,
-        value=json_excerpt(found[1], _LONGEST_VALUE),
+        value=json_excerpt(found[1], _MAX_VALUE),
     )

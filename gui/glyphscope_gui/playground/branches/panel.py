@@ -10,13 +10,13 @@ from typing import NamedTuple
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
-from glyphscope_gui.playground.branches.tree_model import LONGEST_NAME
+from glyphscope_gui.playground.branches.tree_model import MAX_NAME
 from glyphscope_gui.shared.labels import PlainLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
 
-LONGEST_NOTE = 2000
+MAX_NOTE = 2000
 """Characters."""
 
 
@@ -40,8 +40,8 @@ class BranchPanel(QWidget):
         self.usage = words_label(name="branchUsage")
         self.cost = named(QWidget(), "branchCost")
         self.cost_lines = vbox(parent=self.cost, spacing=6)
-        self.name_edit = _edit("branchNameEdit", tr("Name of this run"), tr("No name"), LONGEST_NAME)
-        self.note_edit = _edit("branchNoteEdit", tr("Note on this run"), tr("No note"), LONGEST_NOTE)
+        self.name_edit = _edit("branchNameEdit", tr("Name of this run"), tr("No name"), MAX_NAME)
+        self.note_edit = _edit("branchNoteEdit", tr("Note on this run"), tr("No note"), MAX_NOTE)
         self._run = ""
         self.name_edit.editingFinished.connect(self._name)
         self.note_edit.editingFinished.connect(self._note)

@@ -18,7 +18,7 @@ from glyphscope_gui.shared.table_model import Index, TreeModel, TreeRows
 from glyphscope_gui.theme import theme
 
 RUN, TEXT, OUTCOME = range(3)
-LONGEST_NAME = 120
+MAX_NAME = 120
 """Characters."""
 SIGNS = {"holds": "✓", "open": "◌", "impossible": "✕"}
 """The signs of verdicts: colour alone does not distinguish outcomes."""
@@ -111,7 +111,7 @@ class BranchTreeModel(TreeModel):
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.EditRole or index.column() != RUN:
             return False
-        name = " ".join(str(value).split())[:LONGEST_NAME]
+        name = " ".join(str(value).split())[:MAX_NAME]
         if name != self._of(index).row.name:
             self.renamed.emit(self.run(index), name)
         return True

@@ -17,7 +17,7 @@ from glyphscope_gui.shared.language import tr
 NOTHING = tr("deleted: the model continues")
 _BEFORE = 14
 """Number of characters of the kept text that show the place of a branch."""
-_LONGEST = 60
+_MAX_LENGTH = 60
 
 
 def visible_token(data: bytes, text: str = "", *, special: bool = False) -> str:
@@ -43,7 +43,7 @@ def replacement_words(request: RunRequest, special: Container[int] = ()) -> str:
         for one in replacement_of(request)
     ]
     words = " ".join(pieces)
-    return shorten(words, _LONGEST)
+    return shorten(words, _MAX_LENGTH)
 
 
 def shared_bytes(request: RunRequest) -> bytes:

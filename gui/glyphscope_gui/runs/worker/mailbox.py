@@ -20,8 +20,8 @@ INTERVAL_MS = 30
 """Milliseconds between two batches: thirty-three a second appear continuous."""
 SOON_MS = 1
 """Milliseconds before a post that is not an event, so that input is handled in between."""
-MOST = 260
-"""The most posts in one batch: at 2,000 tokens a second, about 180 come in one interval."""
+MAX_POSTS = 260
+"""Posts in one batch: at 2,000 tokens a second, about 180 come in one interval."""
 
 
 class Mailbox(QObject):
@@ -83,7 +83,7 @@ class Mailbox(QObject):
 
     def _portion(self) -> Iterator[Post]:
         """Events up to the next other post, or that post alone, as it takes as long to show as a batch of events."""
-        for _ in range(MOST):
+        for _ in range(MAX_POSTS):
             if self._posts:
                 yield (post := self._posts.popleft())
                 if not (isinstance(post, RunEvent) and self._posts and isinstance(self._posts[0], RunEvent)):

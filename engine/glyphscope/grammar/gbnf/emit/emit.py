@@ -21,7 +21,7 @@ from glyphscope.grammar.gbnf.emit.repetition import expansion, repeated, without
 from glyphscope.grammar.normalize import limit_depth
 from glyphscope.grammar.notation_syntax import WHITE
 from glyphscope.grammar.regular.intersections import DroppedPart, right_linear
-from glyphscope.grammar.regular.numbers import LARGEST, Bounds, integer_node, number_node
+from glyphscope.grammar.regular.numbers import MAX_INTEGER, Bounds, integer_node, number_node
 from glyphscope.grammar.regular.strings import any_character, string_node
 from glyphscope.grammar.time_limit import limited
 from glyphscope.grammar.traversal import reachable
@@ -63,7 +63,10 @@ _CHARACTERS = frozenset((any_character("json"), any_character("glyph")))
 
 def _known() -> dict[Node, str]:
     """The lexemes that have the same name in all grammars."""
-    named: dict[Node, str] = {number_node(Bounds()): "number", integer_node(-LARGEST, LARGEST): "integer"}
+    named: dict[Node, str] = {
+        number_node(Bounds()): "number",
+        integer_node(-MAX_INTEGER, MAX_INTEGER): "integer",
+    }
     for node in (string_node("json"), string_node("glyph")):
         assert isinstance(node, Terminal)
         named[node.body] = "string"

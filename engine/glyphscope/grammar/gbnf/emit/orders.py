@@ -29,7 +29,7 @@ from glyphscope.grammar.tree import (
     walk,
 )  # fmt: skip
 
-MOST_SETS = 16
+MAX_SETS = 16
 """The maximum number of sets of entries that are spelled out as rules: enough for four properties."""
 
 _NOT_COUNTED = "GBNF counts no members, some of which are optional"
@@ -76,7 +76,7 @@ class _Writer:
     def _node(self, node: Node) -> Node:
         if isinstance(node, Unordered):
             sets = (node.counted + 1) << len(node.members)
-            return self._spelled_out(node) if sets <= MOST_SETS else self._in_order(node)
+            return self._spelled_out(node) if sets <= MAX_SETS else self._in_order(node)
         return node if isinstance(node, Terminal) else joined(node, map(self._node, node.inner))
 
     def _rule(self, hint: str, body: Node) -> Node:

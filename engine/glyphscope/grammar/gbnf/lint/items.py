@@ -38,7 +38,7 @@ SPACES = 20
 _WHITE = frozenset(map(ord, " \t\n\r\x0b\x0c"))
 _TOO_LARGE = 2**64
 """The smallest number that llama.cpp cannot read."""
-_MOST = 200
+_MAX_NOTES = 200
 """The maximum number of notes on one rule, besides errors."""
 _TRIED = 300
 """The number of characters that are searched for a printable example."""
@@ -128,7 +128,7 @@ class _ItemChecks:
                 self.token(node)
 
     def note(self, code: str, message: str, start: int, end: int, repair: Fix | None = None) -> None:
-        if len(self.diagnostics) >= _MOST and CODES[code][0] != "error":
+        if len(self.diagnostics) >= _MAX_NOTES and CODES[code][0] != "error":
             return
         self.diagnostics.append(_moved(report(code, message, start, end, repair), -self.offset))
 
@@ -186,7 +186,11 @@ class _ItemChecks:
             return
         if "\\" in raw or "\n" in raw or "\r" in raw:
             self.spelling(raw, node.start, node.end, "bracket")
-        if node.negated and len(self.diagnostics) < _MOST and any(high >= 0x80 for _, high in node.ranges):
+        if (
+            node.negated
+            and len(self.diagnostics) < _MAX_NOTES
+            and any(high >= 0x80 for _, high in node.ranges)
+        ):
             self.negated_class(node)
         if all(low <= high < 0xD800 for low, high in node.ranges):
             return
@@ -219,7 +223,7 @@ class _ItemChecks:
         )
         allowed = chars.complement(excluded)
         repair = None
-        if len(allowed) <= _MOST:
+        if len(allowed) <= _MAX_NOTES:
             repair = fix("List the allowed characters", (node.start, node.end, spell_class(allowed)))
         self.note("negated-non-ascii", message, node.start, node.end, repair)
 
@@ -254,7 +258,7 @@ class _ItemChecks:
         before: Sequence | None = None
         for option in node.options:
             checkpoint()
-            if len(self.diagnostics) >= _MOST:
+            if len(self.diagnostics) >= _MAX_NOTES:
                 return
             text = self.text[option.start : option.end].strip()
             first = option.items[0] if len(option.items) == 1 else None

@@ -94,7 +94,7 @@ class RuleProperties(NamedTuple):
         return () in self.inner[-1]
 
 
-_MOST_LARGE = 1_000
+_MAX_LARGE = 1_000
 """The maximum number of large repetitions that are reported for one rule."""
 
 
@@ -172,7 +172,7 @@ class _Expansion:
         if (
             (rules + last - first) * times > MAX_REPETITIONS
             and not reported
-            and len(self.large_repetitions) < _MOST_LARGE
+            and len(self.large_repetitions) < _MAX_LARGE
         ):
             before = set(self.names[:first])
             names = tuple(name for name in dict.fromkeys(self.names[first:last]) if name not in before)
@@ -302,8 +302,8 @@ def _names_needed(body: Option, needed: list[Conjunction | bool]) -> tuple[str, 
 
 Result = TypeVar("Result")
 
-_MOST_REMEMBERED = 50_000  # rules
-_LONGEST = 20_000
+_MAX_REMEMBERED = 50_000  # rules
+_MAX_LENGTH = 20_000
 """Rules longer than this (code points) are not cached: the memory is meant for many short ones."""
 
 
@@ -318,13 +318,13 @@ class PerRule(Generic[Result]):
         self._remembered: dict[tuple[str, str], Result] = {}
 
     def __call__(self, rule: GbnfRule, text: str) -> Result:
-        if rule.end - rule.start > _LONGEST:
+        if rule.end - rule.start > _MAX_LENGTH:
             return self._compute(rule, text)
         # with the name, because the reader may have given the rule a name that is not in its text
         key = (rule.name, text[rule.start : rule.end])
         result = self._remembered.get(key)
         if result is None:
-            if len(self._remembered) >= _MOST_REMEMBERED:
+            if len(self._remembered) >= _MAX_REMEMBERED:
                 self._remembered.clear()
             result = self._remembered[key] = self._compute(rule, text)
         return result
