@@ -32,6 +32,21 @@ def test_a_misspelt_command_gets_a_suggestion(words):
     assert result.exit_code == 2 and "Did you mean" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("run", "--constraint", "x"),
+            "Invalid value for '--constraint': 'x' is not one of 'off', 'mask', 'gbnf'",
+        ),
+        (("run", "--max-tokens", "x"), "Invalid value for '--max-tokens': Input should be a valid integer\n"),
+    ],
+)
+def test_an_option_with_an_invalid_value_is_an_error_without_words_for_programmers(words, message):
+    result = command(*words)
+    assert result.exit_code == 2 and message in result.stderr
+
+
 @pytest.mark.slow
 def test_the_engines_commands_start_without_qt_or_llama_cpp():
     script = (

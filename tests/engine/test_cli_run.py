@@ -189,8 +189,8 @@ def test_a_record_without_its_end_verifies_in_part_and_says_so(tmp_path):
 def test_a_violation_in_other_words_verifies_and_the_new_words_are_shown(tmp_path):
     path = recorded(tmp_path / "run.jsonl", BAD)
     older = path.read_text()
-    assert older.count("no allowed tool is named") == 2
-    path.write_text(older.replace("no allowed tool is named", "there is no tool called"))
+    assert older.count("no allowed tool has a name that starts with") == 2
+    path.write_text(older.replace("no allowed tool has a name that starts with", "there is no tool called"))
     result = command("replay", str(path), "--verify")
     assert (result.exit_code, "worded differently" in result.stdout) == (0, True), result.stdout
     shown = json.loads(command("replay", str(path), "--verify", "--json").stdout)

@@ -135,7 +135,7 @@ def test_an_invented_tool_is_a_failure_that_names_it() -> None:
     events = list(run(request(), Turns(chosen("searsh_web"), CALL)))
     (violation,) = of(Violation, events)
     assert (violation.code, violation.path) == ("UNKNOWN_TOOL", "/tool")
-    assert violation.message == "no allowed tool is named 'sears' or begins so"
+    assert violation.message == "no allowed tool has a name that starts with 'sears'"
     assert violation.viable == '"search"'
     assert of(Aborted, events)[0].code == "UNKNOWN_TOOL"
     finished = of(RunFinished, events)[0]

@@ -185,7 +185,7 @@ TRUTH = {"good_0": [{"tea.brew": {"kind": ["x"]}}]}
         (entry("bad_0", ""), [{"tea.brew": {"kind": ["x"]}}], "says nothing"),
         (entry("bad_0", "x", missed_function={"1": ["wash"]}), [[]], "later turn"),
         ({"id": "bad_0", "question": [[{"role": "assistant", "content": "x"}]], "function": [TEA]}, None, "the user"),
-        ({"id": "bad_0", "question": [[], 5], "function": [TEA]}, None, "what the user"),
+        ({"id": "bad_0", "question": [[], 5], "function": [TEA]}, None, "not text of the user"),
         ({"id": "bad_0", "question": "x", "function": [TEA]}, None, "no question"),
         ({"id": "bad_0", "question": [], "involved_classes": ["Kitchen"]}, None, "Kitchen are not known"),
         ({"id": "good_0"}, None, "has this id"),

@@ -77,6 +77,9 @@ class _Commands(TyperGroup):
             raise typer.Exit(BAD_INPUT) from None
         except (KeyboardInterrupt, typer.Abort):  # the second one during a prompt
             raise typer.Exit(INTERRUPTED) from None
+        except typer.BadParameter as error:  # typer shows pydantic's message, which is for programmers
+            error.message = error.message.removeprefix("Value error, ").partition(", unable to parse")[0]
+            raise
 
     def main(self, *args: Any, **more: Any) -> Any:
         try:

@@ -39,7 +39,7 @@ class LazyGbnfConstraint:
                 raise GrammarError(
                     f"The grammar does not begin with its trigger {trigger.decode()!r}.",
                     where="triggers",
-                    hint="A lazy grammar begins with the text from which on it holds.",
+                    hint="A lazy grammar begins with the text that activates it.",
                 )
         GbnfConstraint(engine, grammar)  # rejected by llama.cpp: an error now, not during the run
         self._begun: GbnfConstraint | None = None

@@ -195,7 +195,7 @@ class CallValidator(StreamingValidator):
         if disabled is not None and disabled not in self._tools.allowed:
             message = f"'{disabled}' is not on the allow list"
         else:
-            message = f"no allowed tool is named '{prefix}' or begins so"
+            message = f"no allowed tool has a name that starts with '{prefix}'"
         return LocatedReason(Reason("UNKNOWN_TOOL", message, "", viable), path)
 
     # GLYPH's head form

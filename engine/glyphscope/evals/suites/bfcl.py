@@ -260,7 +260,7 @@ def _prompts(question: Any) -> list[str]:
         for message in turn:
             role = message.get("role") if isinstance(message, dict) else None
             if role not in ("user", "system") or not isinstance(message.get("content"), str):
-                raise NotReadable("A turn holds something else than what the user says.")
+                raise NotReadable("A turn has a message that is not text of the user or the system.")
             if role == "system" and (said or number):
                 raise NotReadable("A system message is in the middle of a conversation.")
             said.append(message["content"])

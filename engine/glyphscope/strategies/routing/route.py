@@ -71,8 +71,8 @@ def choice_validator(registry: ToolRegistry, *, may_ask: bool) -> ValueValidator
             return LocatedReason(reason, path)
         fitting, wrong = (typed, typed) if possible is None else (typed[:possible], typed[: possible + 1])
         left = values_in_words(name for name in names if name.startswith(fitting))
-        so = "" if wrong == fitting else " or begins so"
-        message = f"no allowed tool is named '{wrong}'{so}"
+        named = "is named" if wrong == fitting else "has a name that starts with"
+        message = f"no allowed tool {named} '{wrong}'"
         return LocatedReason(Reason("UNKNOWN_TOOL", message, reason.rule, left), path)
 
     schema = choice_schema(registry, may_ask=may_ask)
