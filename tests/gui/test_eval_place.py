@@ -68,6 +68,18 @@ def test_an_invalid_place_is_reported_before_the_start(page, qtbot):
     assert not setup.problem.isVisible() and "this computer" in setup.place.toolTip()
 
 
+def test_a_valid_place_is_saved_for_the_next_start(page, open_page, qtbot):
+    page.view.setup.place.setText("dask://cluster.example:8786")
+    page.view.setup.place.setText("dask://cluster.example:")  # not valid: the last valid one stays
+    page.context.settings.close()
+    other = open_page(PageId.EVALUATE, good)
+    ended(qtbot, other)
+    assert other.view.setup.place.text() == "dask://cluster.example:8786"
+    assert not other.view.setup.jobs.isEnabled()
+    other.view.setup.place.clear()
+    assert not other.context.settings.value.evaluate_on
+
+
 def test_a_cluster_without_dask_is_reported_before_the_start(page, qtbot, monkeypatch):
     monkeypatch.setattr(place, "find_spec", lambda _name: None)
     setup = page.view.setup

@@ -50,6 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     `context` is in tokens, for models without `load_options`, which are by model name. `font_size` is in points, 0 for
     the system's; `code_font` is a family, empty for the program's.
     `welcomed`: the sources of models were explained once. `read_ahead`: the window evaluates a prompt before its run.
+    `evaluate_on` is the last place of an evaluation's samples, as `--on` names it; empty for this computer.
     `prompt_cache_mb` is the maximum size of the folder of evaluated prompts, 0 to disable it.
     The members from `notation` to `result_bytes` are the defaults of a new project. `history_limit` counts runs.
     """
@@ -68,6 +69,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     history_limit: Count = 2000
     prompt_cache_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 500
     welcomed: bool = False
+    evaluate_on: str = ""
     read_ahead: bool = True
     notation: Notation = _USUAL.notation
     shape: OwnShape = "flat"

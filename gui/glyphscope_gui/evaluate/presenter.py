@@ -131,6 +131,8 @@ class EvaluatePresenter(Page):
         for chosen in (setup.results.activated, setup.results.clicked):
             chosen.connect(self._open_row)
         setup.start.clicked.connect(self.begin)
+        setup.place.setText(self.context.settings.value.evaluate_on)
+        setup.place.textChanged.connect(self._save_place)
         page.open_button.clicked.connect(self._ask_for_result)
         page.report_button.clicked.connect(self._open_report)
         page.export_button.clicked.connect(self._ask_for_export)
@@ -231,6 +233,10 @@ class EvaluatePresenter(Page):
     def _choose_preset(self, place: int) -> None:
         self.view.setup.show_matrix(PRESETS[place].changes)
         self._setup_changed()
+
+    def _save_place(self, text: str) -> None:
+        if not self.view.setup.place.problem:
+            self.context.settings.update(evaluate_on=text.strip())
 
     def _setup_changed(self) -> None:
         self._priced = None
