@@ -1,6 +1,6 @@
 // Opens the report of an evaluation in a browser for the tests, and prints what it found as JSON:
-// node report.mjs chromium|firefox EXECUTABLE FOLDER BARE SEGMENTS. FOLDER has a result whose report has its records inside,
-// BARE the same result with a report that has none, and SEGMENTS one with its records in segments.
+// node report.mjs chromium|firefox EXECUTABLE FOLDER BARE SEGMENTS. FOLDER has a result whose report has its runs inside,
+// BARE one whose report has them beside it, and SEGMENTS one with its records in segments.
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -103,6 +103,7 @@ for (const kind of ["bare", "segments"]) {
   found[kind].requests = requests
     .map((each) => each.replace(origin, ""))
     .filter((path) => path !== "/favicon.ico");
+  found[kind].rest = await rest(served, kind);
   await served.context().close();
 }
 
@@ -126,6 +127,28 @@ async function cell(page) {
   await page.locator(".matrix td a").last().focus();
   await page.keyboard.press("Enter");
   await page.locator("details[open].samples a[data-run]").first().waitFor();
+}
+
+/** The second page of the cell's list, and its first run, also by its address in a new window. */
+async function rest(page, kind) {
+  await page.keyboard.press("Escape");
+  await page.locator("dialog[open]").waitFor({ state: "hidden" });
+  const list = page.locator("details[open].samples");
+  await list.getByRole("button", { name: "Next ▶" }).click();
+  const links = list.locator("tbody a[data-run]");
+  await links.nth(2).waitFor();
+  found.axe.push(...(await violations(page, `the rest of a list, ${kind}`)));
+  const rest = { rows: await links.allTextContents(), words: await list.getByRole("status").textContent() };
+  await links.first().click();
+  const chosen = page.locator("dialog[open] .stream .chosen").first();
+  rest.chosen = await chosen.getAttribute("data-token");
+  rest.run = await page.locator("dialog[open]").getAttribute("aria-label");
+  rest.verdict = await page.locator("dialog[open] .verdict").innerText();
+  const shared = await open(browser, page.url(), { viewport: laptop });
+  await shared.locator("dialog[open] .stream .chosen").first().waitFor();
+  rest.shared = await shared.locator("dialog[open]").getAttribute("aria-label");
+  await shared.context().close();
+  return rest;
 }
 
 /** And from there to its first run, at the token that is chosen. */

@@ -9,10 +9,10 @@ import hashlib
 import itertools
 import json
 import re
-import shutil
 from base64 import b64decode, b64encode
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
@@ -24,7 +24,7 @@ from glyphscope.evals.results import report_parts, report_runs
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import IN_SEGMENTS, Manifest
 from glyphscope.evals.results.measuring import Part
-from glyphscope.evals.results.report import REPORT, report_html, write_summaries
+from glyphscope.evals.results.report import BESIDE, REPORT, report_html, write_summaries
 from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.evals.results.summary import summarise
 from glyphscope.evals.results.table import Samples
@@ -32,6 +32,9 @@ from glyphscope.evals.results.tables import CheckResult, SizeResult, SuiteTables
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import Token
 from glyphscope.notation.write import Sizes
+from glyphscope.sessions.exports import RecordedRun
+from glyphscope.sessions.exports.html_page import html_page
+from glyphscope.sessions.records import parse_record
 from made_results import GOOD, TOO_MANY, WRONG, events_of, four_arms, made_manifest, made_sample
 from made_samples import MadeResult, made_arms
 from page_runs import BROWSERS, in_browser
@@ -346,15 +349,26 @@ def _written(folder: ResultFolder) -> Page:
     return Page((folder.path / REPORT).read_text(encoding="utf-8"))
 
 
-def _inside(page: Page) -> dict[str, bytes]:
-    """The records inside the page, by the links to them."""
+def _inside(page: Page) -> dict[str, tuple[dict[str, Any], bytes]]:
+    """The runs inside the page as their data and their records, by the links to them."""
     texts = dict(zip((script.get("id", "") for script in page.of("script")), page.scripts, strict=True))
     links = {a["data-run"]: a["href"] for a in page.of("a") if "data-run" in a}
-    return {
-        links[name.removeprefix("gzip-")]: gzip.decompress(b64decode(text))
-        for name, text in texts.items()
-        if name.startswith("gzip-")
-    }
+    found = {}
+    for name, text in texts.items():
+        if name.startswith("gzip-"):
+            data, _, record = gzip.decompress(b64decode(text)).partition(b"\n")
+            found[links[name.removeprefix("gzip-")]] = json.loads(data), record
+    return found
+
+
+def _beside(folder: ResultFolder) -> dict[str, list[dict[str, Any]]]:
+    """The contents of the files beside the page, by the cells' places."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted((folder.path / BESIDE).glob("*.json.gz")):
+        found.setdefault(path.name.rpartition("-")[0], []).append(
+            json.loads(gzip.decompress(path.read_bytes()))
+        )
+    return found
 
 
 def test_a_list_shows_the_argument_the_keyword_and_the_deciding_character(tmp_path: Path) -> None:
@@ -371,8 +385,9 @@ def test_records_inside_the_report_are_those_of_the_folder(tmp_path: Path) -> No
     found = _inside(page)
     assert len(found) == 5 and "5 of 5 runs are inside this page" in page.words
     assert "http.server" not in page.words
-    for link, record in found.items():
+    for link, (_, record) in found.items():
         assert (folder.path / link).read_bytes() == record
+    assert not (folder.path / BESIDE).exists(), "everything is inside"
 
 
 @pytest.mark.parametrize(("name", "limit"), [("MAX_EMBEDDED", 2), ("MAX_BYTES", 12_000)])
@@ -387,11 +402,53 @@ def test_wrong_runs_are_inside_first_up_to_the_limits(
     assert 0 < len(found) < 3 and set(found) <= wrong
     assert f"{len(found)} of 5 runs are inside this page" in page.words
     assert "python -m http.server" in page.words
-    [data] = [text for tag, text in zip(page.of("script"), page.scripts) if tag.get("id") == "report"]
-    places = json.loads(data)["runs"]
-    assert sum(each["place"] is not None for each in places.values()) == 3, (
-        "also of those that are not inside"
-    )
+    beside = [data for [cell] in _beside(folder).values() for data in cell["runs"].values()]
+    places = [each["place"] for each in [*(data for data, _ in found.values()), *beside]]
+    assert len(places) == 5 and sum(place is not None for place in places) == 3
+
+
+RECORDED = "lessons/runs/mask-search.jsonl"
+
+
+@pytest.mark.parametrize(("tokens", "explained"), [(20_000, True), (3, False)])
+def test_runs_of_a_report_explain_masked_alternatives_as_an_exported_run_does(
+    tokens: int, explained: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_runs, "MAX_EXPLAINED", tokens)
+    events = parse_record(resources.read_bytes(RECORDED), RECORDED).events
+    arm = four_arms()[0]
+    folder = ResultFolder.create(tmp_path, made_manifest((arm,), 1, 1), {})
+    with folder.writing() as writer:
+        writer.add(made_sample(arm), [events])
+    [(data, _)] = _inside(_written(folder)).values()
+    exported = Page(html_page([RecordedRun(events)]))
+    [of_export] = json.loads(exported.scripts[0])
+    assert "reasons" in of_export["stages"][0]
+    assert data["explained"] is explained
+    assert (data["stages"] == of_export["stages"]) is explained
+
+
+def test_samples_that_are_not_listed_are_in_files_beside_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_runs, "MAX_PER_CELL", 1)
+    monkeypatch.setattr(report_runs, "PORTION", 2)
+    folder = _result(tmp_path)
+    page = _written(folder)
+    assert "1 of 4 samples are listed" in page.words
+    [portions] = [each for each in _beside(folder).values() if len(each) > 1]
+    rows = [row for portion in portions for row in portion["rows"]]
+    assert [len(portion["rows"]) for portion in portions] == [2, 1]
+    assert [row[:5] for row in rows] == [
+        ["search-2", 1, "✗", "wrong", "Wrong arguments"],
+        ["search-3", 1, "✗", "wrong", "Wrong tool"],
+        ["search-0", 1, "✓", "right", "correct"],
+    ]
+    for row in rows:
+        assert (folder.path / row[6][0]).is_file()
+    monkeypatch.undo()
+    _written(folder)
+    assert not (folder.path / BESIDE).exists(), "files of an earlier report are removed"
 
 
 def test_a_record_that_is_missing_or_damaged_is_left_out(tmp_path: Path) -> None:
@@ -424,7 +481,7 @@ def test_all_lists_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> Non
     listed = {a["data-run"] for a in page.of("a") if "data-run" in a}
     cells = [element["id"] for element in page.of("details") if "id" in element]
     assert len(listed) <= max(40, len(cells)) and len(cells) == len({*cells})
-    assert "samples are not listed" in page.words
+    assert "samples are listed; the others are in the files beside the page" in page.words
 
 
 @pytest.mark.slow
@@ -436,18 +493,18 @@ def test_the_report_does_not_grow_with_the_trials() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("browser", BROWSERS)
-def test_a_cell_leads_to_the_token_where_a_run_went_wrong_in_a_browser(browser: str, tmp_path: Path) -> None:
+def test_a_cell_leads_to_the_token_where_a_run_went_wrong_in_a_browser(
+    browser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = _result(tmp_path / "result")
     _written(folder)
-    bare = tmp_path / "bare"
-    shutil.copytree(folder.path, bare)
+    monkeypatch.setattr(report_runs, "MAX_EMBEDDED", 0)
+    monkeypatch.setattr(report_runs, "MAX_PER_CELL", 1)
+    bare = _result(tmp_path / "bare")
     segments = _result(tmp_path / "segments", glyphscope_eval=IN_SEGMENTS)
-    _written(segments)
-    for without in (bare, segments.path):
-        html = (without / REPORT).read_text(encoding="utf-8")
-        html = re.sub(r'<script type="application/gzip".*?</script>', "", html)
-        (without / REPORT).write_text(html, encoding="utf-8")
-    found = in_browser("report.mjs", browser, folder.path, bare, segments.path)
+    for without in (bare, segments):
+        _written(without)
+    found = in_browser("report.mjs", browser, folder.path, bare.path, segments.path)
     assert found["axe"] == found["errors"] == []
     tokens = [event.step.text for event in events_of(TOO_MANY) if isinstance(event, Token)]
     inside = found["inside"]
@@ -455,8 +512,14 @@ def test_a_cell_leads_to_the_token_where_a_run_went_wrong_in_a_browser(browser: 
     assert "maximum: 100" in inside["verdict"] and inside["title"] == "search-1"
     assert found["named"] == f"#run-{inside['run']}" and found["focused"] == inside["run"]
     wrong = next(sample for sample in folder.samples() if not sample.ok)
-    assert found["bare"].pop("requests") == ["/bare/report.html", f"/bare/{wrong.runs[0]}"]
-    assert found["segments"].pop("requests") == ["/segments/report.html", "/segments/records/00001.jsonl.gz"]
+    records = {"bare": wrong.runs[0], "segments": "records/00001.jsonl.gz"}
+    for kind, record in records.items():
+        beside = [f"/{kind}/{record}", f"/{kind}/{BESIDE}/cell-0-1.json.gz"]
+        assert sorted(found[kind].pop("requests")) == sorted([f"/{kind}/{REPORT}", *beside])
+        rest = found[kind].pop("rest")
+        assert rest["rows"] == ["search-2", "search-3", "search-0"]
+        assert rest["words"] == "Samples 2 to 4 of 4" and rest["run"] == rest["shared"]
+        assert rest["chosen"] == "13" and "11 is not 10" in rest["verdict"], "where the engine finds it, too"
     assert found["bare"] == found["segments"] == inside
     assert "not inside the page" in found["alone"] and "python -m http.server" in found["alone"]
     assert found["list"][1:] == ["✗ Wrong arguments", "✗ Wrong tool", "✓ correct"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,6 +61,27 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         if isinstance(error, OSError):
             raise storage_error(error, path, "written") from error
         raise
+
+
+def replace_folder(path: Path, files: Iterable[tuple[str, bytes]]) -> None:
+    """Replace a folder by one with these files, given by name; without any there is none afterwards.
+
+    Raises StorageError; the old folder is then unchanged.
+    """
+    new = path.with_name(f"{path.name}.new")
+    try:
+        shutil.rmtree(new, ignore_errors=True)
+        for name, data in files:
+            new.mkdir(exist_ok=True)
+            (new / name).write_bytes(data)
+        if path.is_dir():
+            shutil.rmtree(path)
+        if new.is_dir():
+            new.rename(path)
+    except OSError as error:
+        raise storage_error(error, path, "written") from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def move_aside(path: Path) -> Path | None:

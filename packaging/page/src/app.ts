@@ -98,7 +98,7 @@ export class App {
     /** The way back, inside of another page, which has the landmarks and the theme. */
     private readonly back: HTMLElement | null = null,
     /** Above the run. */
-    private readonly notice: HTMLElement | null = null,
+    private readonly notice: Child = null,
   ) {
     this.player.setRange(0, this.now.lastStep, this.now.lastStep);
     this.differences = firstDifference(runs.map((run) => run.whole));

@@ -1,6 +1,7 @@
 // In a browser the page; elsewhere its reduction and figures, which the tests compare with the engine's.
 
 import { App } from "./app";
+import type { ReportData } from "./beside";
 import { block, recordedRuns } from "./data";
 import { printDialogs } from "./dom";
 import { Lesson, type LessonData } from "./lesson";
@@ -8,7 +9,7 @@ import { showIndex } from "./lessons";
 import type { Entry } from "./progress";
 import { grade } from "./question";
 import { dump, type Event, reduceAll } from "./reduce";
-import { Report, type ReportData } from "./report";
+import { Report } from "./report";
 import { bytes, milliseconds, percent, tokenText, visible } from "./words";
 
 function showRuns(): void {

@@ -2,38 +2,34 @@
 // wrong. Everything but the runs can be read without it.
 
 import { App } from "./app";
+import {
+  Beside,
+  isServed,
+  type Listed,
+  Missing,
+  type Opened,
+  type ReportData,
+  type Row,
+  type Verdict,
+} from "./beside";
 import { Recorded, type RunData } from "./data";
 import { fill, h, reachScrolled, unique } from "./dom";
 import { list } from "./panels";
 import type { Outcome } from "./reduce";
+import { Rest } from "./rest";
 import { themeChoice } from "./theme";
-import { count, visible } from "./words";
-
-/** A listed run; what it has in common with others is in `shared`. */
-interface Listed extends Omit<RunData, "tools"> {
-  shared: number;
-  sign: string;
-  kind: "right" | "wrong" | "silent";
-  verdict: string;
-  failures: { words: string; path: string; detail: string }[];
-  keyword: string;
-  /** The stage and the token where it went wrong, by their places. */
-  place: [number, number] | null;
-}
-
-export interface ReportData {
-  shared: Pick<RunData, "tools" | "settings">[];
-  runs: Record<string, Listed>;
-}
+import { count, pointerWords, visible } from "./words";
 
 const ENDINGS: Partial<Record<Outcome, string>> = {
   valid: "a valid answer",
   invalid: "not a valid answer",
   running: "the record ends before the run",
 };
-const RUN = /^#run-(\d+)$/;
-/** The place of a record in a file of compressed ones, as the fragment of its link. */
-const PLACE = /^#(\d+)\+(\d+)$/;
+const RUN = /^#run-(\d+)(?:\.(\d+))?$/;
+const OF_VALIDATOR = /^(PARSE|SCHEMA)$/;
+const OF_TOOL = /^(WRONG|FORBIDDEN)_TOOL$|^(UNWANTED|EXTRA)_CALL$/;
+const NO_REASONS =
+  "This report has no reasons for the masked alternatives of this run. Open the run in Glyphscope to see them.";
 
 export class Report {
   private readonly place = h("span", { class: "muted" });
@@ -48,6 +44,9 @@ export class Report {
     h("button", { type: "button", click: () => this.dialog.close() }, "Back to the report"),
   );
   private readonly dialog = h("dialog", { class: "whole-run", close: () => this.closed() });
+  private readonly beside: Beside;
+  /** The rest of each list, by the id of its cell. */
+  private readonly rests = new Map<string, Rest>();
   private app: App | null = null;
   /** The link of the run that is shown. */
   private link: HTMLAnchorElement | null = null;
@@ -56,16 +55,21 @@ export class Report {
   /** Whether the entry before this one of the browser's history is the report. */
   private followed = false;
 
-  constructor(private readonly data: ReportData) {
+  constructor(data: ReportData) {
+    this.beside = new Beside(data);
     document.querySelector("header .tools")!.append(themeChoice());
     document.querySelectorAll<HTMLTableElement>("table.sortable").forEach(sortable);
+    for (const note of document.querySelectorAll<HTMLElement>(".samples .more")) {
+      const cell = note.closest("details")!;
+      if (isServed()) this.rests.set(cell.id, new Rest(cell, note, this.beside));
+    }
     document.body.append(this.dialog);
     document.addEventListener("click", (event) => this.click(event));
     document.addEventListener("toggle", () => requestAnimationFrame(() => reachScrolled(document)), true);
     addEventListener("resize", () => reachScrolled(document));
-    addEventListener("hashchange", () => this.goTo());
+    addEventListener("hashchange", () => void this.goTo());
     reachScrolled(document);
-    this.goTo();
+    void this.goTo();
   }
 
   private click(event: MouseEvent): void {
@@ -83,8 +87,9 @@ export class Report {
   }
 
   /** Shows the part of the page, or the run, that the address names. */
-  private goTo(): void {
-    const run = RUN.exec(location.hash)?.[1];
+  private async goTo(): Promise<void> {
+    const [address, cell, place] = RUN.exec(location.hash) ?? [];
+    const run = address?.slice("#run-".length);
     if (!run) {
       if (this.dialog.open) this.dialog.close();
       unfold(location.hash);
@@ -92,9 +97,11 @@ export class Report {
       this.left = null;
       return;
     }
-    const listed = document.querySelector<HTMLAnchorElement>(`.samples a[data-run="${run}"]`);
-    if (this.link?.dataset.run !== run) this.link = listed;
-    else if (this.dialog.open) return; // an event of an earlier address, which came late
+    if (this.link?.dataset.run !== run) {
+      const listed = () => document.querySelector<HTMLAnchorElement>(`.samples a[data-run="${run}"]`);
+      if (place && !listed()) await this.rests.get(`cell-${cell}`)?.showRow(Number(place));
+      this.link = listed();
+    } else if (this.dialog.open) return; // an event of an earlier address, which came late
     if (this.link) void this.show(this.link);
   }
 
@@ -141,13 +148,14 @@ export class Report {
     this.dialog.setAttribute("aria-label", title);
     if (!this.dialog.open) this.dialog.showModal();
     try {
-      const source = await sourceOf(link);
+      const opened = await this.beside.open(link);
       if (this.link !== link || !this.dialog.open) return;
-      const listed = this.data.runs[link.dataset.run ?? ""];
-      const run = listed ? new Recorded(this.whole(listed), source) : unlisted(title, source);
-      const app = new App(body, [run], this.ways, listed ? this.notice(listed) : null);
-      this.app = app;
-      if (listed?.place) app.show(...listed.place);
+      const { listed, row, shared, source } = opened;
+      const run = listed && shared ? new Recorded(whole(listed, shared), source) : unprepared(title, opened);
+      const verdict = listed ?? (row && verdictOf(row, run));
+      const reasons = listed?.explained || !hasMasked(run) ? null : h("p", { class: "muted" }, NO_REASONS);
+      this.app = new App(body, [run], this.ways, [verdict ? this.notice(verdict) : null, reasons]);
+      if (verdict?.place) this.app.show(...verdict.place);
     } catch (error) {
       if (this.link !== link || !this.dialog.open) return;
       this.explain(body, title, link, error);
@@ -157,23 +165,17 @@ export class Report {
     else this.ways.querySelector<HTMLElement>("button:last-child")!.focus();
   }
 
-  private whole({ shared, ...listed }: Listed): RunData {
-    const { tools, settings } = this.data.shared[shared]!;
-    return { ...listed, tools, settings: [...settings, ...listed.settings] };
-  }
-
   /** The verdict on the sample, and where it went wrong. */
-  private notice(listed: Listed): HTMLElement {
+  private notice({ sign, kind, verdict, failures, keyword, place }: Verdict): HTMLElement {
     const id = unique("verdict");
-    const { place } = listed;
-    const first = listed.failures[0];
+    const first = failures[0];
     return h(
       "section",
-      { class: `card verdict ${listed.kind}`, "aria-labelledby": id },
+      { class: `card verdict ${kind}`, "aria-labelledby": id },
       h(
         "div",
         { class: "title" },
-        h("h2", { id, class: listed.kind }, `${listed.sign} ${visible(listed.verdict)}`),
+        h("h2", { id, class: kind }, `${sign} ${visible(verdict)}`),
         place
           ? h(
               "button",
@@ -188,18 +190,18 @@ export class Report {
             { class: "body" },
             list(
               [
-                ["Argument", first.path ? h("code", null, visible(pathWords(first.path))) : ""],
-                ["Schema keyword", listed.keyword ? h("code", null, visible(listed.keyword)) : ""],
+                ["Argument", first.path ? h("code", null, visible(pointerWords(first.path))) : ""],
+                ["Schema keyword", keyword ? h("code", null, visible(keyword)) : ""],
                 ["Reason", visible(first.detail)],
               ].filter((fact): fact is [string, HTMLElement | string] => fact[1] !== ""),
             ),
-            listed.failures
+            failures
               .slice(1)
               .map(({ words, path, detail }) =>
                 h(
                   "p",
                   { class: "muted" },
-                  visible([words, pathWords(path), detail].filter(Boolean).join(": ")),
+                  visible([words, pointerWords(path), detail].filter(Boolean).join(": ")),
                 ),
               ),
           )
@@ -223,55 +225,10 @@ export class Report {
   }
 }
 
-class Missing extends Error {}
-
-/** The record, from inside the page or from beside it. */
-async function sourceOf(link: HTMLAnchorElement): Promise<string> {
-  const inside = document.getElementById(`gzip-${link.dataset.run}`)?.textContent;
-  if (inside) return unzipped(Uint8Array.from(atob(inside), (character) => character.charCodeAt(0)));
-  if (location.protocol === "file:")
-    throw new Missing(
-      "This record is not inside the page, and a page that was opened from the disk may not read other files. Run “python -m http.server” in the folder of the result and open the page there, or open the result in Glyphscope.",
-    );
-  const [, start, length] = PLACE.exec(link.hash)?.map(Number) ?? [];
-  const headers = length ? { Range: `bytes=${start!}-${start! + length - 1}` } : undefined;
-  let response: Response;
-  try {
-    response = await fetch(link.href, { headers });
-  } catch {
-    throw new Missing("The record could not be loaded. Check that the server still runs.");
-  }
-  if (!response.ok)
-    throw new Missing(
-      `The server has no such record (${response.status}). Check that the records are beside the report.`,
-    );
-  if (!length) return response.text();
-  return unzipped(await bytesOf(response, response.status === 206 ? 0 : start!, length));
-}
-
-function unzipped(data: Uint8Array<ArrayBuffer>): Promise<string> {
-  return new Response(new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-}
-
-/** So many bytes of what a server sends, from `start` on; it is stopped there. */
-async function bytesOf(response: Response, start: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
-  const found = new Uint8Array(length);
-  const reader = response.body!.getReader();
-  for (let at = 0; at < start + length;) {
-    const { done, value } = await reader.read();
-    if (done) throw new Missing("The file of the records is truncated. Copy it again.");
-    const piece = value.subarray(Math.max(start - at, 0), start + length - at);
-    if (piece.length) found.set(piece, Math.max(at - start, 0));
-    at += value.length;
-  }
-  void reader.cancel();
-  return found;
-}
-
-/** A record that is not among the listed runs: a judge's, or that of another turn. */
-function unlisted(title: string, source: string): Recorded {
+/** A run that the engine did not prepare: as far as its record, and what it has in common with others, show it. */
+function unprepared(name: string, { source, shared }: Opened): Recorded {
   const data: RunData = {
-    name: title,
+    name,
     words: "",
     hint: "",
     status: "open",
@@ -283,12 +240,47 @@ function unlisted(title: string, source: string): Recorded {
     settings: [],
     differing: [],
     stages: [],
+    ...shared,
   };
   const run = new Recorded(data, source);
-  const { outcome } = run.whole;
+  const { outcome, started } = run.whole;
+  data.name = started?.request?.prompt || name;
   data.words = ENDINGS[outcome] ?? outcome;
   data.status = outcome === "valid" ? "holds" : outcome === "running" ? "open" : "impossible";
   return run;
+}
+
+/** The verdict of a row, with the place where the run went wrong, as the engine finds it (results/bad_token.py). */
+function verdictOf([, , sign, kind, verdict, , , failure]: Row, { data, whole }: Recorded): Verdict {
+  const [reason = "", path = "", detail = ""] = failure ?? [];
+  const name = OF_TOOL.test(reason) ? data.name_path : `${data.args_path}${path}`;
+  let place: Verdict["place"] = null;
+  whole.stages.forEach((stage, number) => {
+    const char = OF_VALIDATOR.test(reason)
+      ? (stage.aborted ?? stage.violations[0])?.char
+      : stage.written.get(0)?.fields.get(name)?.start;
+    const [token] = stage.tokensBetween(char ?? Infinity, null);
+    if (failure && typeof char === "number" && stage.tokens.length)
+      place = [number, Math.min(token, stage.tokens.length - 1)];
+  });
+  return {
+    sign,
+    kind,
+    verdict,
+    failures: failure ? [{ words: verdict, path, detail }] : [],
+    keyword: "",
+    place,
+  };
+}
+
+function hasMasked(run: Recorded): boolean {
+  return run.whole.stages.some((stage) =>
+    stage.tokens.some((token) => token.step.alternatives?.some((one) => one.allowed === false)),
+  );
+}
+
+function whole(listed: Listed, shared: NonNullable<Opened["shared"]>): RunData {
+  return { ...listed, ...shared, settings: [...shared.settings, ...listed.settings] };
 }
 
 function siblings(link: HTMLAnchorElement): HTMLAnchorElement[] {
@@ -301,14 +293,6 @@ function titleOf(link: HTMLAnchorElement): string {
   const words = link.textContent!.trim();
   const row = link.closest("tr")?.querySelector("a")?.textContent?.trim() ?? "";
   return row && row !== words ? `${row}, ${words}` : words;
-}
-
-function pathWords(path: string): string {
-  return path
-    .replace(/^\//, "")
-    .split("/")
-    .map((step) => step.replace(/~1/g, "/").replace(/~0/g, "~"))
-    .join("/");
 }
 
 /** Opens the folded list of that address. */

@@ -4,7 +4,18 @@ import { type Child, fill, h, unique } from "./dom";
 import type { RunData } from "./data";
 import type { Event, Run, Segment, Stage, Step, Token } from "./reduce";
 import { pill, SIGNS } from "./stream";
-import { count, entropy, excerpt, milliseconds, percent, plainMs, plural, stepText, visible } from "./words";
+import {
+  count,
+  entropy,
+  excerpt,
+  milliseconds,
+  percent,
+  plainMs,
+  plural,
+  pointerWords,
+  stepText,
+  visible,
+} from "./words";
 
 export function table(label: string, heads: string[], rows: Child[], figures: number[] = []): HTMLElement {
   return h(
@@ -63,8 +74,8 @@ export function showFields(parent: HTMLElement, stage: Stage, data: RunData, ove
       const [first, last] = stage.tokensBetween(start, field.end);
       const name = field.path.startsWith(`${data.args_path}/`)
         ? field.path.slice(data.args_path.length + 1)
-        : field.path.slice(1);
-      const argument = field.path === data.name_path ? null : unpointed(name);
+        : field.path;
+      const argument = field.path === data.name_path ? null : pointerWords(name, " ");
       if (argument !== null) seen.add(argument);
       const constraint =
         argument === null
@@ -81,7 +92,7 @@ export function showFields(parent: HTMLElement, stage: Stage, data: RunData, ove
         h(
           "tr",
           null,
-          h("th", { scope: "row" }, visible(unpointed(name))),
+          h("th", { scope: "row" }, visible(pointerWords(name, " "))),
           h("td", { class: "mono" }, visible(value)),
           h("td", null, pill(field.status)),
           h("td", null, visible(constraint)),
@@ -112,14 +123,6 @@ export function showFields(parent: HTMLElement, stage: Stage, data: RunData, ove
       table("Fields", ["Field", "Value so far", "Verdict", "Constraint", "Decided at", "Tokens"], rows, [5]),
     );
   else fill(parent, h("p", { class: "muted" }, "No field so far."));
-}
-
-/** A JSON Pointer's last steps in words: `filter from` for `filter/from`. */
-function unpointed(path: string): string {
-  return path
-    .split("/")
-    .map((step) => step.replace(/~1/g, "/").replace(/~0/g, "~"))
-    .join(" ");
 }
 
 // timeline

@@ -129,6 +129,12 @@ export function tokenText(data: string, text: string): string {
   return out;
 }
 
+/** The steps of a JSON Pointer, with or without its first slash: `filter/from`. */
+export function pointerWords(pointer: string, between = "/"): string {
+  const steps = pointer.replace(/^\//, "").split("/");
+  return steps.map((step) => step.replace(/~1/g, "/").replace(/~0/g, "~")).join(between);
+}
+
 export function stepText(step: Step): string {
   return step.end && !step.text ? "⟨end⟩" : tokenText(step.data, step.text);
 }

@@ -38,8 +38,10 @@ from glyphscope.evals.results.report_runs import (
     MAX_EMBEDDED,
     MAX_LISTED,
     MAX_PER_CELL,
+    PORTION,
     Listed,
-    ReadRecord,
+    ReportRuns,
+    files_beside,
     runs_of,
 )
 from glyphscope.evals.results.sample import Sample
@@ -61,6 +63,7 @@ from glyphscope.registry.pointer import readable
 from glyphscope.runs.sampling import sampling_words
 from glyphscope.sessions import atomic_write
 from glyphscope.sessions.exports.html_page import filled_page, page_templates
+from glyphscope.sessions.files import replace_folder
 from glyphscope.text.figures import byte_size, percent, plain_number
 
 SUMMARY = "summary.json"
@@ -68,6 +71,8 @@ BY_SCENARIO = "summary_by_scenario.json"
 BY_STRATEGY = "summary_by_scenario_and_strategy.json"
 TABLE = "summary.csv"
 REPORT = "report.html"
+BESIDE = "report-data"
+"""The folder of the files that the report reads where a server sends it."""
 MAX_PER_REASON = 20
 """Samples that are listed for one reason of failure."""
 MAX_RECORD = 20_000_000
@@ -80,15 +85,15 @@ def report_html(
     samples: Samples | Iterable[Sample],
     suites: Sequence[Suite] = (),
     tables: Sequence[SuiteTables] = (),
-    read: ReadRecord | None = None,
+    runs: ReportRuns | None = None,
 ) -> str:
-    """The page. Links to run records are relative to the result's folder, in which it is saved; some of the records are
-    inside it, as `read` returns them.
+    """The page. Links to run records are relative to the result's folder, in which it is saved; without `runs`, it has
+    no run inside.
     """
     if not isinstance(samples, Samples):
         samples = Samples.of(samples)
     whole = Part.whole(samples.table, manifest)
-    runs = runs_of(whole, samples, read)
+    runs = runs or runs_of(whole, samples)
     names = [arm.arm for arm in summary.arms]
     labels = {**{name: name for name in names}, **arm_labels(manifest.arms)}
     columns, cells = matrix(manifest, names, whole)
@@ -99,7 +104,7 @@ def report_html(
         "report.jinja",
         templates=_templates(),
         title=f"Evaluation: {suite_names}",
-        data={"report": runs.data},
+        data={"report": {"shared": runs.shared, "beside": BESIDE, "portion": PORTION}},
         manifest=manifest,
         summary=summary,
         labels=labels,
@@ -232,7 +237,7 @@ def _visible_text(value: Any) -> Any:
 def write_summaries(
     folder: ResultFolder, samples: Samples | Iterable[Sample], suites: Sequence[Suite] = ()
 ) -> Summary:
-    """Write the summaries, the table and, last, the report into the result's folder.
+    """Write the summaries, the table and, last, the report and the files beside it into the result's folder.
 
     The report shows the tables in the folder; for a suite without any there, it makes new ones without tokens, as no
     model need be open for a report. Raises StorageError (existing files are unchanged), and RecordError if the saved
@@ -246,9 +251,10 @@ def write_summaries(
     atomic_write(path / BY_SCENARIO, _json(scenarios))
     atomic_write(path / BY_STRATEGY, _json(by_scenario_and_strategy(manifest, table)))
     atomic_write(path / TABLE, csv_text(manifest, scenarios))
-    page = report_html(
-        manifest, summary, samples, suites, tables, partial(folder.record_bytes, most=MAX_RECORD)
-    )
+    whole = Part.whole(table, manifest)
+    runs = runs_of(whole, samples, partial(folder.record_bytes, most=MAX_RECORD))
+    page = report_html(manifest, summary, samples, suites, tables, runs)
+    replace_folder(path / BESIDE, files_beside(runs, samples))
     atomic_write(path / REPORT, page.encode("utf-8", "replace"))
     return summary
 

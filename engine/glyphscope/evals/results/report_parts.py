@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeAlias, cast
@@ -108,15 +108,22 @@ def matrix(
     """Columns in the order of suites, groups by name, control samples last; cells by arm."""
     suites = {suite.name: number for number, suite in enumerate(manifest.suites)}
     found: dict[tuple[str, str], dict[str, list[int]]] = {}
-    for (arm, suite, group), numbers in grouped(whole).items():
+    groups = grouped(whole)
+    places = cell_places(groups)
+    for (arm, suite, group), numbers in groups.items():
         found.setdefault((suite, group), {})[arm] = numbers
     keys = sorted(found, key=lambda key: (suites.get(key[0], len(suites)), key[0], key[1] == CONTROL, key[1]))
     columns = [Column(suite, name, number) for number, (suite, name) in enumerate(keys)]
     cells = {
-        arm: [_cell(whole.of(found[key].get(arm, ())), f"cell-{row}-{n}") for n, key in enumerate(keys)]
-        for row, arm in enumerate(arms)
+        arm: [_cell(whole.of(found[key].get(arm, ())), places.get((arm, *key), "")) for key in keys]
+        for arm in arms
     }
     return columns, cells
+
+
+def cell_places(cells: Iterable[CellKey]) -> dict[CellKey, str]:
+    """The anchors of the lists of the samples, by cell; the files beside the report are named after them."""
+    return {cell: f"cell-{number}" for number, cell in enumerate(cells)}
 
 
 def grouped(whole: Part) -> dict[CellKey, list[int]]:

@@ -1,31 +1,34 @@
 """The runs of a report: which samples of each cell it lists, where each of them went wrong, and the records inside it.
 
-A report does not grow with its samples: it lists so many of each cell, the wrong ones first, and contains the records
-of some of those. The page reads the other records from the result's folder where a server sends it.
+A report does not grow with its samples: it lists so many of each cell, the wrong ones first, and contains the runs of
+some of those. Where a server sends the page, it reads the other records from the result's folder, and the rest of the
+lists from the files beside the page (`files_beside`).
 """
 
 from __future__ import annotations
 
 import gzip
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.bad_token import BadToken, bad_token, bad_turn
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.report_parts import (
     CellKey,
+    cell_places,
     grouped,
     link_of,
     reason_words,
     verdict_sign,
 )
 from glyphscope.evals.results.sample import Failure, Sample
-from glyphscope.evals.results.table import Rows, Samples
+from glyphscope.evals.results.table import Samples, Selection
+from glyphscope.events.encoding import encode_json
 from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.runs import RunState, run_state
 from glyphscope.sessions.exports import RecordedRun
@@ -40,13 +43,19 @@ MAX_LISTED = 1_000
 MAX_EMBEDDED = 250
 """Records inside a report."""
 MAX_BYTES = 5_000_000
-"""Bytes of records inside a report, as they are in it."""
+"""Bytes of runs inside a report, as they are in it."""
+MAX_EXPLAINED = 20_000
+"""Tokens of the listed runs whose masked alternatives are explained: about a millisecond each."""
+PORTION = 5_000
+"""Samples in a file beside the report."""
 _CONTEXT = 24
 """Characters of the text shown before and after the first difference."""
 _MAX_LENGTH = 60
 """Characters of a wrong value, and of a keyword with its value."""
 _OWN = frozenset({"Prompt", "Seed"})
 """The settings in which runs of one arm differ."""
+_SHARED = ("sampling", "tools", "allowed", "name_path", "args_path")
+"""The parts of a run's data that most runs of one arm have in common, beside their settings."""
 
 ReadRecord: TypeAlias = Callable[[str], bytes]
 """Returns a record by its name in a sample. Raises GlyphscopeError."""
@@ -72,7 +81,7 @@ class Listed:
     """A sample in a list: its verdict as a sign and in words, and the links to the records of its turns.
 
     `number` identifies its run on the page. `turn` (from 1) is the one that is opened. `difference` is None if it is
-    right, if no token is the cause, or if its record could not be read.
+    right, if no token is the cause, or if its record could not be read. `shared` is the place of its common parts.
     """
 
     sample: Sample
@@ -83,15 +92,23 @@ class Listed:
     links: tuple[str, ...]
     turn: int
     difference: Difference | None = None
+    shared: int | None = None
 
 
 @dataclass
 class ReportRuns:
-    """The listed samples by cell, the data of their runs for the page, and the records inside it by number."""
+    """The listed samples by cell, and the rows of the rest in the order in which they continue the list.
+
+    Of the runs by number: those inside the page, each with its data and its record, and the data of the listed ones
+    that are not inside. `shared` are the parts of the data that are common to several runs.
+    """
 
     cells: dict[CellKey, list[Listed]]
-    data: dict[str, Any] = field(default_factory=lambda: {"shared": [], "runs": {}})
-    records: dict[int, str] = field(default_factory=dict)
+    rest: dict[CellKey, Selection]
+    inside: dict[int, str] = field(default_factory=dict)
+    outside: dict[int, dict[str, Any]] = field(default_factory=dict)
+    shared: list[dict[str, Any]] = field(default_factory=list)
+    explained: int = 0
 
     @property
     def listed(self) -> list[Listed]:
@@ -100,29 +117,29 @@ class ReportRuns:
 
     @property
     def bytes(self) -> int:
-        """The bytes of the records inside the page, as they are in it."""
-        return sum(map(len, self.records.values()))
+        """The bytes of the runs inside the page, as they are in it."""
+        return sum(map(len, self.inside.values()))
 
 
 def runs_of(whole: Part, samples: Samples, read: ReadRecord | None = None) -> ReportRuns:
     """The lists of each cell, and the runs as `read` returns their records; without it, none is inside the page."""
-    chosen = {cell: _in_turn(whole, numbers) for cell, numbers in grouped(whole).items()}
-    most = _shared_out([len(rows) for rows in chosen.values()])
+    rows = {cell: _in_turn(whole, numbers) for cell, numbers in grouped(whole).items()}
+    most = _shared_out([len(of) for of in rows.values()])
     numbers = count()
     cells = {
-        cell: [_listed(sample, next(numbers)) for sample in samples.at(rows[:most])]
-        for cell, rows in chosen.items()
+        cell: [_listed(sample, next(numbers)) for sample in samples.at(of.where(slice(most)).copied())]
+        for cell, of in rows.items()
     }
-    runs = ReportRuns(cells)
+    runs = ReportRuns(cells, {cell: of.where(slice(most, None)) for cell, of in rows.items()})
     if read is not None:
         _add_runs(runs, read)
     return runs
 
 
-def _in_turn(whole: Part, numbers: Sequence[int]) -> Rows:
-    """The rows that are listed of these cells of the table: wrong ones, those without an answer, right ones. Among them
-    one of each reason comes first, then a second of each, and first trials before others, so that a list begins with
-    different failures of different scenarios.
+def _in_turn(whole: Part, numbers: Sequence[int]) -> Selection:
+    """The rows of these cells of the table in the order of their list: wrong ones, those without an answer, right ones.
+    Among them one of each reason comes first, then a second of each, and first trials before others, so that a list
+    begins with different failures of different scenarios.
     """
     import numpy as np
 
@@ -136,11 +153,11 @@ def _in_turn(whole: Part, numbers: Sequence[int]) -> Rows:
     for reason in np.unique(reasons):
         of = reasons == reason
         ranks[of] = np.arange(of.sum())
-    return rows.where(np.lexsort((ranks, kinds))[:MAX_PER_CELL]).copied()
+    return rows.where(np.lexsort((ranks, kinds)))
 
 
 def _shared_out(sizes: Sequence[int]) -> int:
-    """How many samples of each cell are listed, so that there are at most MAX_LISTED."""
+    """How many samples of each cell are listed on the page, so that there are at most MAX_LISTED."""
     most = MAX_PER_CELL
     while most > 1 and sum(min(size, most) for size in sizes) > MAX_LISTED:
         most -= 1
@@ -159,19 +176,21 @@ def _failure_words(failure: Failure) -> str:
 
 def _add_runs(runs: ReportRuns, read: ReadRecord) -> None:
     """Read the listed runs in the order in which they may be inside: the first of each cell, then the second."""
-    common = _Common(runs.data["shared"])
+    common = _Common(runs.shared)
     for listed in _by_rank(runs.cells.values()):
         if not listed.links or not listed.links[listed.turn - 1]:
             continue
-        full = len(runs.records) >= MAX_EMBEDDED or runs.bytes >= MAX_BYTES
-        if full and listed.sample.ok:
-            continue  # it has no place to open at
         with suppress(GlyphscopeError):
             record = read(listed.sample.runs[listed.turn - 1])
-            runs.data["runs"][str(listed.number)] = _data(listed, record, common)
-            text = "" if full else b64encode(gzip.compress(record, 9, mtime=0)).decode()
-            if not full and runs.bytes + len(text) <= MAX_BYTES:
-                runs.records[listed.number] = text
+            data = _data(listed, record, common)
+            if len(runs.inside) < MAX_EMBEDDED and runs.bytes < MAX_BYTES:
+                run = gzip.compress(encode_json(data) + b"\n" + record, 9, mtime=0)
+                text = b64encode(run).decode()
+                if runs.bytes + len(text) <= MAX_BYTES:
+                    runs.inside[listed.number] = text
+                    continue
+            runs.outside[listed.number] = data
+    runs.explained = common.explained
 
 
 def _by_rank(cells: Iterable[Sequence[Listed]]) -> list[Listed]:
@@ -181,9 +200,12 @@ def _by_rank(cells: Iterable[Sequence[Listed]]) -> list[Listed]:
 
 
 class _Common:
-    """The common parts of runs: those of their data that are on the page once, and the parsed registry."""
+    """The common parts of runs: those of their data that are on the page once, and the parsed registry. `explained`
+    runs have the reasons of their masked alternatives, as far as the tokens that are left allow it.
+    """
 
     def __init__(self, shared: list[dict[str, Any]]) -> None:
+        self.explained, self._tokens = 0, MAX_EXPLAINED
         self._shared = shared
         self._places: dict[str, int] = {}
         self._like: RecordedRun | None = None
@@ -194,7 +216,16 @@ class _Common:
             self._like = run
         return run
 
-    def place(self, **parts: Any) -> int:
+    def explains(self, state: RunState) -> bool:
+        """Whether the alternatives of that run are explained."""
+        tokens = sum(len(stage.tokens) for stage in state.stages)
+        if tokens > self._tokens:
+            return False
+        self._tokens -= tokens
+        self.explained += 1
+        return True
+
+    def place(self, parts: dict[str, Any]) -> int:
         """The place of these parts in `shared`."""
         place = self._places.setdefault(repr(parts), len(self._shared))
         if place == len(self._shared):
@@ -206,9 +237,11 @@ def _data(listed: Listed, record: bytes, common: _Common) -> dict[str, Any]:
     """The run as the page's script needs it."""
     run = common.run(record, listed.sample.id)
     state = run_state(run.events)
-    data = run_data(run, state, reasons=False)
+    explained = common.explains(state)
+    data = run_data(run, state, reasons=explained)
     settings = data["settings"]
-    place = common.place(tools=data.pop("tools"), settings=[pair for pair in settings if pair[0] not in _OWN])
+    parts = {name: data.pop(name) for name in _SHARED}
+    listed.shared = common.place({**parts, "settings": [pair for pair in settings if pair[0] not in _OWN]})
     data["settings"] = [pair for pair in settings if pair[0] in _OWN]
     bad = bad_token(state, listed.sample, listed.turn)
     if bad is not None:
@@ -216,7 +249,8 @@ def _data(listed: Listed, record: bytes, common: _Common) -> dict[str, Any]:
     failures = [each for each in listed.sample.failures if each.turn == listed.turn]
     return {
         **data,
-        "shared": place,
+        "shared": listed.shared,
+        "explained": explained,
         "sign": listed.sign,
         "kind": listed.kind,
         "verdict": listed.words,
@@ -250,3 +284,46 @@ def _keyword(run: RecordedRun, tool: str, rule: str) -> str:
             if each.name == tool and rule and (found := follow(each.parameters, rule)) is not None:
                 return f"{steps_of(rule)[-1]}: {json_excerpt(found[1], _MAX_LENGTH)}"
     return steps_of(rule)[-1] if rule else ""
+
+
+# the files beside the report
+
+
+class _Row(NamedTuple):
+    """A sample of the rest: `failure` is its first one, as (reason, argument, detail)."""
+
+    scenario: str
+    trial: int
+    sign: str
+    kind: str
+    words: str
+    turn: int
+    links: tuple[str, ...]
+    failure: tuple[str, str, str] | None
+
+
+def files_beside(runs: ReportRuns, samples: Samples) -> Iterator[tuple[str, bytes]]:
+    """The names and contents of the files: of each cell the data of its listed runs that are not inside the page, and
+    the rest of its list in portions. Each is read when the page shows it.
+    """
+    for (cell, listed), place in zip(runs.cells.items(), cell_places(runs.cells).values()):
+        rest, outside = runs.rest[cell], runs.outside
+        data = {str(each.number): outside[each.number] for each in listed if each.number in outside}
+        shared = {each.shared for each in listed if each.shared is not None}
+        for number, start in enumerate(range(0, len(rest) or bool(data), PORTION), 1):
+            rows = samples.at(rest.where(slice(start, start + PORTION)).copied())
+            content = {
+                "shared": next(iter(shared)) if len(shared) == 1 else None,
+                "runs": data if number == 1 else {},
+                "rows": list(map(_row, rows)),
+            }
+            yield f"{place}-{number}.json.gz", gzip.compress(encode_json(content), 6, mtime=0)
+
+
+def _row(sample: Sample) -> _Row:
+    each = _listed(sample, 0)
+    first = next(iter(sample.failures), None)
+    failure = None if first is None else (first.reason, first.path, shorten(first.detail, 300))
+    return _Row(
+        sample.scenario, sample.trial, each.sign, each.kind, each.words, each.turn, each.links, failure
+    )

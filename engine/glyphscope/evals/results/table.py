@@ -175,8 +175,8 @@ class Selection:
         found: np.ndarray = self._rows[column][self.places]
         return found
 
-    def where(self, which: np.ndarray) -> Selection:
-        """Those of these rows, by a mask or by their numbers in the selection."""
+    def where(self, which: np.ndarray | slice) -> Selection:
+        """Those of these rows, by a mask, their numbers in the selection, or a part of these."""
         return Selection(self._rows, self.places[which])
 
     def copied(self) -> Rows:
