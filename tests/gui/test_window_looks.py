@@ -292,3 +292,15 @@ def test_the_reason_of_an_abort_fits_a_narrow_page(open_window, qtbot):
     beside = banner.minimumSizeHint().width()
     banner.resize(beside, banner.height())
     qtbot.waitUntil(lambda: banner.minimumSizeHint().width() < 0.8 * beside)
+
+
+def test_the_words_of_an_abort_are_no_higher_than_their_lines_after_they_were_narrow(open_window, qtbot):
+    window = open_window(scripted)
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.replay(bundled_run(ABORTED), 0)
+    banner = window.findChild(AbortBanner)
+    line = banner.title.fontMetrics().height()
+    banner.setMaximumWidth(260)
+    qtbot.waitUntil(lambda: banner.title.height() > 1.5 * line)
+    banner.setMaximumWidth(10_000)
+    qtbot.waitUntil(lambda: banner.title.height() < 1.5 * line)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from glyphscope.events import Aborted
 from glyphscope_gui.runs.run_controller import Saving
-from glyphscope_gui.shared.labels import PlainLabel, push_button
+from glyphscope_gui.shared.labels import PlainLabel, WrappedLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme import theme
@@ -44,10 +44,9 @@ class AbortBanner(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("abortBanner")
-        self.title = PlainLabel(self, role="verdict-impossible")
-        self.message = PlainLabel(self)
+        self.title = named(WrappedLabel(self), role="verdict-impossible")
+        self.message = WrappedLabel(self)
         for label in (self.title, self.message):
-            label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.saving = PlainLabel(self, role="verdict-impossible")
         self.measured = PlainLabel(self, role="hint")
@@ -110,13 +109,7 @@ class AbortBanner(QFrame):
         return done
 
     def _fit(self) -> None:
-        """Fit the height to the text at this width: splitters ignore a layout's height for width, and labels keep old
-        heights.
-        """
-        for label in (self.title, self.message):
-            needed = label.heightForWidth(label.width())
-            if needed > 0 and needed != label.minimumHeight():
-                label.setMinimumHeight(needed)
+        """Fit the height to the text at this width: splitters ignore a layout's height for width."""
         layout = self.layout()
         assert layout is not None, "the constructor made it"
         height = max(layout.totalHeightForWidth(self.width()), layout.totalMinimumSize().height())
