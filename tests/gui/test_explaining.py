@@ -1,6 +1,7 @@
 """Explanations of a run on the playground: expected and actual values by field, links to settings, token boundaries."""
 
 import math
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -97,15 +98,24 @@ def test_the_view_shows_the_field_and_keyword_and_leads_to_its_description(shown
     assert page.context.panels.revealed == [("search", "max_results")]
 
 
-@pytest.mark.parametrize(("width", "hidden"), [(209, True), (304, False), (500, False)])
-def test_the_names_of_fields_are_not_cut(qtbot, width, hidden):
+@pytest.mark.parametrize(
+    ("width", "path", "hidden"),
+    [
+        (209, "/query", True),
+        (304, "/query", False),
+        (304, "/arguments/english_name", True),
+        (500, "/query", False),
+    ],
+)
+def test_the_names_of_fields_are_not_cut(qtbot, width, path, hidden):
     model = MaskImpactModel()
     table = MaskImpactTable(model)
     qtbot.addWidget(table)
     table.resize(width, 160)
     table.show()
     state = run_state(made())
-    model.show_rows(mask_impact(state, state.stages[0]).fields)
+    fields = mask_impact(state, state.stages[0]).fields
+    model.show_rows([*fields, replace(fields[0], path=path)])
     names = [model.index(row, FIELD).data() for row in range(model.rowCount())]
     assert "max_results" in names
     widest = max(map(table.fontMetrics().horizontalAdvance, names))

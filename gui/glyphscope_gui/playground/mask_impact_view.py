@@ -37,9 +37,9 @@ _COLUMNS = (
         ),
     ),
     (
-        tr("preferred → sampled"),
+        tr("tokens"),
         tr(
-            "The model's preferred token at the step with the greatest masked mass, and the sampled one; empty if "
+            "The model's preferred token → the sampled one, at the step with the greatest masked mass; empty if "
             "nothing was masked"
         ),
     ),
@@ -103,11 +103,11 @@ class MaskImpactTable(WholeTable):
         model, metrics = self.model(), self.fontMetrics()
         names = (str(model.index(row, FIELD).data()) for row in range(model.rowCount()))
         needed = max(map(metrics.horizontalAdvance, names), default=0) + CELL
-        usual, tokens = (metrics.horizontalAdvance(text) + CELL for text in (_OUTSIDE, _USUAL_TOKENS))
+        tokens = metrics.horizontalAdvance(_USUAL_TOKENS) + CELL
         room = self.viewport().width() - self.columnWidth(TAKEN)
-        are_hidden = room < min(needed, usual) + tokens
+        are_hidden = room < needed + tokens
         self.setColumnHidden(MASKED, are_hidden)
-        self.setColumnWidth(FIELD, room if are_hidden else min(needed, room - tokens))
+        self.setColumnWidth(FIELD, room if are_hidden else needed)
 
 
 class MaskImpactView(QWidget):
