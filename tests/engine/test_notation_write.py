@@ -10,6 +10,7 @@ from examples import at_most
 from glyphscope.errors import NotationError
 from glyphscope.notation.shapes import call_document
 from glyphscope.notation.write import STYLES, write_call, write_value
+from reference_readers import plain
 
 SEARCH = {"query": "AI news", "max_results": 10}
 QUOTED_OR_CANONICAL = pytest.mark.parametrize("style", ["glyph", "glyph-canonical"])
@@ -81,22 +82,6 @@ def test_quoted_glyph_has_one_way_to_write_a_value(value, text):
 def test_every_value_survives_glyph(style, value):
     # written by Glyphscope: glyph-py's own conversion turns large integers into floats
     assert plain(glyph.parse(write_value(value, style))) == value
-
-
-def plain(value):
-    kind = value.type.name
-    if kind == "LIST":
-        return [plain(item) for item in value.as_list()]
-    if kind == "MAP":
-        return {entry.key: plain(entry.value) for entry in value.as_map()}
-    read = {
-        "NULL": lambda: None,
-        "BOOL": value.as_bool,
-        "INT": value.as_int,
-        "FLOAT": value.as_float,
-        "STR": value.as_str,
-    }
-    return read[kind]()
 
 
 @pytest.mark.parametrize("style", ["json", "json-spaced"])

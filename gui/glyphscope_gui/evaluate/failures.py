@@ -31,6 +31,8 @@ class _Node(NamedTuple):
 class EvalFailuresModel(TreeModel):
     """A sample counts once, under the reason of its first failure."""
 
+    figures = frozenset({COUNT})
+
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._nodes: list[_Node] = []
@@ -74,8 +76,8 @@ class EvalFailuresModel(TreeModel):
         node = self._node(index)
         if role == Qt.ItemDataRole.DisplayRole:
             return node.words if index.column() == REASON else f"{len(node.samples):,}"
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == COUNT:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(index.column())
         if role == Qt.ItemDataRole.ToolTipRole:
             details = [failure.detail for failure in node.samples[0].failures[:1]]
             return plain_tip(node.tip or "".join(details)[:800]) or None

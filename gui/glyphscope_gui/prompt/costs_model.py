@@ -50,6 +50,7 @@ class CostRows(TreeRows):
 
 class PromptCostsModel(TreeModel):
     titles = (tr("Part"), tr("Tokens"))
+    figures = frozenset({1})
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -95,8 +96,8 @@ class PromptCostsModel(TreeModel):
             if index.column():
                 return f"{row.tokens:,}" if self._counted else ""
             return row.title
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column():
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(index.column())
         if role == SHARE_ROLE:
             most = self._tree.dearest[self._tree.above[index.internalId()]]
             return row.tokens / most if most > 0 and self._counted else 0.0

@@ -31,14 +31,36 @@ NO_INDEX = QModelIndex()
 Row = TypeVar("Row")
 
 
-class TableModel(QAbstractTableModel, Generic[Row]):
-    """A subclass defines the text of a row's cells with `words`, and overrides the rest where needed."""
+class _Titles:
+    """The titles of a model's columns, a mixin."""
 
     titles: Sequence[str]
     tips: Sequence[str] = ()
     """An explanation of each title; empty if the titles need none."""
     figures: frozenset[int] = frozenset()
     """The right-aligned columns."""
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.titles[section]
+        if role == Qt.ItemDataRole.ToolTipRole and self.tips:
+            return self.tips[section] or None  # the glossary explains a title that is a term
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(section)
+        return None
+
+    def alignment(self, column: int) -> Qt.AlignmentFlag:
+        side = Qt.AlignmentFlag.AlignRight if column in self.figures else Qt.AlignmentFlag.AlignLeft
+        return side | Qt.AlignmentFlag.AlignVCenter
+
+
+class TableModel(_Titles, QAbstractTableModel, Generic[Row]):
+    """A subclass defines the text of a row's cells with `words`, and overrides the rest where needed."""
+
     speaks_titles = False
     """Whether a screen reader gets the title of the column before a cell's text."""
     key = ""
@@ -119,23 +141,6 @@ class TableModel(QAbstractTableModel, Generic[Row]):
             return self.spoken(row, column)
         return self.extra(row, column, role)
 
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation != Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.titles[section]
-        if role == Qt.ItemDataRole.ToolTipRole and self.tips:
-            return self.tips[section] or None  # the glossary explains a title that is a term
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(section)
-        return None
-
-    def alignment(self, column: int) -> Qt.AlignmentFlag:
-        side = Qt.AlignmentFlag.AlignRight if column in self.figures else Qt.AlignmentFlag.AlignLeft
-        return side | Qt.AlignmentFlag.AlignVCenter
-
     # -- changes -----------------------------------------------------------------------------------------------
 
     def _insert(self, at: int, rows: Sequence[Row]) -> None:
@@ -209,11 +214,8 @@ class TreeRows:
         return number
 
 
-class TreeModel(QAbstractItemModel):
+class TreeModel(_Titles, QAbstractItemModel):
     """The internal id of an index is the number of its row in `_tree`, which is only replaced as a whole."""
-
-    titles: Sequence[str]
-    tips: Sequence[str] = ()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -241,12 +243,3 @@ class TreeModel(QAbstractItemModel):
 
     def columnCount(self, _parent: Index = NO_INDEX) -> int:
         return len(self.titles)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation != Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.titles[section]
-        return self.tips[section] if role == Qt.ItemDataRole.ToolTipRole and self.tips else None
