@@ -365,11 +365,20 @@ def test_weights_are_not_repacked_for_amx_where_llama_cpp_crashes(monkeypatch):
 
 
 def test_a_model_is_loaded_with_its_options_and_reports_those_in_use():
-    options = LoadOptions(context=300, threads=1, kv_type="q8_0")
+    options = LoadOptions(context=300, threads=1, kv_type="q8_0", batch=128)
     with contextlib.closing(open_model("embedded", options=options)) as model:
         load = model.info.load
         assert (load.context, load.threads, load.kv_type, load.flash_attention) == (300, 1, "q8_0", "on")
-        assert model.info.context == 300
+        assert model.info.context == 300 and load.batch == 128
     if load.gpu_layers == 0:
         with pytest.raises(ModelError, match="without GPU support"):
             open_model("embedded", options=LoadOptions(gpu_layers=5))
+
+
+@pytest.mark.parametrize("batch", [16, 64, 128])
+def test_progress_is_reported_after_each_batch_of_the_size_in_use(batch):
+    request = GenerateRequest(prompt="one two three " * 60, max_tokens=1)
+    with contextlib.closing(open_model("embedded", options=LoadOptions(context=512, batch=batch))) as model:
+        done = [each.done for each in model.generate(request) if isinstance(each, PromptProgress)]
+        assert done == [*range(0, done[-1], batch), done[-1]]
+        assert model.info.load.batch_size == batch

@@ -115,6 +115,7 @@ def test_models_show_has_facts_and_memory_and_fails_where_it_does_not_fit(facts,
         (["--threads", "-1"], "greater than or equal to 0"),
         (["--gpu-layers", "-2"], "greater than or equal to -1"),
         (["--kv-type", "q3_k"], "is not one of"),
+        (["--batch", "100"], "is not one of"),
     ],
 )
 def test_an_invalid_option_is_rejected_before_anything_is_loaded(arguments, said):
@@ -128,7 +129,7 @@ def test_an_invalid_option_is_rejected_before_anything_is_loaded(arguments, said
 )
 def test_a_command_that_loads_a_model_takes_all_load_options(command):
     shown = CliRunner().invoke(app, [*command.split(), "--help"]).output
-    for option in ("--context", "--threads", "--gpu-layers", "--kv-type", "--flash-attention"):
+    for option in ("--context", "--threads", "--gpu-layers", "--kv-type", "--flash-attention", "--batch"):
         assert option in shown
 
 
@@ -161,9 +162,9 @@ def test_the_load_options_given_are_those_that_the_model_is_opened_with(argument
     ):
         monkeypatch.setattr(import_module(module), "opened", opened)
     monkeypatch.setattr("glyphscope.cli.lab.McpServer", Mock())
-    given = ["--context", "512", "--threads", "1", "--kv-type", "q8_0"]
+    given = ["--context", "512", "--threads", "1", "--kv-type", "q8_0", "--batch", "128"]
     CliRunner().invoke(app, [*arguments, *given], input='{"tool": "a", "arguments": {}}\n')
-    assert asked == [LoadOptions(context=512, threads=1, kv_type="q8_0")]
+    assert asked == [LoadOptions(context=512, threads=1, kv_type="q8_0", batch=128)]
 
 
 @pytest.mark.parametrize(
@@ -185,9 +186,12 @@ def test_options_that_exclude_each_other_are_an_error_of_the_model_too(tmp_path)
 
 
 def test_a_branch_has_the_options_of_its_run_that_change_the_result():
-    load = LoadOptions(context=2048, threads=64, gpu_layers=40, kv_type="q8_0", flash_attention="on")
+    kept = LoadOptions(context=2048, kv_type="q8_0", flash_attention="on", batch=512)
+    load = msgspec.structs.replace(kept, threads=64, gpu_layers=40)
     usual = _options_of(ModelInfo(name="m", context=2048, load=load))
-    assert usual == LoadOptions(context=2048, kv_type="q8_0", flash_attention="on")
+    assert usual == kept
+    older = msgspec.structs.replace(load, batch=msgspec.UNSET)
+    assert _options_of(ModelInfo(name="m", context=2048, load=older)).batch == 64, "whatever is measured now"
     assert _options_of(ModelInfo(name="m", context=512)) == LoadOptions(context=512), "an older record"
     off = msgspec.structs.replace(usual, kv_type="f16", flash_attention="off")
     assert Loading(kv_type="q8_0").options("m", off).flash_attention == "auto"
@@ -203,6 +207,12 @@ def test_a_record_has_the_options_in_use_and_older_records_keep_their_bytes():
     loaded = msgspec.structs.replace(started, model=msgspec.structs.replace(started.model, load=load))
     line = encode_event(loaded)
     assert b'"kv_type":"f16"' in line and decode_event(line).model.load == load
+    assert b'"batch"' not in line, "a batch of 64 tokens, as in older records"
+    assert load.batch_size == 64 and b'"batch":128' in encode_event(
+        msgspec.structs.replace(
+            started, model=msgspec.structs.replace(started.model, load=LoadOptions(batch=128))
+        )
+    )
 
 
 def test_options_are_remembered_for_each_model(tmp_path):

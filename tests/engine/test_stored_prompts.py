@@ -19,12 +19,12 @@ from glyphscope.cli.app import app
 from glyphscope.cli.load_options import StoredPrompts as CommandOption
 from glyphscope.events import LoadOptions
 from glyphscope.models import stored_prompts
-from glyphscope.models.llama_engine import CHUNK
 from glyphscope.models.prompt_cache import PromptCache, clear_cache, stored_files
 from glyphscope.models.stored_prompts import StoredPrompts, identity_of
 from glyphscope.sessions import Settings, places
 from glyphscope.sessions.settings import LIMIT_VARIABLE, prompt_cache
 
+CHUNK = 64
 LIMIT = 1_000_000
 SLOW = 1e6
 """Milliseconds a token: storing is worth it."""
@@ -36,13 +36,13 @@ class Engine:
 
     def __init__(self, **options: object) -> None:
         self.options = LoadOptions(**options)  # type: ignore[arg-type]
-        self.context = self.options.context
+        self.context, self.batch = self.options.context, self.options.batch_size
         self.tokens: list[int] = []
         self.accepts = True
 
     @property
     def tokens_in_chunks(self) -> list[int]:
-        return self.tokens[: len(self.tokens) // CHUNK * CHUNK]
+        return self.tokens[: len(self.tokens) // self.batch * self.batch]
 
     def copy_state(self, length: int, most: int) -> memoryview | None:
         state = repr(self.tokens[:length]).encode()
@@ -98,6 +98,12 @@ def test_another_process_restores_the_whole_chunks_of_a_prompt(disk: Disk) -> No
     assert disk.restored([1, *PROMPT]) == 0
 
 
+@pytest.mark.parametrize(("batch", "whole"), [(16, 320), (128, 256), (512, 0)])
+def test_the_chunks_are_those_of_the_batches_in_use(disk: Disk, batch: int, whole: int) -> None:
+    disk.write(stored=disk.opened(batch=batch))
+    assert disk.restored(stored=disk.opened(batch=batch)) == whole
+
+
 def test_what_the_memory_contains_is_not_restored(disk: Disk) -> None:
     disk.write()
     stored = disk.opened()
@@ -146,7 +152,9 @@ def test_a_disabled_cache_is_neither_written_nor_read(disk: Disk) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"context": 512}, {"kv_type": "q8_0"}, {"threads": 3}, {"flash_attention": "on"}], ids=str
+    "options",
+    [{"context": 512}, {"kv_type": "q8_0"}, {"threads": 3}, {"flash_attention": "on"}, {"batch": 32}],
+    ids=str,
 )
 def test_other_settings_are_another_key(disk: Disk, options: dict[str, object]) -> None:
     disk.write()

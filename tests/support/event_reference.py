@@ -154,6 +154,8 @@ def _word(value: Any) -> str:
 def _default(field: types.Field) -> str:
     if field.required:
         return "never"
+    if field.default is field.default_factory:  # none: the member stays unset
+        return "as above"
     value = field.default if field.default is not types.NODEFAULT else field.default_factory()
     if isinstance(value, msgspec.Struct):
         return "its own defaults"

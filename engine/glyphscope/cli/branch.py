@@ -92,8 +92,8 @@ def branch(
 ) -> None:
     """Continue a recorded run from any token: take another alternative, type a text, or delete the rest.
 
-    The branch is a separate run with the run's settings, context, KV type and flash attention; it executes no call.
-    Exit codes: see `run`.
+    The branch is a separate run with the run's settings, context, KV type, flash attention and batch size. It executes
+    no call. Exit codes: see `run`.
     """
     events = read_run(file).events
     request = _request(events, at, take, text, delete, constraint, relax)
@@ -128,8 +128,10 @@ def _options_of(model: ModelInfo) -> LoadOptions:
     usual = LoadOptions(context=max(16, model.context or DEFAULT_LOAD.context))
     if model.load is None:
         return usual
-    kept = {name: getattr(model.load, name) for name in ("kv_type", "flash_attention")}
-    return msgspec.structs.replace(usual, **kept)
+    load = model.load
+    return msgspec.structs.replace(
+        usual, kv_type=load.kv_type, flash_attention=load.flash_attention, batch=load.batch_size
+    )
 
 
 def _request(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 import typer
+from msgspec import UNSET
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.events import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
@@ -14,6 +15,8 @@ from glyphscope.events.load_options import MAX_CONTEXT, MAX_LAYERS, MAX_THREADS
 from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.models.remote import is_address
 from glyphscope.sessions.settings import users_prompt_cache
+
+BatchChoice: TypeAlias = Literal["auto", "16", "32", "64", "128", "256", "512"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +64,17 @@ class Loading:
     flash_attention: Annotated[
         FlashAttention | None, typer.Option(help="Flash attention; a quantised KV cache needs it. [auto]")
     ] = None
+    batch: Annotated[
+        BatchChoice | None,
+        typer.Option(help="Maximum number of prompt tokens evaluated at once. [auto]"),
+    ] = None
 
     @property
     def given(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if value is not None}
+        chosen = {name: value for name, value in vars(self).items() if value is not None}
+        if self.batch is not None:
+            chosen["batch"] = UNSET if self.batch == "auto" else int(self.batch)
+        return chosen
 
     def options(self, name: str, usual: LoadOptions | None = None) -> LoadOptions:
         """The load options for the model of that name: `usual` with the given ones.

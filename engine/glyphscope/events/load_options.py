@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 KvType: TypeAlias = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
 """ggml's types in which llama.cpp can store a KV cache."""
 FlashAttention: TypeAlias = Literal["auto", "on", "off"]
+Batch: TypeAlias = Literal[16, 32, 64, 128, 256, 512]
+"""The most tokens of a prompt that are evaluated at once."""
+USUAL_BATCH: Batch = 64
 
 WHOLE_KV: frozenset[KvType] = frozenset({"f32", "f16", "bf16"})
 """The types that are not quantised. llama.cpp needs flash attention for a quantised V cache."""
@@ -24,6 +27,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
     `gpu_layers` -1: all of them, if this build of llama.cpp has a GPU. `kv_type`: of keys and values in the cache.
     `flash_attention` auto: if llama.cpp finds it faster, and always with a quantised cache. In a record, these are
     the values in use; auto remains only if llama.cpp decides.
+    `batch`: the most tokens of a prompt that are evaluated at once. If it is left out, the size that was measured for
+    the model on this machine is used, and 64 until then; a record without it was made with 64.
     """
 
     context: Annotated[int, Meta(ge=16, le=MAX_CONTEXT)] = 4096
@@ -31,6 +36,12 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
     gpu_layers: Annotated[int, Meta(ge=-1, le=MAX_LAYERS)] = -1
     kv_type: KvType = "f16"
     flash_attention: FlashAttention = "auto"
+    batch: Batch | UnsetType = UNSET
+
+    @property
+    def batch_size(self) -> Batch:
+        """`batch`, and 64 where it is left out."""
+        return USUAL_BATCH if self.batch is UNSET else self.batch
 
     @property
     def problem(self) -> str:

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import llama_cpp as llama
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from glyphscope.decoding.sampler import Logits
 from glyphscope.errors import ModelError
 from glyphscope.events import LoadOptions
-from glyphscope.events.load_options import WHOLE_KV, FlashAttention
+from glyphscope.events.load_options import USUAL_BATCH, WHOLE_KV, FlashAttention
 from glyphscope.models.cores import physical_cores
 from glyphscope.models.memory import KV_TYPES
 from glyphscope.models.tokens import read_ends, read_pieces
 from glyphscope.text.lines import common_length
 
-CHUNK = 64
-"""The most tokens in a batch of a prompt. Progress is reported after each; larger ones are not faster on a CPU."""
 LEAST = 8
-"""The fewest tokens in a batch that ends before a control token: another batch costs as much as two tokens."""
-LEAST_LINES = 32
-"""The fewest tokens in a batch that ends at the end of a line."""
-
+"""The fewest tokens in a batch that ends before a control token, where a batch has at most 64 tokens: another batch
+costs as much as two tokens there. In larger batches, which are for machines where it costs more, it is an eighth.
+"""
+_SPREAD = 7919
+"""The distance of the ids of a timed batch's tokens: the experts of some models are chosen by the tokens."""
 _ENCODERS_HINT = "Open a model that generates text, not one for embeddings or re-ranking."
 
 
@@ -37,7 +38,8 @@ class Interrupted(Exception):
 class LlamaEngine:
     """A loaded model with one sequence in its context. It evaluates and tokenizes, but does not sample.
 
-    `tokens` are the tokens in the context (its KV cache). Another thread may tokenize during an evaluation.
+    `tokens` are the tokens in the context (its KV cache), `batch` is the most that are evaluated at once. Another
+    thread may tokenize during an evaluation.
     """
 
     def __init__(
@@ -76,18 +78,10 @@ class LlamaEngine:
 
     def _open_context(self, path: str, options: LoadOptions, log: Iterable[str]) -> LoadOptions:
         trained = llama.llama_model_n_ctx_train(self._model)
-        parameters = llama.llama_context_default_params()
-        parameters.n_ctx = min(options.context, trained) if trained > 0 else options.context
-        parameters.n_batch = parameters.n_ubatch = CHUNK
-        parameters.n_threads = parameters.n_threads_batch = options.threads or physical_cores()
-        parameters.type_k = parameters.type_v = KV_TYPES[options.kv_type]
-        parameters.flash_attn_type = ATTENTION[attention_of(options)]
-        if self.has_cells:  # a second sequence for `copy_state`, in the same cells
-            parameters.n_seq_max, parameters.kv_unified = 2, True
-        self._flag = ctypes.create_string_buffer(2)
-        if callback := _flag_reader():
-            parameters.abort_callback = callback
-            parameters.abort_callback_data = ctypes.addressof(self._flag)
+        tokens = min(options.context, trained) if trained > 0 else options.context
+        self.batch = options.batch_size
+        self._flag, self._flag_reader = ctypes.create_string_buffer(2), _flag_reader()
+        parameters = self._parameters(options, tokens, self.batch)
         self._context = llama.llama_init_from_model(self._model, parameters)
         if not self._context:
             raise ModelError(
@@ -102,14 +96,30 @@ class LlamaEngine:
             raise ModelError("The model generates no text.", where=path, hint=_ENCODERS_HINT)
         # llama.cpp rounds the size up; the requested size is the limit
         self.context: int = parameters.n_ctx
-        self._batch = llama.llama_batch_init(CHUNK, 0, 1)
+        self._batch = llama.llama_batch_init(self.batch, 0, 1)
         return msgspec.structs.replace(
             options,
             context=self.context,
             threads=parameters.n_threads,
             gpu_layers=options.gpu_layers if llama.llama_supports_gpu_offload() else 0,
             flash_attention=attention_of(options),
+            batch=UNSET if self.batch == USUAL_BATCH else self.batch,
         )
+
+    def _parameters(self, options: LoadOptions, tokens: int, batch: int) -> Any:
+        """The parameters of a context for so many tokens (a `llama_context_params`)."""
+        parameters = llama.llama_context_default_params()
+        parameters.n_ctx = tokens
+        parameters.n_batch = parameters.n_ubatch = batch
+        parameters.n_threads = parameters.n_threads_batch = options.threads or physical_cores()
+        parameters.type_k = parameters.type_v = KV_TYPES[options.kv_type]
+        parameters.flash_attn_type = ATTENTION[attention_of(options)]
+        if self.has_cells:  # a second sequence for `copy_state`, in the same cells
+            parameters.n_seq_max, parameters.kv_unified = 2, True
+        if self._flag_reader:
+            parameters.abort_callback = self._flag_reader
+            parameters.abort_callback_data = ctypes.addressof(self._flag)
+        return parameters
 
     @property
     def parameters(self) -> int:
@@ -166,16 +176,17 @@ class LlamaEngine:
         return [llama.llama_vocab_bos(self.vocab), *found] if begin else found
 
     def batch_ends(self, prompt: Sequence[int]) -> list[int]:
-        """The ends of the batches of a prompt that is evaluated from its start: after each `CHUNK` tokens, before
+        """The ends of the batches of a prompt that is evaluated from its start: after each `batch` tokens, before
         control tokens, with which messages begin and end, and at some ends of lines, so that prompts with a common
         beginning have the same first batches. The ends before a token depend only on the tokens up to it.
         """
         control = {token for token in set(prompt) if llama.llama_vocab_is_control(self.vocab, token)}
+        size, least, least_lines = self.batch, max(LEAST, self.batch // 8), self.batch // 2
         ends = [0]
         for place, token in enumerate(prompt):
-            over, length = place % CHUNK, place - ends[-1]
-            is_line = length >= LEAST_LINES and self.pieces[prompt[place - 1]].endswith(b"\n")
-            if (place and not over) or (min(length, CHUNK - over) >= LEAST and (is_line or token in control)):
+            over, length = place % size, place - ends[-1]
+            is_line = length >= least_lines and self.pieces[prompt[place - 1]].endswith(b"\n")
+            if (place and not over) or (min(length, size - over) >= least and (is_line or token in control)):
                 ends.append(place)
         return [*ends[1:], len(prompt)] if prompt else []
 
@@ -204,7 +215,7 @@ class LlamaEngine:
     def tokens_in_chunks(self) -> list[int]:
         """The whole chunks of `tokens` that were evaluated in the batches of any prompt that begins with them."""
         length = self._ends[-1] if self._ends else 0
-        return self.tokens[: length - length % CHUNK]
+        return self.tokens[: length - length % self.batch]
 
     def copy_state(self, length: int, most: int) -> memoryview | None:
         """A copy of the KV state of the first `length` tokens in the context; for models that have cells.
@@ -237,8 +248,9 @@ class LlamaEngine:
         return True
 
     def evaluate(self, tokens: Sequence[int]) -> None:
-        """Evaluate at most `CHUNK` tokens without logits. Raises Interrupted and ModelError."""
+        """Evaluate at most `batch` tokens without logits. Raises Interrupted and ModelError."""
         self._decode(tokens, outputs=0)
+        llama.llama_synchronize(self._context)  # a GPU computes after `llama_decode` has returned
 
     def decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
         """Evaluate the tokens. Returns the logits after the last `outputs`; the next evaluation overwrites them.
@@ -246,13 +258,46 @@ class LlamaEngine:
         Raises Interrupted and ModelError.
         """
         rows: list[Logits] = []
-        for start in range(0, len(tokens), CHUNK):
-            part = tokens[start : start + CHUNK]
+        for start in range(0, len(tokens), self.batch):
+            part = tokens[start : start + self.batch]
             behind = len(tokens) - start - len(part)
             if rows:
                 rows = [row.copy() for row in rows]
             rows += self._decode(part, outputs=min(len(part), max(0, outputs - behind)))
         return rows
+
+    @property
+    def interruptible(self) -> bool:
+        """Whether a running evaluation can be ended: llama.cpp looks at the flag on the processor only."""
+        return bool(self._flag_reader) and not self.options.gpu_layers
+
+    def time_batch(self, size: int, tokens: int) -> float:
+        """The milliseconds of a batch of `size` tokens, on average over as many as fill a separate context of `tokens`.
+
+        Raises Interrupted, and ModelError where there is no memory for the context.
+        """
+        self.raise_if_interrupted()
+        context = llama.llama_init_from_model(self._model, self._parameters(self.options, tokens, size))
+        if not context:
+            raise ModelError(f"llama.cpp cannot make a context for batches of {size} tokens.")
+        batch = llama.llama_batch_init(size, 0, 1)
+        try:
+            ids = [at * _SPREAD % self.vocabulary for at in range(tokens)]
+            for places in ([0], range(0, tokens, size)):  # the first one makes llama.cpp reserve its memory
+                llama.llama_memory_clear(llama.llama_get_memory(context), True)
+                begin = time.perf_counter()
+                for start in places:
+                    _fill(batch, ids[start : start + size], start, outputs=0)
+                    status = llama.llama_decode(context, batch)
+                    if status == 2:
+                        raise Interrupted
+                    if status:
+                        raise ModelError(f"llama.cpp cannot evaluate {size} tokens (status {status}).")
+                    llama.llama_synchronize(context)
+            return (time.perf_counter() - begin) * 1000 / len(places)
+        finally:
+            llama.llama_batch_free(batch)
+            llama.llama_free(context)
 
     def interrupt(self, on: bool) -> None:
         """End a running evaluation and any later one until called with False. From any thread."""
@@ -265,15 +310,9 @@ class LlamaEngine:
 
     def _decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
         self.raise_if_interrupted()
-        batch, start, count = self._batch, len(self.tokens), len(tokens)
-        batch.n_tokens = count
-        for i, token in enumerate(tokens):
-            batch.token[i] = token
-            batch.pos[i] = start + i
-            batch.n_seq_id[i] = 1
-            batch.seq_id[i][0] = 0
-            batch.logits[i] = i >= count - outputs
-        status = llama.llama_decode(self._context, batch)
+        start, count = len(self.tokens), len(tokens)
+        _fill(self._batch, tokens, start, outputs)
+        status = llama.llama_decode(self._context, self._batch)
         if status != 0:
             self._cut(start)
             if status == 2:
@@ -307,6 +346,17 @@ class LlamaEngine:
             self.tokens.clear()
         while self._ends and self._ends[-1] > len(self.tokens):
             self._ends.pop()
+
+
+def _fill(batch: Any, tokens: Sequence[int], start: int, outputs: int) -> None:
+    """Put the tokens into the batch, from the place `start` of sequence 0 on; the last `outputs` give logits."""
+    batch.n_tokens = len(tokens)
+    for i, token in enumerate(tokens):
+        batch.token[i] = token
+        batch.pos[i] = start + i
+        batch.n_seq_id[i] = 1
+        batch.seq_id[i][0] = 0
+        batch.logits[i] = i >= len(tokens) - outputs
 
 
 def model_parameters() -> Any:

@@ -1,8 +1,8 @@
 """The KV state of prompts on disk, so that another process does not evaluate them again. In the model's process.
 
 llama.cpp's result for a token depends on the tokens before it, the model's file, the options of the context, the
-build and, in its last digits, on the batches. So only states of whole chunks (`CHUNK` tokens, a batch) are stored, and
-the key covers all the rest. A damaged file, or one with another key, is not used.
+build and, in its last digits, on the batches. So only states of whole chunks (as many tokens as the engine's largest
+batch) are stored, and the key covers all the rest. A damaged file, or one with another key, is not used.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import msgspec
 import numpy as np
 
 from glyphscope.models.files import available_memory
-from glyphscope.models.llama_engine import CHUNK, LEAST, LEAST_LINES, LlamaEngine
+from glyphscope.models.llama_engine import LEAST, LlamaEngine
 from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stored_files
 from glyphscope.text.lines import common_length
 
-WORTH = 2 * CHUNK
-"""The fewest tokens for which a file is written or read; a file of which at least half is used is read for `CHUNK`."""
+WORTH = 128
+"""The fewest tokens for which a file is written or read; half, for reading one of which at least half is used."""
 _FASTER = 4
 """A state is stored if evaluating its tokens takes this many times as long as copying and checking it."""
 _FREE = 4
@@ -74,7 +74,7 @@ class _Found(NamedTuple):
     def is_worth_reading(self, have: int) -> bool:
         """Whether it saves enough evaluation if the first `have` tokens are in the context already."""
         mostly = 2 * self.length >= len(self.header.tokens) // 4
-        return self.length - have >= (CHUNK if mostly else WORTH)
+        return self.length - have >= (WORTH // 2 if mostly else WORTH)
 
 
 def identity_of(path: str) -> Identity:
@@ -114,7 +114,7 @@ class StoredPrompts:
             options.flash_attention == "off"
         ):  # then the threads divide the rows, and a row has the same digits in any thread
             options = msgspec.structs.replace(options, threads=0)
-        how = repr((identity, options, engine.context, CHUNK, LEAST, LEAST_LINES, _build()))
+        how = repr((identity, options, engine.context, engine.batch, LEAST, _build()))
         self._key = hashlib.sha256(how.encode("utf-8", "surrogatepass")).hexdigest()
         self.cache: PromptCache | None = None
         self.sha256 = ""
@@ -129,7 +129,7 @@ class StoredPrompts:
         """
         engine, cache = self._engine, self.cache
         have = len(engine.tokens)
-        if cache is None or len(prompt) - 1 - have < CHUNK or not self._is_unchanged():
+        if cache is None or len(prompt) - 1 - have < WORTH // 2 or not self._is_unchanged():
             return 0
         found = self._best(Path(cache.folder), prompt[:-1])
         if found is None or not found.is_worth_reading(have):
@@ -146,7 +146,7 @@ class StoredPrompts:
     def keep(self) -> None:
         """Copy the state of the whole chunks in the context, and write it in the background, if worthwhile."""
         cache, tokens, ms_per_token = self.cache, self._engine.tokens_in_chunks, self.ms_per_token
-        new = len(tokens) - _whole_chunks(common_length(self._stored, tokens))
+        new = len(tokens) - self._whole_chunks(common_length(self._stored, tokens))
         if cache is None or new < WORTH or self._is_writing() or not self._is_unchanged():
             return
         found = self._best(Path(cache.folder), tokens)
@@ -179,6 +179,10 @@ class StoredPrompts:
         if self._writer is not None:
             self._writer.join(seconds)
 
+    def _whole_chunks(self, length: int) -> int:
+        """`length` without the tokens after the last whole chunk."""
+        return length - length % self._engine.batch
+
     def _is_writing(self) -> bool:
         return self._writer is not None and self._writer.is_alive()
 
@@ -188,7 +192,7 @@ class StoredPrompts:
     def _best(self, folder: Path, tokens: Sequence[int]) -> _Found | None:
         """The file whose state covers the longest prefix of `tokens`."""
         found = (
-            _Found(path, header, _whole_chunks(common_length(_numbers(header.tokens), tokens)))
+            _Found(path, header, self._whole_chunks(common_length(_numbers(header.tokens), tokens)))
             for path, header in self._headers(folder)
             if not self.sha256 or not header.sha256 or header.sha256 == self.sha256
         )
@@ -221,11 +225,6 @@ class StoredPrompts:
 def _short(digest: str) -> str:
     """The part of a digest in a file's name, which consists of a part for the key and one for the tokens."""
     return digest[:16]
-
-
-def _whole_chunks(length: int) -> int:
-    """`length` without the tokens after the last whole chunk."""
-    return length - length % CHUNK
 
 
 def _numbers(tokens: bytes) -> list[int]:

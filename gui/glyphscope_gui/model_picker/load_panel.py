@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, get_args
 
 import msgspec
+from msgspec import UNSET
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QProgressBar, QWidget
 
 from glyphscope.events import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
-from glyphscope.events.load_options import MAX_CONTEXT, MAX_LAYERS, MAX_THREADS
+from glyphscope.events.load_options import MAX_CONTEXT, MAX_LAYERS, MAX_THREADS, Batch
 from glyphscope.models.memory import ModelFacts, memory_needed
 from glyphscope_gui.model_picker.words import facts_words, memory_words, status_words
 from glyphscope_gui.runs.worker.jobs import ModelStatus
@@ -20,6 +21,7 @@ from glyphscope_gui.shared.settings_grid import ChoiceSetting, NumberSetting, Se
 
 _STEPS = 1000
 _MIN_CONTEXT = 256
+_MEASURED = 0
 
 
 class LoadPanel(QWidget):
@@ -59,6 +61,10 @@ class LoadPanel(QWidget):
         attention = {"auto": tr("auto"), "on": tr("on"), "off": tr("off")}
         flash = ChoiceSetting([(each, attention[each], "") for each in get_args(FlashAttention)], self)
         self._add("flash_attention", tr("Flash attention"), flash, tr("Required by a quantised KV cache"))
+        sizes = [(size, tr("{tokens} tokens", tokens=size), "") for size in get_args(Batch)]
+        batch = ChoiceSetting([(_MEASURED, tr("as measured"), ""), *sizes], self)
+        tip = tr("Prompt tokens evaluated at once; progress is shown after each batch")
+        self._add("batch", tr("Prompt batches"), batch, tip)
         vbox(self.facts, self.grid, self.memory, parent=self, spacing=8)
         self.hide()
 
@@ -67,7 +73,8 @@ class LoadPanel(QWidget):
         self._facts, self.options = facts, options
         self.facts.setText(facts_words(facts))
         for name, field in self._fields.items():
-            field.show_value(getattr(options, name))
+            value = getattr(options, name)
+            field.show_value(_MEASURED if value is UNSET else value)
         self._show_memory()
         self.show()
 
@@ -78,6 +85,7 @@ class LoadPanel(QWidget):
         self.grid.add(words, field, tip)
 
     def _edit(self, name: str, value: Any) -> None:
+        value = UNSET if name == "batch" and value == _MEASURED else value
         self.options = msgspec.structs.replace(self.options, **{name: value})
         self._show_memory()
         if not self.options.problem:

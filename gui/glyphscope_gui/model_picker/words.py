@@ -76,6 +76,7 @@ def load_words(load: LoadOptions) -> str:
         layers,
         tr("KV cache {kind}", kind=load.kv_type),
         tr("flash attention {state}", state=load.flash_attention),
+        tr("prompts in batches of {tokens}", tokens=load.batch_size),
     )
     return ", ".join(parts)
 

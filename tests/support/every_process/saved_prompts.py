@@ -114,6 +114,8 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
             how: tuple[Any, ...] = (self.context, used.threads)
             if (used.kv_type, used.flash_attention) != ("f16", "off"):
                 how += (used.kv_type, used.flash_attention, used.gpu_layers)
+            if self.batch != 64:
+                how += (self.batch,)
             self._saved = SavedPrompts(Path(folder), repr((which, how)), least)
             self._batches = Batches()  # the batches of `tokens`
             self._ahead = Batches()  # the batches in llama.cpp's memory, if they extend these
