@@ -145,7 +145,7 @@ class Page(QObject):
     tip: ClassVar[str]
     """The purpose of the page, in a sentence."""
     can_run: ClassVar[bool] = False
-    """Whether Run (Ctrl+Return) does something on this page."""
+    """Whether Run (Ctrl+Enter) does something on this page."""
     widget: QWidget
 
     def __init__(self, context: AppContext) -> None:

@@ -99,7 +99,7 @@ class AbPage(QWidget):
             self,
             name="abRunButton",
             role="primary",
-            tip=tr("All seeds of A, then all of B (Ctrl+Return)"),
+            tip=tr("All seeds of A, then all of B (Ctrl+Enter)"),
         )
         self.stop_button = push_button(
             tr("Stop"), self, name="abStopButton", tip=tr("Stop and keep the finished runs (Esc)")
@@ -206,7 +206,7 @@ class AbPage(QWidget):
         opens = hbox(STRETCH, *self.open_buttons, margins=(14, 0, 14, 10), spacing=10)
         below = holder(vbox(padded, (self.table, 1), opens, spacing=8), self)
         vbox(
-            Card(tr("Two prompts, the same seeds"), top, hint=tr("Ctrl + Enter runs both")),
+            Card(tr("Two prompts, the same seeds"), top, hint=tr("Ctrl+Enter runs both")),
             (Card(tr("Seed by seed"), below, padded=False), 1),
             parent=self,
             margins=(GAP + 4, GAP),

@@ -130,7 +130,7 @@ class ComparePage(FollowsSize, QWidget):
             self,
             name="compareRunButton",
             role="primary",
-            tip=tr("Run the columns one after the other (Ctrl+Return)"),
+            tip=tr("Run the columns one after the other (Ctrl+Enter)"),
             spoken=tr("Run all columns"),
         )
 
@@ -145,7 +145,7 @@ class ComparePage(FollowsSize, QWidget):
             spacing=10,
         )
         top = holder(vbox(self.prompt_edit, self.facts, line, spacing=8), self)
-        self.prompt_card = Card(tr("One prompt, several settings"), top, hint=tr("Ctrl + Enter runs all"))
+        self.prompt_card = Card(tr("One prompt, several settings"), top, hint=tr("Ctrl+Enter runs all"))
 
         inside = QWidget()
         self._row = hbox(parent=inside, spacing=GAP)

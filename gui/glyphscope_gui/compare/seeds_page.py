@@ -234,7 +234,7 @@ class SeedsPage(FollowsSize, QWidget):
             self,
             name="seedsRunButton",
             role="primary",
-            tip=tr("Run all seeds in the background (Ctrl+Return)"),
+            tip=tr("Run all seeds in the background (Ctrl+Enter)"),
         )
 
     def _make_tables(self) -> None:
@@ -276,7 +276,7 @@ class SeedsPage(FollowsSize, QWidget):
         self.detail_card = Card(tr("Selected answer"), detail, padded=False)
         self.answers_card = Card(tr("Answers"), above, padded=False)
         self.splitter = splitter(Qt.Orientation.Vertical, (self.answers_card, self.detail_card), (1, 1))
-        self.setting_card = Card(tr("One setting, several seeds"), top, hint=tr("Ctrl + Enter runs them"))
+        self.setting_card = Card(tr("One setting, several seeds"), top, hint=tr("Ctrl+Enter runs them"))
         vbox(self.setting_card, (self.splitter, 1), parent=self, margins=(GAP + 4, GAP), spacing=GAP)
 
     @property

@@ -185,7 +185,7 @@ class HistoryDock(QWidget):
         view.clicked.connect(self.open_current)
         self._actions = []
         for text, keys, slot in (
-            (tr("Open"), ("Return", "Enter"), self.open_current),
+            (tr("Open"), ("Enter", "Return"), self.open_current),
             (tr("Pin or unpin"), ("P",), self.pin_current),
             (tr("Save run…"), ("S",), lambda: self.ask_with_current(self.saveRequested)),
             (tr("Add to a suite…"), ("A",), lambda: self.ask_with_current(self.suiteRequested)),

@@ -55,7 +55,7 @@ from glyphscope_gui.theme.sizes import GAP, is_crowded
 _NOT_COUNTED = tr("Tokens are counted when the prompt runs.")
 LOW = 660
 """Pixels of height below which the page hides headings to save lines."""
-_KEYS = tr("Ctrl + Enter runs")
+_KEYS = tr("Ctrl+Enter runs")
 
 
 class RunPage(FollowsSize, QWidget):

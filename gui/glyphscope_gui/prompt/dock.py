@@ -172,7 +172,7 @@ class PromptDock(QWidget):
         self.costs = PromptCosts(self.costs_model, self)
         self.part = PartEditor(self)
         self.run_button = push_button(
-            tr("Run again"), self, name="promptRunButton", tip=tr("Run the current prompt (Ctrl+Return)")
+            tr("Run again"), self, name="promptRunButton", tip=tr("Run the current prompt (Ctrl+Enter)")
         )
         self.changes = PromptChanges(self)
         self.tabs = QTabWidget(self)

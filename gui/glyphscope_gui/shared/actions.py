@@ -13,13 +13,13 @@ class Actions:
 
     def __init__(self, owner: QWidget) -> None:
         self._owner = owner
-        self.run = self._action("run", tr("&Run"), "Ctrl+Return", "Ctrl+Enter", tip=tr("Run the prompt"))
+        self.run = self._action("run", tr("&Run"), "Ctrl+Enter", "Ctrl+Return", tip=tr("Run the prompt"))
         self.stop = self._action("stop", tr("S&top"), "Esc", tip=tr("Stop the run"))
         self.step = self._action(
             "step",
             tr("&Step"),
-            "Ctrl+Shift+Return",
             "Ctrl+Shift+Enter",
+            "Ctrl+Shift+Return",
             tip=tr("Decode one step (starts the run if needed)"),
         )
         self.continue_aborted = self._action(

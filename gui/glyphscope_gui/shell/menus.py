@@ -85,7 +85,7 @@ def _recent_menu(parent: QMenu, settings: SettingsStore, open_project: Callable[
 
 def _add_themes(menu: QMenu, settings: SettingsStore) -> None:
     group = QActionGroup(menu)
-    colours = {"light": tr("Light colours"), "dark": tr("Dark colours")}
+    colours = {"system": tr("System colours"), "light": tr("Light colours"), "dark": tr("Dark colours")}
     for value, words in THEMES:
         action = menu.addAction(colours.get(value, words))
         action.setCheckable(True)
