@@ -24,7 +24,10 @@ import select
 import struct
 import sys
 from _blake2 import blake2b
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MODULES = (
     "glyphscope", "glyphscope.compilers.child", "glyphscope.evals.checking.child", "glyphscope.models.child",

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
-from typing import Any
+from importlib.machinery import PathFinder
+
+TYPE_CHECKING = (
+    False  # typing, and importlib.abc with its base class, take longer to import than Python to start
+)
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
 
 MODEL, ENGINE = "glyphscope.models.child", "glyphscope.models.llama_engine"
 FOLDER = os.environ.get("GLYPHSCOPE_SAVED_PROMPTS", "")
 
 
-class EngineFinder(MetaPathFinder):
+class EngineFinder:
     """Finds the engine's module as usual, and patches it with `saved_prompts` after its import."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -39,7 +44,7 @@ class EngineFinder(MetaPathFinder):
 
 
 if FOLDER and MODEL in sys.orig_argv:
-    sys.meta_path.insert(0, EngineFinder())
+    sys.meta_path.insert(0, EngineFinder())  # type: ignore[arg-type]
 
 if (servers := os.environ.get("GLYPHSCOPE_FORKS", "")) and "-m" in sys.orig_argv[1:3]:
     from forks import continue_in_fork
