@@ -208,13 +208,26 @@ def test_grammar_build_prints_lark(notation):
 def imported_by(*arguments: str, text: str = "") -> set[str]:
     """The modules that a command has imported when it ends, as `glyphscope` starts it."""
     code = (
-        "import sys; from glyphscope.cli import main\n"
-        "try: main()\n"
-        "finally: print(*sys.modules, file=sys.stderr)"
+        "import atexit, sys; from glyphscope.cli import main\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        "main()"
     )
     command_line = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command_line, input=text, capture_output=True, text=True, check=True)
     return set(done.stderr.split())
+
+
+@pytest.mark.slow
+def test_the_program_ends_after_its_threads_and_what_is_registered_for_its_end():
+    code = (
+        "import atexit, threading; from glyphscope.cli import main\n"
+        "atexit.register(print, 'end')\n"
+        "threading.Thread(target=lambda: (threading.main_thread().join(), print('thread'))).start()\n"
+        "main()"
+    )
+    command_line = [sys.executable, "-c", code, "grammar", "check", "-"]
+    done = subprocess.run(command_line, input="root ::= x", capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stdout.splitlines()[-2:] == ["thread", "end"]
 
 
 HEAVY = {
