@@ -14,12 +14,13 @@ from glyphscope.runs import prepare
 from glyphscope.runs.relaxation import relaxed
 from glyphscope.strategies import run
 from glyphscope_gui.context import RulePlace
-from glyphscope_gui.grammar.page import NOT_MEASURED
+from glyphscope_gui.grammar.page import MEAN, NOT_MEASURED, RuleCosts
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleReader
+from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleCost, RuleReader
 from glyphscope_gui.runs.token_table import LEAST, TokenTable
 from glyphscope_gui.runs.token_table_model import RULE, TOKEN, TokenTableModel
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.plain_table import MIN_NAME
 
 CALL = '{action="search" query="AI news" max_results=10}'
 OWN = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9]? | "100"\n'
@@ -355,3 +356,15 @@ def test_costs_are_empty_without_mask_times():
     reader = RuleReader(asked, default_registry())
     reader.read(tokens, lambda: False)
     assert reader.costs() == ()
+
+
+def test_the_names_of_rules_keep_their_room_in_narrow_costs(qtbot):
+    costs = RuleCosts()
+    qtbot.addWidget(costs)
+    costs.show_costs((RuleCost("write-file-args-content", 166, 15.0),))
+    costs.show()
+    for width, hidden in ((400, False), (210, True)):
+        costs.resize(width, 160)
+        assert costs.table.isColumnHidden(MEAN) == hidden
+        letter = costs.table.fontMetrics().averageCharWidth()
+        assert costs.table.columnWidth(0) >= MIN_NAME * letter

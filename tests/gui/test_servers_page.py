@@ -308,6 +308,14 @@ def test_arguments_are_checked_before_the_call(connected, qtbot):
 
 
 @pytest.mark.slow
+def test_a_low_panel_shows_all_arguments_until_there_is_a_result(page, qtbot):
+    page.view.resize(970, 590)
+    page.view.tools.choose("search")
+    form = page.view.panel.form
+    qtbot.waitUntil(lambda: form.height() >= form.preferred_height)
+
+
+@pytest.mark.slow
 def test_a_call_by_hand_shows_its_result(connected, servers, qtbot):
     page = connected()
     result = call_it(qtbot, page, "echo", text="hello")

@@ -17,12 +17,12 @@ ENGINES: Engines = (
     ("mask", tr("Mask"), tr("Glyphscope’s grammar in llguidance, as used by the constraint “Mask”")),
     (
         "gbnf",
-        tr("llama.cpp (GBNF)"),
+        tr("GBNF"),
         tr("Glyphscope’s grammar in llama.cpp’s grammar sampler, as used by the constraint “GBNF”"),
     ),
     (
         "converter",
-        tr("llama.cpp’s converter"),
+        tr("Converter"),
         tr(
             "The grammar that llama.cpp’s own converter generates from the tool’s JSON Schema. "
             "It supports only JSON, so it is tested with JSON."

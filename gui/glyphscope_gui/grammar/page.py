@@ -72,8 +72,9 @@ class RuleCosts(QWidget):
         self.table.setAccessibleName(tr("Mask cost by rule"))
         self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        for column, widest in ((SUM, "00 000.00"), (MEAN, "000.00")):
+        for column, widest in ((SUM, "0,000"), (MEAN, "000.0")):
             self.table.fit_column(column, widest)
+        self.table.give_way(MEAN)
         self.words = PlainLabel(NOT_MEASURED, self, role="hint", wordWrap=True)
         self.words.setContentsMargins(8, 4, 8, 4)
         layout = vbox(self.words, (self.table, 1), parent=self)

@@ -68,13 +68,13 @@ COLUMNS = (
         tr("raw p"),
         tr("The model’s own probability, before mask and sampling parameters"),
         lambda s: percent(raw(s)),
-        "100.0%",
+        ">99.9%",
     ),
     _Column(
         tr("final p"),
         tr("The probability with which the token was sampled"),
         lambda s: percent(s.probability),
-        "100.0%",
+        ">99.9%",
     ),
     _Column(
         tr("rank"),
@@ -92,7 +92,7 @@ COLUMNS = (
         tr("feasible"),
         tr("The share of the raw probability that the allowed tokens have"),
         lambda s: percent(s.feasible),
-        "100.0%",
+        ">99.9%",
     ),
     _Column(
         tr("entropy"),

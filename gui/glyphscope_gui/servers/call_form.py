@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QStackedWidget, QWidget
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QStackedWidget, QWidget
 
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
@@ -25,9 +25,10 @@ from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, show_wo
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, grid_layout, replace_content, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.theme.sizes import letters
 
 LABEL = 98
-"""Pixels of width of an argument's name."""
+"""Pixels of width of an argument's name, at the usual text size."""
 JSON_HEIGHT = 160
 """Height of the arguments as JSON, in pixels."""
 MAX_FIELDS = 60
@@ -47,6 +48,18 @@ class _Row:
     pill: VerdictPill
     problem: QLabel
     suggestions: Suggestions | None = None
+
+
+class _Name(ElidedLabel):
+    """As wide as all names, so that the fields are level."""
+
+    def __init__(self, words: str, role: str = "") -> None:
+        super().__init__(mode=Qt.TextElideMode.ElideRight, role=role)
+        self.setText(words)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(round(LABEL * letters(self)), super().sizeHint().height())
 
 
 class CallForm(QStackedWidget):
@@ -217,12 +230,8 @@ class CallForm(QStackedWidget):
         assert self._tool is not None
         about = schema.arguments(self._tool.parameters).get(name)
         needed = name in schema.required(self._tool.parameters)
-        label = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
-        label.setText(f"{name} *" if needed else name)
-        label.setFixedWidth(LABEL)
-        hint = ElidedLabel(mode=Qt.TextElideMode.ElideRight, role="faint")
-        hint.setText(schema.summary(about))
-        hint.setFixedWidth(LABEL)
+        label = _Name(f"{name} *" if needed else name)
+        hint = _Name(schema.summary(about), "faint")
         field = named(make_field(about, value), "", visible(name))
         words = about.get("description") if isinstance(about, dict) else None
         words = f"{words[:600]}\n" if isinstance(words, str) else ""

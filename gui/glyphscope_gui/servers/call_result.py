@@ -46,6 +46,7 @@ class CallResult(QWidget):
     def show_view(self, view: CallView | None) -> None:
         """Show a result; None clears it."""
         self.view = view
+        self._scroll.setVisible(view is not None)  # without a result, the arguments get its height
         self.pill.set_words(
             view.words if view else "", view.role if view else "open", view.tip if view else ""
         )
