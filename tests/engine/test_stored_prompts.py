@@ -75,12 +75,12 @@ class Disk:
     def write(self, prompt: list[int] = PROMPT, stored: StoredPrompts | None = None) -> None:
         stored = stored or self.opened()
         stored._engine.tokens = prompt
-        stored.keep()
+        stored.keep(stored._engine)
         stored.finish(5)
 
     def restored(self, prompt: list[int] = PROMPT, stored: StoredPrompts | None = None) -> int:
         stored = stored or self.opened()
-        count = stored.restore(prompt)
+        count = stored.restore(stored._engine, prompt)
         assert not count or stored._engine.tokens == prompt[:count]
         return count
 
@@ -108,7 +108,7 @@ def test_what_the_memory_contains_is_not_restored(disk: Disk) -> None:
     disk.write()
     stored = disk.opened()
     stored._engine.tokens = PROMPT[: 4 * CHUNK + 1]
-    assert stored.restore(PROMPT) == 0
+    assert stored.restore(stored._engine, PROMPT) == 0
     assert stored._engine.tokens == PROMPT[: 4 * CHUNK + 1]
 
 
@@ -116,9 +116,9 @@ def test_a_file_is_read_for_one_chunk_only_if_most_of_it_is_used(disk: Disk) -> 
     disk.write()
     stored = disk.opened()
     stored._engine.tokens = PROMPT[:CHUNK]
-    assert stored.restore(PROMPT[: 2 * CHUNK + 1] + [7] * 200) == 0
+    assert stored.restore(stored._engine, PROMPT[: 2 * CHUNK + 1] + [7] * 200) == 0
     stored._engine.tokens = PROMPT[: 2 * CHUNK]
-    assert stored.restore(PROMPT[: 3 * CHUNK + 1] + [7] * 200) == 3 * CHUNK
+    assert stored.restore(stored._engine, PROMPT[: 3 * CHUNK + 1] + [7] * 200) == 3 * CHUNK
 
 
 def test_a_prompt_is_stored_once_and_only_if_that_saves_time(disk: Disk) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -38,6 +38,13 @@ class Backend(Protocol):
 
     def is_end(self, token: int) -> bool:
         """Whether the token ends a generation."""
+
+
+class ToEvaluate(NamedTuple):
+    """Tokens to evaluate, and of how many of the last of them the logits are needed."""
+
+    tokens: list[int]
+    outputs: int
 
 
 @dataclass
@@ -114,19 +121,32 @@ class Decoder:
 
         Chooses no token. Raises ModelError; the next step raises it again.
         """
+        if (needed := self.to_evaluate()) is not None:
+            start = time.perf_counter()
+            rows = self._backend.decode(*needed)
+            self.evaluated(rows, (time.perf_counter() - start) * 1000)
+
+    def to_evaluate(self) -> ToEvaluate | None:
+        """The tokens of the next step that are not evaluated yet; None if there are none.
+
+        Those of several decoders can be evaluated in one batch; `evaluated` takes the logits.
+        """
         if self.ended or self._written:
-            return
+            return None
         if self._next is None:
             self._next = _Next(self._next_forced())
         if self._next.evaluated:
-            return
+            return None
         forced = self._next.forced
-        if self._evidence == "all" or not self._complete_with(forced):
-            start = time.perf_counter()
-            outputs = 1 + len(forced) if self._evidence == "all" else 1
-            self._next.rows = self._backend.decode([self._tokens[-1], *forced], outputs)
-            self._next.decode_ms = (time.perf_counter() - start) * 1000
-        self._next.evaluated = True
+        if self._evidence != "all" and self._complete_with(forced):
+            self._next.evaluated = True
+            return None
+        return ToEvaluate([self._tokens[-1], *forced], 1 + len(forced) if self._evidence == "all" else 1)
+
+    def evaluated(self, rows: list[Logits], ms: float) -> None:
+        """Take the logits of `to_evaluate`, which took so many milliseconds."""
+        assert self._next is not None, "it has tokens to evaluate"
+        self._next.rows, self._next.decode_ms, self._next.evaluated = rows, ms, True
 
     def step(self) -> tuple[TokenStep, ...]:
         """The forced tokens and one chosen token; empty at the end. Raises GrammarError and ModelError.

@@ -19,6 +19,7 @@ WHOLE_KV: frozenset[KvType] = frozenset({"f32", "f16", "bf16"})
 MAX_CONTEXT = 1 << 20
 MAX_THREADS = 512
 MAX_LAYERS = 1000
+MAX_SEQUENCES = 64
 
 
 class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +30,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
     the values in use; auto remains only if llama.cpp decides.
     `batch`: the most tokens of a prompt that are evaluated at once. If it is left out, the size that was measured for
     the model on this machine is used, and 64 until then; a record without it was made with 64.
+    `sequences` of so many tokens share the context, so that several generations are decoded in one batch; one if it is
+    left out.
     """
 
     context: Annotated[int, Meta(ge=16, le=MAX_CONTEXT)] = 4096
@@ -37,11 +40,17 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
     kv_type: KvType = "f16"
     flash_attention: FlashAttention = "auto"
     batch: Batch | UnsetType = UNSET
+    sequences: Annotated[int, Meta(ge=2, le=MAX_SEQUENCES)] | UnsetType = UNSET
 
     @property
     def batch_size(self) -> Batch:
         """`batch`, and 64 where it is left out."""
         return USUAL_BATCH if self.batch is UNSET else self.batch
+
+    @property
+    def sequence_count(self) -> int:
+        """`sequences`, and 1 where it is left out."""
+        return 1 if isinstance(self.sequences, UnsetType) else self.sequences
 
     @property
     def problem(self) -> str:

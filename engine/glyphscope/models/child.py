@@ -13,13 +13,14 @@ import threading
 import time
 import traceback
 from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import llama_cpp as llama
 
 from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelError
 from glyphscope.models import wire
-from glyphscope.models.generation import Generation
+from glyphscope.models.generation import Generation, evaluate_together
 from glyphscope.models.llama_engine import Interrupted
 from glyphscope.models.session import Session
 from glyphscope.processes.pipe import Pipe, parent_pipe
@@ -31,17 +32,18 @@ _MAX_WRITING = 0.6
 
 
 class Child:
-    """Both threads and their shared state: the queue of work, and the number of the last cancelled generation."""
+    """Both threads and their shared state: the queue of work, and the numbers of cancelled generations."""
 
     def __init__(self, pipe: Pipe[wire.Envelope], log: deque[str]) -> None:
         self._pipe = pipe
         self._log = log
         self._work: queue.SimpleQueue[wire.Envelope] = queue.SimpleQueue()
         self._session: Session | None = None
-        self._generation: Generation | None = None
+        self._generations: dict[int, Generation] = {}
+        """Those that have not ended, by number, each in another sequence."""
         self._lock = threading.Lock()
-        self._running = 0
-        self._cancelled = 0
+        self._running: frozenset[int] = frozenset()
+        self._cancelled: set[int] = set()
         self._kept = threading.Event()
         """Clear between a generation's end and the decision to store its prompt."""
         self._kept.set()
@@ -54,9 +56,10 @@ class Child:
             try:
                 self._handle(frame)
             except Interrupted:
-                self._generation = None
+                self._forget(self._running)
             except Exception as error:
-                self._reply(frame.number, _failure(error))
+                for number in frame.body.numbers if isinstance(frame.body, wire.Step) else (frame.number,):
+                    self._reply(number, _failure(error))
 
     def _read(self) -> None:
         try:
@@ -83,15 +86,18 @@ class Child:
 
     def _cancel(self, number: int) -> None:
         with self._lock:
-            self._cancelled = max(self._cancelled, number)
-            if self._session and self._running == number:
+            self._cancelled.add(number)
+            if self._session and self._running <= self._cancelled:
                 self._session.engine.interrupt(True)
 
-    def _begin(self, number: int) -> None:
-        """Make the generation's evaluations interruptible. Raises Interrupted if it was already cancelled."""
+    def _begin(self, *numbers: int) -> None:
+        """Make the evaluations of these generations interruptible, once each of them is cancelled.
+
+        Raises Interrupted if they were already cancelled.
+        """
         with self._lock:
-            self._running = number
-            interrupted = number <= self._cancelled
+            self._running = frozenset(numbers)
+            interrupted = self._running <= self._cancelled
             if self._session:
                 self._session.engine.interrupt(interrupted)
         if interrupted:
@@ -119,35 +125,62 @@ class Child:
                 self._reply(number, wire.Loaded(self._session.info))
             case wire.DeriveForm():
                 self._reply(number, wire.FormDerived(self._loaded().turn_form))
-            case wire.Generate(request=request, prompts=prompts, sha256=sha256):
-                self._generation = None
+            case wire.Generate(request=request, prompts=prompts, sha256=sha256, sequence=place):
                 session = self._loaded()
+                self._forget(
+                    [other for other, one in self._generations.items() if one.sequence.number == place]
+                )
                 if session.prompts:
                     session.prompts.cache, session.prompts.sha256 = prompts, sha256
                 self._begin(number)
-                generation = Generation(session, request)
-                for progress in generation.evaluate_prompt():
+                generation = Generation(session, request, place)
+                for progress in generation.evaluate_prompt(alone=not self._generations):
                     self._reply(number, wire.Progress(progress))
-                self._generation = generation
+                self._generations[number] = generation
                 self._reply(number, wire.Ready(generation.ready))
-            case wire.Step():
-                self._begin(number)
-                if self._generation is None:
-                    raise ModelError("There is no generation to continue.")
-                steps = self._generation.step()
-                self._reply(number, wire.Steps(steps, self._generation.ended))
-                # while the parent reads, judges and shows them; no token is chosen before it is requested
-                self._generation.look_ahead()
+            case wire.Step(numbers=numbers):
+                self._begin(*numbers)
+                self._step(numbers)
             case wire.Cancel():  # every generation ends with one
-                self._keep_prompt()
+                self._end(number)
             case _:
                 raise ModelError("The model is not loaded.")
 
-    def _keep_prompt(self) -> None:
-        """Store the prompt, unless there is other work."""
+    def _step(self, numbers: Sequence[int]) -> None:
+        """A step of each of the generations, which are evaluated together. An error ends only its own."""
+        if len(numbers) > 1:
+            self._evaluate(numbers)
+        for number in numbers:
+            try:
+                if (generation := self._generations.get(number)) is None:
+                    raise ModelError("There is no generation to continue.")
+                steps = generation.step()
+                self._reply(number, wire.Steps(steps, generation.ended))
+            except Interrupted:
+                raise
+            except Exception as error:
+                self._forget([number])
+                self._reply(number, _failure(error))
+        # while the parent reads, judges and shows them; no token is chosen before it is requested
+        self._evaluate(numbers)
+
+    def _evaluate(self, numbers: Sequence[int]) -> None:
+        """Evaluate the next steps of these generations."""
+        evaluate_together([self._generations[number] for number in numbers if number in self._generations])
+
+    def _forget(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._generations.pop(number, None)
+
+    def _end(self, number: int) -> None:
+        """End a generation, and store its prompt, unless there is other work."""
+        generation = self._generations.pop(number, None)
+        with self._lock:
+            self._cancelled.discard(number)
         try:
             if self._work.empty() and self._session and self._session.prompts:
-                self._session.prompts.keep()
+                sequences = self._session.engine.sequences
+                self._session.prompts.keep(sequences[0] if generation is None else generation.sequence)
         finally:
             self._kept.set()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from glyphscope.decoding.budget import Budget
-from glyphscope.decoding.loop import Decoder
+from glyphscope.decoding.loop import Decoder, ToEvaluate
 from glyphscope.decoding.mask import Constraint, TokenMask
 from glyphscope.decoding.response_prefix import PrefixToken, commit_prefix
 from glyphscope.errors import ContextOverflow, GlyphscopeError, GrammarError
@@ -16,6 +16,7 @@ from glyphscope.models.gbnf import GbnfConstraint
 from glyphscope.models.gbnf_lazy import LazyGbnfConstraint
 from glyphscope.models.interface import ConstraintMade, GenerateRequest, PromptProgress, PromptReady
 from glyphscope.models.llama_engine import LlamaEngine
+from glyphscope.models.llama_sequence import Part
 from glyphscope.models.response_prefix import place_prefix
 from glyphscope.models.session import Session
 
@@ -26,13 +27,14 @@ TOO_FEW = (
 
 
 class Generation:
-    """A generation. Making it rejects everything that can be rejected: an invalid grammar, a prompt that is too long, a
-    prefix with tokens that the constraint excludes.
+    """A generation in one of the context's sequences. Making it rejects everything that can be rejected: an invalid
+    grammar, a prompt that is too long, a prefix with tokens that the constraint excludes.
     """
 
-    def __init__(self, session: Session, request: GenerateRequest) -> None:
+    def __init__(self, session: Session, request: GenerateRequest, number: int = 0) -> None:
         """Raises GrammarError, ContextOverflow and ModelError."""
-        engine = self._engine = session.engine
+        engine = self.engine = session.engine
+        self.sequence = engine.sequences[number]
         prompt = engine.tokenize(request.prompt, begin=True) or engine.ends[:1]
         _check_room(engine, len(prompt) + sum(one.id >= 0 for one in request.written))
         placed = place_prefix(request.written, engine)
@@ -48,8 +50,8 @@ class Generation:
             room = min(request.max_tokens, engine.context - len(prompt) - len(ids) + 1)
             self._note = f"{self._note} {_too_few(budget.least(ids, room), room)}".strip()
         self._before = [*prompt, *(one.id for one in written[:figures_from])]
-        self._decoder = Decoder(
-            engine,
+        self.decoder = Decoder(
+            self.sequence,
             prompt,
             constraint=constraint,
             sampling=request.sampling,
@@ -67,26 +69,32 @@ class Generation:
     @property
     def ended(self) -> bool:
         """Whether there is no further step."""
-        return self._decoder.ended
+        return self.decoder.ended
 
-    def evaluate_prompt(self) -> Iterator[PromptProgress]:
+    def evaluate_prompt(self, *, alone: bool = True) -> Iterator[PromptProgress]:
         """Evaluate the tokens that are not in the context yet, except the last one, which belongs to the first step.
 
         Prefix tokens that need no figures are evaluated and counted with the prompt.
 
         The first progress is yielded before any evaluation; its `done` is the number cached in memory or on disk.
+        `alone`: no other sequence is in use.
         """
         start = time.perf_counter()
         total = len(self._before)
-        self._engine.keep(self._before, repeatable=self._repeatable)
-        restored = self._prompts.restore(self._before) if self._prompts is not None else 0
-        cached = done = len(self._engine.tokens)
+        sequence = self.sequence
+        sequence.keep(self._before, repeatable=self._repeatable, alone=alone)
+        restored = 0
+        if (
+            self._prompts is not None and alone
+        ):  # a restored prompt shares no cells, which would change digits
+            restored = self._prompts.restore(sequence, self._before)
+        cached = done = len(sequence.tokens)
         read = time.perf_counter()
         yield PromptProgress(done, total, (read - start) * 1000 if restored else 0.0, self._note, restored)
-        for end in self._engine.batch_ends(self._before[:-1]):
+        for end in self.engine.batch_ends(self._before[:-1]):
             if end <= done:
                 continue
-            self._engine.evaluate(self._before[done:end])
+            sequence.evaluate(self._before[done:end])
             done = end
             now = time.perf_counter()
             if self._prompts is not None:
@@ -94,14 +102,29 @@ class Generation:
             yield PromptProgress(done, total, (now - start) * 1000)
         self.ready = PromptReady(total, cached, (time.perf_counter() - start) * 1000, self._made)
 
-    def look_ahead(self) -> None:
-        """Evaluate the tokens that the next step needs. Errors are raised by that step."""
-        with contextlib.suppress(GlyphscopeError):
-            self._decoder.evaluate()
-
     def step(self) -> tuple[TokenStep, ...]:
         """The next step's tokens; empty at the end."""
-        return self._decoder.step()
+        return self.decoder.step()
+
+
+def evaluate_together(generations: Sequence[Generation]) -> None:
+    """Evaluate the tokens that the next step of each generation needs, in as few batches as possible.
+
+    Raises Interrupted. Other errors are raised by the step itself, which then evaluates alone.
+    """
+    needed: list[tuple[Generation, ToEvaluate]] = []
+    for generation in generations:
+        with contextlib.suppress(GlyphscopeError):
+            if (tokens := generation.decoder.to_evaluate()) is not None:
+                needed.append((generation, tokens))
+    if not needed:
+        return
+    start = time.perf_counter()
+    with contextlib.suppress(GlyphscopeError):
+        rows = needed[0][0].engine.decode([Part(one.sequence, *tokens) for one, tokens in needed])
+        ms = (time.perf_counter() - start) * 1000
+        for (generation, _), found in zip(needed, rows):
+            generation.decoder.evaluated(found, ms)
 
 
 def _check_room(engine: LlamaEngine, tokens: int) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from glyphscope import errors
-from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelDied, ModelError
+from glyphscope.errors import ModelDied, ModelError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions, Message, ModelInfo, Thinking
 from glyphscope.models import wire
 from glyphscope.models.files import FileHash, inspect_file
 from glyphscope.models.interface import (
-    Cancelled,
     GenerateRequest,
     OneAtATime,
     Opening,
@@ -24,8 +23,9 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
-from glyphscope.models.process import Interrupt, ModelProcess, next_process
+from glyphscope.models.process import ModelProcess, next_process
 from glyphscope.models.prompt_cache import PromptCaches
+from glyphscope.models.sequence_group import SequenceGroup
 from glyphscope.turns import TurnForm
 
 R = TypeVar("R")
@@ -118,12 +118,34 @@ class LlamaModel:
             number = process.open()
             self._running = (process, number)
             try:
-                process.send(number, wire.Generate(request, self._prompts(), self._hash.value()))
-                yield from _outputs(process, number)
+                process.send(number, self._frame(request, 0))
+                yield from process.outputs(number, lambda: process.send(number, wire.Step([number])))
             finally:
                 self._running = None
                 process.forget(number)
                 process.cancel(number)  # it may be evaluating ahead for a step that is no longer needed
+
+    @contextmanager
+    def together(self, count: int) -> Iterator[SequenceGroup]:
+        """So many models that generate at the same time, each in another sequence of the context; at most as many as it
+        was opened with. Raises ModelError.
+        """
+        most = self._options.sequence_count
+        if count > most:
+            raise ModelError(
+                f"The model was opened with {most} sequences, and {count} are needed.",
+                where=str(self._path),
+            )
+        with self._alone.exclusive():
+            group = SequenceGroup(self, self._started(), count, self._frame)
+            try:
+                yield group
+            finally:
+                for member in group.members:
+                    member.close()
+
+    def _frame(self, request: GenerateRequest, sequence: int) -> wire.Generate:
+        return wire.Generate(request, self._prompts(), self._hash.value(), sequence)
 
     def cancel(self) -> None:
         running = self._running
@@ -144,7 +166,7 @@ class LlamaModel:
         number = process.open()
         try:
             process.send(number, body)
-            reply = _good(process.receive(number))
+            reply = process.receive(number)
         finally:
             process.forget(number)
         assert isinstance(reply, kind), reply
@@ -174,7 +196,7 @@ class LlamaModel:
         try:
             process.send(number, wire.Load(str(self._path), self._header, self._options))
             while True:
-                match _good(process.receive(number)):
+                match process.receive(number):
                     case wire.Loaded(info=info):
                         return info
                     case wire.Loading(share=share) if progress is not None:
@@ -193,35 +215,3 @@ def _last_line(stderr: str) -> str:
     """The last line that llama.cpp printed, without the path of its build folder."""
     line = stderr.splitlines()[-1] if stderr else ""
     return re.sub(r"^/\S*/(?=[^/\s]+:\d+: )", "", line)
-
-
-def _outputs(process: ModelProcess, number: int) -> Generator[Output, None, None]:
-    """Yield the prompt's replies, then a step each time the consumer requests one."""
-    while True:
-        match _good(process.receive(number)):
-            case Interrupt():
-                yield Cancelled()
-                return
-            case wire.Progress(progress=progress):
-                yield progress
-            case wire.Ready(ready=ready):
-                yield ready
-                process.send(number, wire.Step())
-            case wire.Steps(steps=steps, ended=ended):
-                if steps:
-                    yield steps
-                if ended:
-                    return
-                process.send(number, wire.Step())
-
-
-def _good(reply: wire.Reply | Interrupt) -> wire.Reply | Interrupt:
-    """The reply. Raises the error that a `Failed` describes."""
-    if not isinstance(reply, wire.Failed):
-        return reply
-    if reply.error == "ContextOverflow":
-        raise ContextOverflow(reply.needed, reply.available)
-    error: GlyphscopeError = getattr(errors, reply.error, ModelError)(
-        reply.message, where=reply.where, hint=reply.hint
-    )
-    raise error

@@ -18,9 +18,9 @@ from glyphscope.errors import ModelError
 from glyphscope.events import LoadOptions
 from glyphscope.events.load_options import USUAL_BATCH, WHOLE_KV, FlashAttention
 from glyphscope.models.cores import physical_cores
-from glyphscope.models.memory import KV_TYPES
+from glyphscope.models.llama_sequence import LlamaSequence, Part, batches_of
+from glyphscope.models.memory import KV_TYPES, require_memory
 from glyphscope.models.tokens import read_ends, read_pieces
-from glyphscope.text.lines import common_length
 
 LEAST = 8
 """The fewest tokens in a batch that ends before a control token, where a batch has at most 64 tokens: another batch
@@ -36,9 +36,9 @@ class Interrupted(Exception):
 
 
 class LlamaEngine:
-    """A loaded model with one sequence in its context. It evaluates and tokenizes, but does not sample.
+    """A loaded model with the sequences in its context. It evaluates and tokenizes, but does not sample.
 
-    `tokens` are the tokens in the context (its KV cache), `batch` is the most that are evaluated at once. Another
+    `context` is the size of the context for each sequence, `batch` the most tokens that are evaluated at once. Another
     thread may tokenize during an evaluation.
     """
 
@@ -73,17 +73,20 @@ class LlamaEngine:
         self.pieces = read_pieces(self.vocab, self.vocabulary)
         self.ends = read_ends(self.vocab, self.vocabulary)
         self._is_end = frozenset(self.ends)
-        self.tokens: list[int] = []
-        self._ends: list[int] = []  # ends of the first batches of `tokens`, none of which gave logits
+        self.sequences = [LlamaSequence(self, number) for number in range(options.sequence_count)]
 
     def _open_context(self, path: str, options: LoadOptions, log: Iterable[str]) -> LoadOptions:
         trained = llama.llama_model_n_ctx_train(self._model)
-        tokens = min(options.context, trained) if trained > 0 else options.context
+        # llama.cpp rounds the size up; the requested size is the limit
+        self.context: int = min(options.context, trained) if trained > 0 else options.context
         self.batch = options.batch_size
         self._flag, self._flag_reader = ctypes.create_string_buffer(2), _flag_reader()
-        parameters = self._parameters(options, tokens, self.batch)
-        self._context = llama.llama_init_from_model(self._model, parameters)
-        if not self._context:
+        count = options.sequence_count
+        if count > 1:
+            self._require_sequences(path, count, msgspec.structs.replace(options, context=self.context))
+        parameters = self._parameters(options, self.context * count, self.batch)
+        self.handle = llama.llama_init_from_model(self._model, parameters)
+        if not self.handle:
             raise ModelError(
                 f"llama.cpp cannot make a context of {parameters.n_ctx:,} tokens: {last_words(log)}",
                 where=path,
@@ -91,11 +94,9 @@ class LlamaEngine:
                 if options.kv_type in WHOLE_KV
                 else "Use a smaller context, or the KV type f16.",
             )
-        self._memory = llama.llama_get_memory(self._context)
-        if not self._memory:
+        self.memory = llama.llama_get_memory(self.handle)
+        if not self.memory:
             raise ModelError("The model generates no text.", where=path, hint=_ENCODERS_HINT)
-        # llama.cpp rounds the size up; the requested size is the limit
-        self.context: int = parameters.n_ctx
         self._batch = llama.llama_batch_init(self.batch, 0, 1)
         return msgspec.structs.replace(
             options,
@@ -110,16 +111,44 @@ class LlamaEngine:
         """The parameters of a context for so many tokens (a `llama_context_params`)."""
         parameters = llama.llama_context_default_params()
         parameters.n_ctx = tokens
-        parameters.n_batch = parameters.n_ubatch = batch
+        count = options.sequence_count
+        parameters.n_batch = parameters.n_ubatch = max(batch, count + 1)  # llama.cpp's least
         parameters.n_threads = parameters.n_threads_batch = options.threads or physical_cores()
         parameters.type_k = parameters.type_v = KV_TYPES[options.kv_type]
         parameters.flash_attn_type = ATTENTION[attention_of(options)]
-        if self.has_cells:  # a second sequence for `copy_state`, in the same cells
-            parameters.n_seq_max, parameters.kv_unified = 2, True
+        if self.has_cells:  # one more sequence for `copy_state`, in the same cells
+            parameters.n_seq_max, parameters.kv_unified = count + 1, True
         if self._flag_reader:
             parameters.abort_callback = self._flag_reader
             parameters.abort_callback_data = ctypes.addressof(self._flag)
         return parameters
+
+    def _require_sequences(self, path: str, count: int, options: LoadOptions) -> None:
+        """Raises ModelError for a model that cannot be opened with several sequences."""
+        if not self.has_cells:
+            raise ModelError(
+                "The model is recurrent: its memory has no cells that several sequences could share.",
+                where=path,
+                hint="Use one sequence.",
+            )
+        short = self._number("rope.scaling.original_context_length")
+        if options.context <= short < options.context * count:
+            raise ModelError(
+                f"The model encodes positions in another way in a context of more than {short:,} tokens, and {count} "
+                f"sequences of {options.context:,} tokens are one of {options.context * count:,}.",
+                where=path,
+                hint="Use a smaller context, fewer sequences, or one.",
+            )
+        if not (llama.llama_supports_gpu_offload() and options.gpu_layers):
+            require_memory(path, options)
+
+    def _number(self, key: str) -> int:
+        """The number of that key of the architecture in the model's file; 0 without it."""
+        buffer = ctypes.create_string_buffer(64)
+        llama.llama_model_meta_val_str(self._model, b"general.architecture", buffer, len(buffer))
+        name = buffer.value + b"." + key.encode()
+        found = llama.llama_model_meta_val_str(self._model, name, buffer, len(buffer))
+        return int(buffer.value) if found > 0 and buffer.value.isdigit() else 0
 
     @property
     def parameters(self) -> int:
@@ -138,11 +167,6 @@ class LlamaEngine:
     def _template(self, name: bytes | None) -> str | None:
         template = llama.llama_model_chat_template(self._model, name)
         return template.decode("utf-8", errors="replace") if template else None
-
-    @property
-    def room(self) -> int:
-        """The number of tokens for which there is still room in the context."""
-        return self.context - len(self.tokens)
 
     @property
     def tokenize_address(self) -> int:
@@ -190,81 +214,30 @@ class LlamaEngine:
                 ends.append(place)
         return [*ends[1:], len(prompt)] if prompt else []
 
-    def keep(self, prompt: Sequence[int], *, repeatable: bool = False) -> int:
-        """Keep the longest prefix that the context shares with all but the last token of `prompt`. Returns its length.
-
-        The last token is always evaluated, for its logits. A model whose memory cannot be cut in the middle (a
-        recurrent one) starts over.
-
-        Batches of other sizes change the last digits of a token's logits. With `repeatable`, only batches are kept that
-        are the same when the prompt is evaluated from its start.
-        """
-        same = common_length(self.tokens, prompt[:-1])
-        if repeatable:
-            count = common_length(self._ends, self.batch_ends(prompt[:-1]))
-            same = max((end for end in self._ends[:count] if end <= same), default=0)
-        self._cut(same)
-        return len(self.tokens)
-
     @property
     def has_cells(self) -> bool:
         """Whether the memory has a cell for each token, so that the state of a prompt's beginning can be copied."""
         return not (llama.llama_model_is_recurrent(self._model) or llama.llama_model_is_hybrid(self._model))
 
-    @property
-    def tokens_in_chunks(self) -> list[int]:
-        """The whole chunks of `tokens` that were evaluated in the batches of any prompt that begins with them."""
-        length = self._ends[-1] if self._ends else 0
-        return self.tokens[: length - length % self.batch]
+    def decode(self, parts: Sequence[Part]) -> list[list[Logits]]:
+        """Evaluate the tokens of all parts together. Returns the logits of each; with one sequence, the next evaluation
+        overwrites them.
 
-    def copy_state(self, length: int, most: int) -> memoryview | None:
-        """A copy of the KV state of the first `length` tokens in the context; for models that have cells.
-
-        None if it has more than `most` bytes.
+        Raises Interrupted and ModelError; none of the tokens is then in the context.
         """
-        llama.llama_memory_seq_cp(self._memory, 0, 1, 0, length)
+        starts = [len(part.sequence.tokens) for part in parts]
+        rows: dict[LlamaSequence, list[Logits]] = {part.sequence: [] for part in parts}
+        batches = list(batches_of(parts, self.batch))
+        stays = len(batches) == len(self.sequences) == 1  # the logits, until they are read
         try:
-            size = llama.llama_state_seq_get_size(self._context, 1)
-            if size > most:
-                return None
-            buffer = (ctypes.c_uint8 * size)()
-            return memoryview(buffer)[: llama.llama_state_seq_get_data(self._context, buffer, size, 1)]
-        finally:
-            llama.llama_memory_seq_rm(self._memory, 1, 0, -1)
-
-    def restore(self, tokens: Sequence[int], state: bytes, length: int) -> bool:
-        """Put the state of `tokens`, evaluated in whole chunks, into the context, and keep `length` of them.
-
-        Returns False, with an empty context, if llama.cpp rejects it.
-        """
-        self._cut(0)
-        data = ctypes.cast(ctypes.c_char_p(state), ctypes.POINTER(ctypes.c_uint8))
-        if llama.llama_state_seq_set_data(self._context, data, len(state), 0) != len(state):
-            self._cut(0)
-            return False
-        self.tokens[:] = tokens
-        self._ends = self.batch_ends(tokens)
-        self._cut(length)
-        return True
-
-    def evaluate(self, tokens: Sequence[int]) -> None:
-        """Evaluate at most `batch` tokens without logits. Raises Interrupted and ModelError."""
-        self._decode(tokens, outputs=0)
-        llama.llama_synchronize(self._context)  # a GPU computes after `llama_decode` has returned
-
-    def decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
-        """Evaluate the tokens. Returns the logits after the last `outputs`; the next evaluation overwrites them.
-
-        Raises Interrupted and ModelError.
-        """
-        rows: list[Logits] = []
-        for start in range(0, len(tokens), self.batch):
-            part = tokens[start : start + self.batch]
-            behind = len(tokens) - start - len(part)
-            if rows:
-                rows = [row.copy() for row in rows]
-            rows += self._decode(part, outputs=min(len(part), max(0, outputs - behind)))
-        return rows
+            for batch in batches:
+                for sequence, row in self._decode(batch):
+                    rows[sequence].append(row if stays else row.copy())
+        except (Interrupted, ModelError):
+            for part, start in zip(parts, starts):
+                part.sequence.cut(start)
+            raise
+        return [rows[part.sequence] for part in parts]
 
     @property
     def interruptible(self) -> bool:
@@ -287,7 +260,7 @@ class LlamaEngine:
                 llama.llama_memory_clear(llama.llama_get_memory(context), True)
                 begin = time.perf_counter()
                 for start in places:
-                    _fill(batch, ids[start : start + size], start, outputs=0)
+                    _fill(batch, [(0, start, ids[start : start + size], 0)])
                     status = llama.llama_decode(context, batch)
                     if status == 2:
                         raise Interrupted
@@ -308,55 +281,52 @@ class LlamaEngine:
         if self._flag[0] != b"\0":
             raise Interrupted
 
-    def _decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
+    def _decode(self, parts: Sequence[Part]) -> list[tuple[LlamaSequence, Logits]]:
+        """Evaluate the tokens in one batch. Returns the logits, each with its sequence."""
         self.raise_if_interrupted()
-        start, count = len(self.tokens), len(tokens)
-        _fill(self._batch, tokens, start, outputs)
-        status = llama.llama_decode(self._context, self._batch)
+        places = _fill(
+            self._batch, [(one.number, len(one.tokens), tokens, last) for one, tokens, last in parts]
+        )
+        status = llama.llama_decode(self.handle, self._batch)
+        if status == 2:
+            raise Interrupted
         if status != 0:
-            self._cut(start)
-            if status == 2:
-                raise Interrupted
             raise ModelError(
-                f"llama.cpp could not evaluate {count:,} tokens (status {status}).",
+                f"llama.cpp could not evaluate {self._batch.n_tokens:,} tokens (status {status}).",
                 hint="Load the model with a smaller context, or use another one.",
             )
-        self._add(tokens, outputs)
-        return [self._row(i) for i in range(count - outputs, count)]
-
-    def _add(self, tokens: Sequence[int], outputs: int) -> None:
-        """Record an evaluated batch."""
-        if not outputs and len(self.tokens) == (self._ends[-1] if self._ends else 0):
-            self._ends.append(len(self.tokens) + len(tokens))
-        self.tokens += tokens
+        for sequence, tokens, outputs in parts:
+            sequence.add(tokens, outputs)
+        rows = map(self._row, places)
+        return [(sequence, next(rows)) for sequence, _, outputs in parts for _ in range(outputs)]
 
     def _row(self, place: int) -> Logits:
         """A view of llama.cpp's memory, not a copy."""
-        pointer = llama.llama_get_logits_ith(self._context, place)
+        pointer = llama.llama_get_logits_ith(self.handle, place)
         address = ctypes.cast(pointer, ctypes.c_void_p).value
         if address is None:
             raise ModelError("llama.cpp gave no logits.")
         return np.frombuffer(memoryview((ctypes.c_float * self.vocabulary).from_address(address)), np.float32)
 
-    def _cut(self, length: int) -> None:
-        if llama.llama_memory_seq_rm(self._memory, 0, length, -1):
-            del self.tokens[length:]
-        else:
-            llama.llama_memory_clear(self._memory, True)
-            self.tokens.clear()
-        while self._ends and self._ends[-1] > len(self.tokens):
-            self._ends.pop()
 
-
-def _fill(batch: Any, tokens: Sequence[int], start: int, outputs: int) -> None:
-    """Put the tokens into the batch, from the place `start` of sequence 0 on; the last `outputs` give logits."""
-    batch.n_tokens = len(tokens)
-    for i, token in enumerate(tokens):
-        batch.token[i] = token
-        batch.pos[i] = start + i
-        batch.n_seq_id[i] = 1
-        batch.seq_id[i][0] = 0
-        batch.logits[i] = i >= len(tokens) - outputs
+def _fill(batch: Any, parts: Sequence[tuple[int, int, Sequence[int], int]]) -> list[int]:
+    """Put tokens into the batch. A part has a sequence's number, the place there, the tokens, and of how many of the
+    last of them the logits are required. Returns the places in the batch of those tokens.
+    """
+    required: list[int] = []
+    size = 0
+    for number, start, tokens, outputs in parts:
+        for i, token in enumerate(tokens):
+            batch.token[size] = token
+            batch.pos[size] = start + i
+            batch.n_seq_id[size] = 1
+            batch.seq_id[size][0] = number
+            batch.logits[size] = i >= len(tokens) - outputs
+            if i >= len(tokens) - outputs:
+                required.append(size)
+            size += 1
+    batch.n_tokens = size
+    return required
 
 
 def model_parameters() -> Any:

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from glyphscope.errors import ModelError
 from glyphscope.events import KvType, LoadOptions
 from glyphscope.models.files import available_memory, model_info
 from glyphscope.models.gguf import TENSOR_TYPES, Header, read_with_heads
+from glyphscope.text.figures import byte_size
 
 KV_TYPES: dict[KvType, int] = {
     "f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q5_1": 7, "q5_0": 6, "q4_1": 3, "q4_0": 2, "iq4_nl": 20,
@@ -40,8 +42,8 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Memory(NamedTuple):
-    """Sizes in bytes. `cache` is for the whole context, None if unknown; `free` is None if the system does not report
-    it. Models with sliding-window attention need a smaller cache.
+    """Sizes in bytes. `cache` is for the whole context of all sequences, None if unknown; `free` is None if the system
+    does not report it. Models with sliding-window attention need a smaller cache.
     """
 
     weights: int
@@ -72,9 +74,21 @@ def memory_needed(facts: ModelFacts, options: LoadOptions, free: int | None = No
     if facts.kv_values is not None:
         per_block, width = TENSOR_TYPES[KV_TYPES[options.kv_type]]
         tokens = min(options.context, facts.context or options.context)
-        cells = -(-tokens // _CELLS) * _CELLS
+        cells = -(-tokens * options.sequence_count // _CELLS) * _CELLS
         cache = cells * facts.kv_values * width // per_block
     return Memory(facts.bytes, cache, available_memory() if free is None else free)
+
+
+def require_memory(path: str, options: LoadOptions) -> None:
+    """Raises ModelError if the KV cache is larger than the free memory, as far as both are known."""
+    needed = memory_needed(read_facts(Path(path)), options)
+    if needed.cache is not None and needed.free is not None and needed.cache > needed.free:
+        raise ModelError(
+            f"The KV cache of {options.sequence_count} sequences of {options.context:,} tokens needs "
+            f"{byte_size(needed.cache)} of memory, and {byte_size(needed.free)} are free.",
+            where=path,
+            hint="Use fewer sequences or a smaller context.",
+        )
 
 
 def _kv_values(header: Header) -> int | None:

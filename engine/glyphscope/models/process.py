@@ -10,12 +10,15 @@ import queue
 import subprocess
 import threading
 from collections import deque
+from collections.abc import Callable, Generator
 from typing import TypeAlias
 
 import msgspec
 
-from glyphscope.errors import ModelDied
+from glyphscope import errors
+from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelDied, ModelError
 from glyphscope.models import wire
+from glyphscope.models.interface import Cancelled, Output
 from glyphscope.processes import how_ended, module_command
 from glyphscope.processes.pipe import start_child
 
@@ -128,11 +131,32 @@ class ModelProcess:
             raise self.death() from error
 
     def receive(self, number: int) -> wire.Reply | Interrupt:
-        """The request's next reply. Raises ModelDied."""
+        """The request's next reply. Raises ModelDied, and the error that a reply describes."""
         reply = self._replies[number].get()
         if reply is None:
             raise self.death()
+        if isinstance(reply, wire.Failed):
+            raise _error_of(reply)
         return reply
+
+    def outputs(self, number: int, request_step: Callable[[], object]) -> Generator[Output, None, None]:
+        """Yield the prompt's replies of a generation, then a step each time the consumer requests one."""
+        while True:
+            match self.receive(number):
+                case Interrupt():
+                    yield Cancelled()
+                    return
+                case wire.Progress(progress=progress):
+                    yield progress
+                case wire.Ready(ready=ready):
+                    yield ready
+                    request_step()
+                case wire.Steps(steps=steps, ended=ended):
+                    if steps:
+                        yield steps
+                    if ended:
+                        return
+                    request_step()
 
     def interrupt(self, number: int) -> None:
         """Cancels the generation of that number: `receive` returns at once, and the process stops computing."""
@@ -209,3 +233,13 @@ class ModelProcess:
                 self._stderr.extend(line.decode("utf-8", errors="replace") for line in lines if line.strip())
         if rest.strip():
             self._stderr.append(rest.decode("utf-8", errors="replace"))
+
+
+def _error_of(failed: wire.Failed) -> GlyphscopeError:
+    """The error that it describes."""
+    if failed.error == "ContextOverflow":
+        return ContextOverflow(failed.needed, failed.available)
+    error: GlyphscopeError = getattr(errors, failed.error, ModelError)(
+        failed.message, where=failed.where, hint=failed.hint
+    )
+    return error

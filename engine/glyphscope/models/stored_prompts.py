@@ -27,6 +27,7 @@ import numpy as np
 
 from glyphscope.models.files import available_memory
 from glyphscope.models.llama_engine import LEAST, LlamaEngine
+from glyphscope.models.llama_sequence import LlamaSequence
 from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stored_files
 from glyphscope.text.lines import common_length
 
@@ -122,13 +123,13 @@ class StoredPrompts:
         self._writer: threading.Thread | None = None
         self._stored: list[int] = []  # the tokens of the state last written or read
 
-    def restore(self, prompt: Sequence[int]) -> int:
+    def restore(self, sequence: LlamaSequence, prompt: Sequence[int]) -> int:
         """Load the stored state that covers most of the prompt, if worthwhile. Returns its number of tokens, or 0.
 
         The prompt's last token is never restored, as its evaluation gives the first logits.
         """
-        engine, cache = self._engine, self.cache
-        have = len(engine.tokens)
+        cache = self.cache
+        have = len(sequence.tokens)
         if cache is None or len(prompt) - 1 - have < WORTH // 2 or not self._is_unchanged():
             return 0
         found = self._best(Path(cache.folder), prompt[:-1])
@@ -136,16 +137,16 @@ class StoredPrompts:
             return 0
         state = self._read(found)
         tokens = _numbers(found.header.tokens)
-        if state is None or not engine.restore(tokens, state, found.length):
+        if state is None or not sequence.restore(tokens, state, found.length):
             return 0
         self._stored = tokens
         with suppress(OSError):
             os.utime(found.path)  # `_make_room` deletes the least recently used
         return found.length
 
-    def keep(self) -> None:
-        """Copy the state of the whole chunks in the context, and write it in the background, if worthwhile."""
-        cache, tokens, ms_per_token = self.cache, self._engine.tokens_in_chunks, self.ms_per_token
+    def keep(self, sequence: LlamaSequence) -> None:
+        """Copy the state of the whole chunks in the sequence, and write it in the background, if worthwhile."""
+        cache, tokens, ms_per_token = self.cache, sequence.tokens_in_chunks, self.ms_per_token
         new = len(tokens) - self._whole_chunks(common_length(self._stored, tokens))
         if cache is None or new < WORTH or self._is_writing() or not self._is_unchanged():
             return
@@ -155,7 +156,7 @@ class StoredPrompts:
         begin = time.perf_counter()
         free = available_memory()
         most = cache.limit if free is None else min(cache.limit, free // _FREE)
-        state = self._engine.copy_state(len(tokens), most)
+        state = sequence.copy_state(len(tokens), most)
         if state is None:
             return
         header = _Header(self._key, self.sha256, np.asarray(tokens, "<i4").tobytes(), len(state))

@@ -53,15 +53,20 @@ class DeriveForm(_Frame, frozen=True):
 
 
 class Generate(_Frame, frozen=True):
-    """Evaluate the prompt: `Progress`, then `Ready`. `sha256` is the model file's hash, empty if it is not known."""
+    """Evaluate the prompt in that sequence: `Progress`, then `Ready`. `sha256` is the model file's hash, empty if it is
+    not known.
+    """
 
     request: GenerateRequest
     prompts: PromptCache | None = None
     sha256: str = ""
+    sequence: int = 0
 
 
 class Step(_Frame, frozen=True):
-    """Decode one step of the generation with this frame's number. Answered by `Steps`."""
+    """Decode one step of each of the generations with these numbers, together. Each is answered by `Steps`."""
+
+    numbers: list[int]
 
 
 class Cancel(_Frame, frozen=True):

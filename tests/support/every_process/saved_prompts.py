@@ -105,6 +105,21 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
     """Patch the engine of that module to read and write saved prompts."""
     real, least = native.LlamaEngine, native.LEAST
 
+    class Sequence(native.LlamaSequence):  # type: ignore[misc, name-defined]
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self.batches = Batches()  # the batches of `tokens`
+            self.ahead = Batches()  # the batches in llama.cpp's memory, if they extend these
+
+        def add(self, tokens: list[int], outputs: int) -> None:
+            super().add(tokens, outputs)
+            self.batches += tokens
+
+        def cut(self, length: int) -> None:
+            super().cut(length)
+            self.batches.cut(len(self.tokens))
+            self.ahead = Batches()
+
     class Engine(real):  # type: ignore[misc, valid-type]
         def __init__(self, path: str, options: Any, **more: Any) -> None:
             super().__init__(path, options, **more)
@@ -117,54 +132,44 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
             if self.batch != 64:
                 how += (self.batch,)
             self._saved = SavedPrompts(Path(folder), repr((which, how)), least)
-            self._batches = Batches()  # the batches of `tokens`
-            self._ahead = Batches()  # the batches in llama.cpp's memory, if they extend these
             self._read = False  # something was evaluated since the last token that was decoded
+            if len(self.sequences) == 1:
+                self.sequences = [Sequence(self, 0)]
 
-        def evaluate(self, tokens: list[int]) -> None:
-            self.raise_if_interrupted()
-            asked = self._batches + tokens
-            if not asked.begins(self._ahead):
-                found = self._saved.read(asked) if tokens else None
-                if found is None:
-                    self._read = True
-                    return super().evaluate(tokens)
-                self._restore(*found)
-            self._batches = asked
-            self._add(tokens, 0)
-            return None
-
-        def decode(self, tokens: list[int], outputs: int) -> Any:
-            worth = self._read and not self._ahead and len(self.tokens) <= MAX_TOKENS
-            if worth and self._saved.is_new(self._batches):
-                self._saved.write(self._batches, self._state())
-            self._read = False
-            return super().decode(tokens, outputs)
-
-        def _decode(self, tokens: list[int], outputs: int) -> Any:
-            if self._ahead:
-                llama.llama_memory_seq_rm(self._memory, 0, len(self.tokens), -1)
-                self._ahead = Batches()
-            rows = super()._decode(tokens, outputs)
-            self._batches += tokens
-            return rows
-
-        def _cut(self, length: int) -> None:
-            super()._cut(length)
-            self._batches.cut(len(self.tokens))
-            self._ahead = Batches()
+        def decode(self, parts: Any) -> Any:
+            if len(self.sequences) > 1:  # which share cells
+                return super().decode(parts)
+            ((sequence, tokens, outputs),) = parts
+            if outputs:
+                worth = self._read and not sequence.ahead and len(sequence.tokens) <= MAX_TOKENS
+                if worth and self._saved.is_new(sequence.batches):
+                    self._saved.write(sequence.batches, self._state())
+                self._read = False
+            else:
+                self.raise_if_interrupted()
+                asked = sequence.batches + tokens
+                if not asked.begins(sequence.ahead) and tokens and (found := self._saved.read(asked)):
+                    self._restore(sequence, *found)
+                if asked.begins(sequence.ahead):
+                    sequence.add(tokens, 0)
+                    return [[]]
+                self._read = True
+            if sequence.ahead:
+                llama.llama_memory_seq_rm(self.memory, 0, len(sequence.tokens), -1)
+                sequence.ahead = Batches()
+            return super().decode(parts)
 
         def _state(self) -> bytes:
-            size = llama.llama_state_seq_get_size(self._context, 0)
+            size = llama.llama_state_seq_get_size(self.handle, 0)
             buffer = (ctypes.c_uint8 * size)()
-            size = llama.llama_state_seq_get_data(self._context, buffer, size, 0)
+            size = llama.llama_state_seq_get_data(self.handle, buffer, size, 0)
             return bytes(memoryview(buffer)[:size])
 
-        def _restore(self, batches: Batches, state: bytes) -> None:
-            llama.llama_memory_seq_rm(self._memory, 0, 0, -1)
+        def _restore(self, sequence: Sequence, batches: Batches, state: bytes) -> None:
+            llama.llama_memory_seq_rm(self.memory, 0, 0, -1)
             buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
-            if not llama.llama_state_seq_set_data(self._context, buffer, len(state), 0):
+            if not llama.llama_state_seq_set_data(self.handle, buffer, len(state), 0):
                 raise AssertionError("llama.cpp does not accept its own state")
-            self._ahead = batches
+            sequence.ahead = batches
 
     native.LlamaEngine = Engine
