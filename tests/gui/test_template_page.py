@@ -112,7 +112,7 @@ def test_another_file_replaces_the_first(inspected, qtbot, tmp_path):
     assert inspected.found is None
     qtbot.waitUntil(lambda: inspected.found is not None and not inspected.is_busy)
     assert inspected.view.source.text() == "other.jinja"
-    assert inspected.view.pill.words == "not tested"
+    assert inspected.view.pill.words == "not tested" and not inspected.view.prove_link.isEnabled()
     assert cells(inspected.view.details.notes)[0][0] == "warning"
 
 

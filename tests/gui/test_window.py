@@ -125,6 +125,21 @@ def test_a_first_start_can_run_at_once(qtbot, make):
 
 
 @pytest.mark.slow
+def test_the_focus_moves_from_run_to_stop_while_the_model_runs(qtbot, make):
+    window = make()
+    header, focused = window.header, []
+    window.activateWindow()
+    qtbot.mouseClick(header.run_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: window.runs.phase is Phase.IDLE)
+    assert window.focusWidget() not in (header.run_button, header.stop_button), "a click took the focus"
+    header.run_button.setFocus()
+    window.runs.phaseChanged.connect(lambda _phase: focused.append(window.focusWidget()))
+    finish(qtbot, window, lambda: qtbot.keyClick(header.run_button, Qt.Key.Key_Space))
+    qtbot.waitUntil(lambda: window.runs.phase is Phase.IDLE)
+    assert focused[0] is header.stop_button and window.focusWidget() is header.run_button
+
+
+@pytest.mark.slow
 def test_an_abort_is_explained_with_its_saving(qtbot, make_playground):
     page = make_playground(ScriptedModel(BAD))
     runs, banner = page.context.runs, page.view.banner

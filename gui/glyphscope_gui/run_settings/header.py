@@ -171,13 +171,22 @@ class Header(FollowsSize, QFrame):
         self.sampling_button.clicked.connect(lambda: self.sampling.show_below(self.sampling_button))
 
     def _button(self, name: str, action: QAction) -> QPushButton:
-        """A button that triggers the action, and is enabled with it."""
+        """A button that triggers the action, and is enabled with it. A click leaves the focus, such as in the prompt."""
         button = push_button(action.iconText(), self, name=name, tip=action.toolTip())
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.setAccessibleName(action.iconText())
         button.setEnabled(action.isEnabled())
         button.clicked.connect(action.trigger)
-        action.enabledChanged.connect(button.setEnabled)
+        action.enabledChanged.connect(lambda enabled: self._enable(button, enabled))
         return button
+
+    def _enable(self, button: QPushButton, enabled: bool) -> None:
+        """Enable the button, or give its focus to Stop or Run: Qt would give it to the rail of pages."""
+        if button.hasFocus() and not enabled:
+            others = (each for each in (self.stop_button, self.run_button) if each is not button)
+            if other := next((each for each in others if each.isEnabled()), None):
+                other.setFocus(Qt.FocusReason.OtherFocusReason)
+        button.setEnabled(enabled)
 
     def _choose_notation(self, value: str) -> None:
         native = value == "native"

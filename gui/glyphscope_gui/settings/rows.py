@@ -13,7 +13,7 @@ from glyphscope_gui.shared.labels import PlainLabel, named, words_label
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD, is_crowded
 
-FIELD_WIDTH = 15
+FIELD_WIDTH = 18
 """The width of a field in multiples of an M's, so that fields line up."""
 _ANY_WIDTH = 16_777_215
 """Qt's own largest width."""

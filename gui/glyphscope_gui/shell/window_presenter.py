@@ -188,9 +188,13 @@ class WindowPresenter(QObject):
         """Show the actions of the page in front."""
         actions, phase, page = self._context.actions, self._runs.phase, self._navigation.page
         free = phase in (Phase.IDLE, Phase.STEPPING)
-        actions.run.setEnabled(free and page.can_run)
-        actions.step.setEnabled(free and HeaderPart.RUN in page.header)
-        actions.stop.setEnabled(phase not in (Phase.IDLE, Phase.STOPPING))
+        possible = {
+            actions.run: free and page.can_run,
+            actions.step: free and HeaderPart.RUN in page.header,
+            actions.stop: phase not in (Phase.IDLE, Phase.STOPPING),
+        }
+        for action in sorted(possible, key=lambda each: not possible[each]):  # so that the focus can move on
+            action.setEnabled(possible[action])
 
     def _show_figures(self) -> None:
         if self._runs.is_in_background:  # the running job is not the shown run

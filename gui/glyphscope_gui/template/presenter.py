@@ -194,7 +194,7 @@ class TemplatePresenter(Page):
         self.view.pill.set_words(*rows.proof_words(self.found))
         self.view.details.notes.rows.show_rows(rows.note_rows(self.found))
         self.view.details.values.rows.show_rows(rows.value_rows(self.found))
-        self.view.prove_link.setEnabled(self.found.proof is not None)
+        self.view.prove_link.setEnabled(bool(self.found.proof and self.found.proof["turns"]))
 
     def _show_source(self, source: _Source) -> None:
         name, quantisation = model_name(str(source.path))
