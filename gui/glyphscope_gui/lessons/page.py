@@ -111,21 +111,18 @@ class LessonPage(FollowsSize, QWidget):
             padded=False,
         )
         self.stack = stack(self.empty, self.reader)
-        self.foot = holder(
-            hbox(
-                self.before_button,
-                self.after_button,
-                self.place,
-                STRETCH,
-                self.again_button,
-                self.lecture_button,
-                margins=(16, 8, 16, 10),
-                spacing=12,
-            ),
-            self,
+        buttons = hbox(
+            self.before_button,
+            self.after_button,
+            self.place,
+            STRETCH,
+            self.again_button,
+            self.lecture_button,
+            margins=(16, 8, 16, 10),
+            spacing=12,
         )
+        self.foot = holder(vbox(named(QFrame(), "cardLine"), buttons, spacing=0), self)
         sheet = named(QFrame(self), "card")
-        line = named(QFrame(sheet), "cardLine")
-        vbox((self.stack, 1), line, self.foot, parent=sheet, margins=1, spacing=0)
+        vbox((self.stack, 1), self.foot, parent=sheet, margins=1, spacing=0)
         right = vbox(self.notice, (sheet, 1), spacing=GAP)
         self._layout = hbox(self.list_card, (right, 1), parent=self, margins=None, spacing=GAP)

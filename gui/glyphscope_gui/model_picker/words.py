@@ -11,7 +11,7 @@ from glyphscope.text.figures import byte_size, estimate, parameter_count, percen
 from glyphscope_gui.model_picker.downloads import Downloading
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.model_names import model_name, opened_name
 
 FIX_HUB = "pip install 'glyphscope[hub]'"
 
@@ -96,6 +96,7 @@ def status_words(status: ModelStatus) -> str:
             return tr("Loading {name}…{share}", name=name, share=share)
         case "ready":
             load = status.info.load if status.info is not None else None
+            name = opened_name(status.info).name if status.info is not None else name
             return tr("Loaded: {name}", name=name) + (f" ({load_words(load)})" if load else "")
         case "unloading":
             return tr("Unloading {name}…", name=name)

@@ -171,7 +171,7 @@ class Header(FollowsSize, QFrame):
         self.sampling_button.clicked.connect(lambda: self.sampling.show_below(self.sampling_button))
 
     def _button(self, name: str, action: QAction) -> QPushButton:
-        """A button that triggers the action, and is enabled with it. A click leaves the focus, such as in the prompt."""
+        """A button that triggers the action, and is enabled with it. A click leaves the focus where it is."""
         button = push_button(action.iconText(), self, name=name, tip=action.toolTip())
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.setAccessibleName(action.iconText())

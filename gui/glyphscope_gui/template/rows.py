@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from glyphscope.models.inspection import Inspection
+from glyphscope.text.shorten import capitalised
 from glyphscope.turns.slots import PROMPT_PARTS, Slot
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.template.tables import Cell, Row, on_one_line
@@ -109,7 +110,7 @@ def history_rows(found: Inspection) -> list[Row]:
 def note_rows(found: Inspection) -> list[Row]:
     out: list[Row] = [(Cell(tr("warning"), pill="impossible"), Cell(words)) for words in found.warnings]
     for row in found.form.corrections:
-        words = f"{row.row}: {row.reason} ({row.source})"
+        words = f"{capitalised(row.row)}: {row.reason} ({row.source})"
         out.append((Cell(tr("table"), pill="forced"), Cell(words)))
     return out or [(Cell(tr("none"), pill="holds"), Cell(tr("No notes.")))]
 

@@ -28,14 +28,13 @@ from glyphscope_gui.shared.cells import paint_row
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme.sizes import scale
 from glyphscope_gui.tools.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE, Item, RegistryTreeModel
 
 TICK = 14
-"""Size of a tick's box in pixels."""
+"""Pixels of a tick's box, at the usual text size."""
 MARGIN = 8
 """Pixels at both ends of a row."""
-INDENT = MARGIN + TICK + 8
-"""The start of the names of both tools and arguments, as in a list with a column for ticks."""
 
 
 class ToolDelegate(QStyledItemDelegate):
@@ -55,26 +54,31 @@ class ToolDelegate(QStyledItemDelegate):
 
     def _paint_tick(self, painter: QPainter, row: QRect, checked: bool) -> None:
         colors = theme()
-        box = QRectF(tick_rect(row)).adjusted(0.5, 0.5, -0.5, -0.5)
+        place = tick_rect(row)
+        painter.save()
+        painter.translate(place.topLeft())
+        painter.scale(place.width() / TICK, place.height() / TICK)
+        box = QRectF(0.5, 0.5, TICK - 1, TICK - 1)
         painter.setPen(QPen(colors.color("accent" if checked else "border-strong"), 1))
         painter.setBrush(colors.color("accent") if checked else Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(box, 3, 3)
-        if not checked:
-            return
-        path = QPainterPath()
-        path.moveTo(box.left() + 3.2, box.top() + 6.8)
-        path.lineTo(box.left() + 5.6, box.top() + 9.2)
-        path.lineTo(box.left() + 9.8, box.top() + 4.2)
-        painter.setPen(QPen(colors.color("on-accent"), 1.6, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawPath(path)
+        if checked:
+            path = QPainterPath()
+            path.moveTo(3.7, 7.3)
+            path.lineTo(6.1, 9.7)
+            path.lineTo(10.3, 4.7)
+            pen = QPen(colors.color("on-accent"), 1.6, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
+            painter.setPen(pen)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawPath(path)
+        painter.restore()
 
     def _paint_words(
         self, painter: QPainter, option: QStyleOptionViewItem, index: Index, *, is_tool: bool
     ) -> None:
         colors = theme()
         selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        box = option.rect.adjusted(INDENT, 0, -MARGIN, 0)
+        box = option.rect.adjusted(tick_target(option.rect).width() + 2, 0, -MARGIN, 0)
         small = mono_font(-1)
         detail = str(index.data(DETAIL_ROLE) or "")
         wrong = bool(index.data(PROBLEM_ROLE))
@@ -123,12 +127,13 @@ def _has_current(option: QStyleOptionViewItem, index: Index) -> bool:
 
 def tick_rect(row: QRect) -> QRect:
     """The box of the tick in a row."""
-    return QRect(row.left() + MARGIN, row.center().y() - TICK // 2 + 1, TICK, TICK)
+    size = round(TICK * scale())
+    return QRect(row.left() + MARGIN, row.center().y() - size // 2 + 1, size, size)
 
 
 def tick_target(row: QRect) -> QRect:
     """The area in which a click changes the tick: the whole column, which is easier to hit than the box."""
-    return QRect(row.left(), row.top(), INDENT - 2, row.height())
+    return row.adjusted(0, 0, tick_rect(row).right() + 6 - row.right(), 0)
 
 
 MIN_ROWS, MAX_ROWS = 10, 14
