@@ -1,6 +1,6 @@
 """Processes of a Dask cluster.
 
-`dask_process.py scheduler` prints its address; `dask_process.py worker ADDRESS [BEHAVIOUR]` runs until it is ended. A
+`-m dask_process scheduler` prints its address; `-m dask_process worker ADDRESS [BEHAVIOUR]` runs until it is ended. A
 worker that is `old` has another version of Glyphscope, one that is `bare` has none.
 """
 
@@ -46,8 +46,10 @@ class Cluster:
 
     def _start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        if arguments[2:]:  # a behaviour begins before the imports
+            environment["GLYPHSCOPE_FORKS"] = ""
         process = subprocess.Popen(
-            [sys.executable, __file__, *arguments],
+            [sys.executable, "-P", "-m", "dask_process", *arguments],
             env={**os.environ, "PYTHONPATH": path, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

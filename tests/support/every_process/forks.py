@@ -29,13 +29,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MODULES = (
-    "glyphscope", "glyphscope.compilers.child", "glyphscope.evals.checking.child", "glyphscope.models.child",
-    "glyphscope.models.probe_child",
-)  # fmt: skip
+MODULES = {
+    "glyphscope": (), "glyphscope.compilers.child": (), "glyphscope.evals.checking.child": (),
+    "glyphscope.models.child": (), "glyphscope.models.probe_child": (),
+    "dask_process": ("distributed", "glyphscope.evals.running.dask_worker", "dask_models"),
+}  # fmt: skip
+"""The modules that processes are started with, each with those that it imports later."""
 OWN_TO_EACH = {
     "GLYPHSCOPE_HOME", "GLYPHSCOPE_PROMPT_CACHE_MB", "HOME", "OLDPWD", "PWD", "PYTEST_CURRENT_TEST",
-    "PYTEST_XDIST_WORKER", "SHLVL", "_",
+    "PYTEST_XDIST_WORKER", "SHLVL", "WORKER", "_",
 }  # fmt: skip
 """Variables that no import reads."""
 IDLE = 600_000
@@ -200,7 +202,8 @@ class Server:
                 for command in _COMMANDS.values():
                     importlib.import_module(f"glyphscope.cli.{command.rpartition('.')[0]}")
             else:
-                importlib.import_module(module)
+                for each in (module, *MODULES[module]):
+                    importlib.import_module(each)
                 del sys.modules[module]  # `runpy` executes it as `__main__`
             gc.collect()
             gc.freeze()

@@ -9,9 +9,8 @@ import os
 import sys
 from importlib.machinery import PathFinder
 
-TYPE_CHECKING = (
-    False  # typing, and importlib.abc with its base class, take longer to import than Python to start
-)
+# typing, and importlib.abc with its base class, take longer to import than Python to start
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
