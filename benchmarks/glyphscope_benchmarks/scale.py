@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -55,6 +55,8 @@ SCENARIOS, ARMS = 2_500, 4
 STEPS = ("plan", "run", "resume", "report", "open", "compare", "export", "window")
 SIGNAL = {"run": -signal.SIGKILL}
 """The steps that are killed."""
+LOOK_SECONDS = 0.005
+"""The time between two looks at the memory of a step."""
 _RIGHT, _WRONG = '{action="search" query="news"}', '{action="search" query="other news"}'
 
 
@@ -232,23 +234,41 @@ def _result(folder: Path) -> Path:
     return path
 
 
-def _measured(name: str, folder: Path, samples: int) -> dict[str, float | str]:
-    """The seconds and the peak of memory (bytes) of a step, and what it printed."""
+class Measured(NamedTuple):
+    """A step: its seconds and those of the processor, the peaks of its private memory and of all that is resident, with
+    the pages of files that the system may drop (bytes), and what it printed.
+    """
+
+    seconds: float
+    cpu: float
+    private: int
+    resident: int
+    printed: str
+
+
+def _measured(name: str, folder: Path, samples: int) -> Measured:
     command = [sys.executable, "-m", "glyphscope_benchmarks.scale", "--step", name, "--folder", str(folder)]
     began = time.monotonic()
     process = subprocess.Popen([*command, str(samples)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    printed = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
+    private = 0
+    while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
+        private = max(private, _private(process.pid))
+        time.sleep(LOOK_SECONDS)
+    _, status, usage = ended
+    seconds = time.monotonic() - began
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != SIGNAL.get(name, 0):
         raise SystemExit(f"The step {name} ended with {process.returncode}.")
-    return {
-        "seconds": time.monotonic() - began,
-        "cpu": usage.ru_utime + usage.ru_stime,
-        "peak": usage.ru_maxrss * 1024,
-        "printed": printed,
-    }
+    cpu = usage.ru_utime + usage.ru_stime
+    return Measured(seconds, cpu, private, usage.ru_maxrss * 1024, process.stdout.read())
+
+
+def _private(process: int) -> int:
+    """The private memory of a process now: `RssAnon`. The system has no peak of it."""
+    with open(f"/proc/{process}/status") as status:
+        found = (line.split()[1] for line in status if line.startswith("RssAnon:"))
+        return int(next(found, "0")) * 1024
 
 
 def _size(path: Path) -> int:
@@ -267,7 +287,7 @@ def main() -> None:
     if given.step:
         step(given.step, given.folder, given.samples[0])
         return
-    print("| samples | step | time | CPU time | peak memory |\n|---|---|---|---|---|", flush=True)
+    print("| samples | step | time | CPU time | private memory | resident |\n|---|---|---|---|---|---|", flush=True)
     for samples in given.samples:
         with tempfile.TemporaryDirectory(dir=given.folder) as place:
             folder = Path(place)
@@ -275,11 +295,10 @@ def main() -> None:
                 if name == "compare":
                     _copy(_result(folder), folder / "copy")
                 made = _measured(name, folder, samples)
-                more = f" {made['printed']}".rstrip()
-                times = f"{duration(float(made['seconds']))} | {duration(float(made['cpu']))}"
-                print(
-                    f"| {samples:,} | {name}{more} | {times} | {byte_size(int(made['peak']))} |", flush=True
-                )
+                step_words = f"{name} {made.printed}".rstrip()
+                times = f"{duration(made.seconds)} | {duration(made.cpu)}"
+                memory = f"{byte_size(made.private)} | {byte_size(made.resident)}"
+                print(f"| {samples:,} | {step_words} | {times} | {memory} |", flush=True)
             path = _result(folder)
             report = byte_size((path / REPORT).stat().st_size)
             files = sum(each.is_file() for each in path.rglob("*"))
