@@ -37,7 +37,11 @@ class Share(msgspec.Struct, frozen=True):
 
 def spread(samples: Sequence[float]) -> Spread:
     """The spread of at least one sample."""
-    ordered = sorted(samples)
+    return spread_of(sorted(samples))
+
+
+def spread_of(ordered: Sequence[float]) -> Spread:
+    """The spread of at least one sample, in ascending order."""
     return Spread(sum(ordered) / len(ordered), percentile(ordered, 0.5), percentile(ordered, 0.95))
 
 

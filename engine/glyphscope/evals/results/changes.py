@@ -12,7 +12,7 @@ import msgspec
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.pairs import scenario_test, sum_of
-from glyphscope.evals.results.comparing import outcomes_of, pairs_of, tables_of
+from glyphscope.evals.results.comparing import pairs_of, tables_of
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.sample import Sample
@@ -107,10 +107,20 @@ def _suite_notes(before: Manifest, after: Manifest) -> Iterator[str]:
 def _compared(before: str, first: Table, after: str, second: Table) -> tuple[ArmChange, _Changed]:
     import numpy as np
 
-    one, other = outcomes_of({"before": _of_arm(first, before), "after": _of_arm(second, after)}).values()
-    scenarios, left, right = pairs_of(one.scenarios, one.trials, other.scenarios, other.trials)
-    was, now = one.rows.where(left), other.rows.where(right)
-    tables = tables_of(scenarios, was["ok"], now["ok"])
+    reasons: dict[tuple[str, str], int] = {}
+    one_reason, other_reason = (
+        np.array([reasons.setdefault(each[:2], len(reasons)) for each in table.failures])
+        for table in (first, second)
+    )
+    counts, found = [], [_Changed(*(np.empty(0, kind) for kind in (np.uint8, np.uint32, np.uint32)))]
+    for paired in pairs_of(_of_arm(first, before), _of_arm(second, after)):
+        was, now = paired.first, paired.second
+        counts.append(paired.tables("ok"))
+        kinds = np.where(was["ok"] != now["ok"], now["ok"], 2).astype(np.uint8)
+        other = one_reason[was["failure"]] != other_reason[now["failure"]]
+        changed = (kinds < 2) | ((now["ok"] == 0) & other)
+        found.append(_Changed(kinds[changed], was.places[changed], now.places[changed]))
+    tables = tables_of(counts)
     total = sum_of(tables)
     arm = ArmChange(
         before=before,
@@ -122,14 +132,7 @@ def _compared(before: str, first: Table, after: str, second: Table) -> tuple[Arm
         fixes=total.only_second,
         p=scenario_test(tables).p,
     )
-    reasons: dict[tuple[str, str], int] = {}
-    one_reason, other_reason = (
-        np.array([reasons.setdefault(each[:2], len(reasons)) for each in table.failures])[rows["failure"]]
-        for table, rows in ((first, was), (second, now))
-    )
-    kinds = np.where(was["ok"] != now["ok"], now["ok"], 2)
-    changed = (kinds < 2) | ((now["ok"] == 0) & (one_reason != other_reason))
-    return arm, _Changed(kinds[changed], was.places[changed], now.places[changed])
+    return arm, _Changed(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _of_arm(table: Table, arm: str) -> Part:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -12,7 +12,7 @@ from glyphscope.evals.matrix.arms import Arm, varied
 from glyphscope.evals.pairs import Table, holm, paired_interval, scenario_test, sum_of
 from glyphscope.evals.results.figures import MEASURES, Comparison, Measure, Sensitivity
 from glyphscope.evals.results.measuring import Part
-from glyphscope.evals.results.table import Key, Selection
+from glyphscope.evals.results.table import BLOCK, Key, Selection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,67 +34,61 @@ _STARTS: dict[str, tuple[object, ...]] = {
 """The values by setting, in the order that decides which of two arms is the baseline, and so the first."""
 
 
-class Outcomes(NamedTuple):
-    """The answered samples of one arm, each by its scenario (a number that is the same in all arms) and trial."""
+class Paired(NamedTuple):
+    """Pairs of answered samples: the numbers of their scenarios, and the rows of both sides."""
 
     scenarios: np.ndarray
-    trials: np.ndarray
-    rows: Selection
+    first: Selection
+    second: Selection
 
-    def known(self, measure: Measure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The scenarios, trials and values of those with a value of the measure."""
-        values = self.rows[measure]
-        known = values >= 0
-        return self.scenarios[known], self.trials[known], values[known]
+    def tables(self, measure: Measure) -> np.ndarray:
+        """The numbers of pairs of each scenario that has some by the measure, in the order of `pairs.Table`."""
+        import numpy as np
 
-
-def outcomes_of(parts: Mapping[str, Part]) -> dict[str, Outcomes]:
-    """The outcomes by arm."""
-    import numpy as np  # imported here, as listing results does not need it
-
-    numbers: dict[Key, int] = {}
-    for part in parts.values():
-        for number in part.numbers:
-            numbers.setdefault(part.table.cells[number].key, 0)
-    numbers = {key: place for place, key in enumerate(numbers)}
-    found = {}
-    for arm, part in parts.items():
-        by_cell = np.zeros(len(part.table.cells), np.int64)
-        for number in part.numbers:
-            by_cell[number] = numbers[part.table.cells[number].key]
-        rows = part.answered
-        found[arm] = Outcomes(by_cell[rows["cell"]], rows["trial"], rows)
-    return found
+        if not len(self.scenarios):
+            return np.empty((0, 4), np.int64)
+        first, second = self.first[measure], self.second[measure]
+        known = (first >= 0) & (second >= 0)
+        kinds = 2 * (1 - first[known].astype(np.int64)) + 1 - second[known]
+        least, most = self.scenarios.min(), self.scenarios.max()
+        codes = (self.scenarios[known] - least) * 4 + kinds
+        counts = np.bincount(codes, minlength=4 * (most - least + 1)).reshape(-1, 4)
+        found: np.ndarray = counts[counts.any(axis=1)]
+        return found
 
 
-def pairs_of(
-    first: np.ndarray, first_trials: np.ndarray, second: np.ndarray, second_trials: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The samples of two sides with the same scenario and trial: their scenarios, and their places in each side."""
+def pairs_of(first: Part, second: Part) -> Iterator[Paired]:
+    """The samples with an answer in both parts that have the same scenario and trial, in blocks of whole scenarios.
+    Scenarios are numbered in the order of the first part.
+    """
     import numpy as np
 
-    trials, place = np.unique(np.concatenate([first_trials, second_trials]), return_inverse=True)
-    n = max(1, len(trials))
-    codes = first * n + place[: len(first)], second * n + place[len(first) :]
-    shared, left, right = np.intersect1d(*codes, assume_unique=True, return_indices=True)
-    return shared // n, left, right
+    keys = [key for key in first.by_key if key in second.by_key]
+    sizes = [part.of(part.by_key[key]).total("n") for key in keys for part in (first, second)]
+    blocks = np.cumsum(sizes)[1::2] // BLOCK
+    for numbers in np.split(np.arange(len(keys)), np.flatnonzero(np.diff(blocks)) + 1) if keys else ():
+        (one, rows), (other, other_rows) = (_answered(part, keys, numbers) for part in (first, second))
+        trials, places = np.unique(np.concatenate([rows["trial"], other_rows["trial"]]), return_inverse=True)
+        n = max(1, len(trials))
+        codes = one * n + places[: len(one)], other * n + places[len(one) :]
+        shared, left, right = np.intersect1d(*codes, assume_unique=True, return_indices=True)
+        yield Paired(shared // n, rows.where(left), other_rows.where(right))
 
 
-def tables_of(scenarios: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[Table]:
-    """The table of each scenario that has pairs. `first` and `second` are the verdicts of each pair, 1 or 0."""
+def _answered(part: Part, keys: Sequence[Key], numbers: np.ndarray) -> tuple[np.ndarray, Selection]:
+    """The scenarios and rows of the samples with an answer in the scenarios of these numbers."""
     import numpy as np
 
-    counts = np.bincount(scenarios * 4 + 2 * (1 - first) + (1 - second), minlength=4)
-    counts = np.append(counts, np.zeros(-len(counts) % 4, counts.dtype)).reshape(-1, 4)
-    return [Table(*row) for row in counts.tolist() if any(row)]
+    cells = [part.by_key[keys[number]] for number in numbers]
+    rows = part.table.of_cells(chain.from_iterable(cells))
+    scenarios = np.repeat(numbers, [part.of(each).total("n") for each in cells])
+    answered = rows["answered"] == 1
+    return scenarios[answered], rows.where(answered)
 
 
-def _tables(first: Outcomes, second: Outcomes, measure: Measure) -> list[Table]:
-    """The tables of two arms. Only trials with a value in both arms are pairs."""
-    *one, one_values = first.known(measure)
-    *other, other_values = second.known(measure)
-    scenarios, left, right = pairs_of(*one, *other)
-    return tables_of(scenarios, one_values[left], other_values[right])
+def tables_of(pairs: Sequence[np.ndarray]) -> list[Table]:
+    """The tables of scenarios, of their numbers in blocks."""
+    return [Table(*row) for block in pairs for row in block.tolist()]
 
 
 def what_differs(first: Arm, second: Arm) -> str:
@@ -105,22 +99,31 @@ def what_differs(first: Arm, second: Arm) -> str:
     return names[0] if len(names) == 1 else SEVERAL
 
 
-def compare_arms(arms: Sequence[Arm], outcomes: Mapping[str, Outcomes]) -> tuple[Comparison, ...]:
+def compare_arms(arms: Sequence[Arm], parts: Mapping[str, Part]) -> tuple[Comparison, ...]:
     """All pairs of arms that differ in one setting, by each measure for which they have pairs; two arms always."""
     found: list[Comparison] = []
+    pairs = [(*pair, _tables(*(parts[arm.id] for arm in pair[:2]))) for pair in _pairs(arms, parts)]
     for measure in MEASURES:
         each = [
             compared
-            for first, second, differ in _pairs(arms, outcomes)
-            if (compared := _compared(first, second, differ, measure, outcomes)) is not None
+            for first, second, differ, tables in pairs
+            if (compared := _compared(first, second, differ, measure, tables_of(tables[measure]))) is not None
         ]
         corrected = holm([compared.p for compared in each])
         found += [msgspec.structs.replace(c, p_holm=p) for c, p in zip(each, corrected)]
     return tuple(found)
 
 
-def _pairs(arms: Sequence[Arm], outcomes: Mapping[str, Outcomes]) -> Iterator[tuple[Arm, Arm, str]]:
-    there = [arm for arm in arms if arm.id in outcomes]
+def _tables(first: Part, second: Part) -> dict[Measure, list[np.ndarray]]:
+    found: dict[Measure, list[np.ndarray]] = {measure: [] for measure in MEASURES}
+    for paired in pairs_of(first, second):
+        for measure, tables in found.items():
+            tables.append(paired.tables(measure))
+    return found
+
+
+def _pairs(arms: Sequence[Arm], parts: Mapping[str, Part]) -> Iterator[tuple[Arm, Arm, str]]:
+    there = [arm for arm in arms if arm.id in parts]
     for first, second in combinations(there, 2):
         differ = what_differs(first, second)
         if differ == SEVERAL and len(there) > 2:
@@ -139,9 +142,8 @@ def _place(differ: str, arm: Arm) -> int:
 
 
 def _compared(
-    first: Arm, second: Arm, differ: str, measure: Measure, outcomes: Mapping[str, Outcomes]
+    first: Arm, second: Arm, differ: str, measure: Measure, tables: Sequence[Table]
 ) -> Comparison | None:
-    tables = _tables(outcomes[first.id], outcomes[second.id], measure)
     if not tables:
         return None
     total, verdict = sum_of(tables), scenario_test(tables)
@@ -162,35 +164,37 @@ def _compared(
     )
 
 
-def format_sensitivity(arms: Sequence[Arm], outcomes: Mapping[str, Outcomes]) -> tuple[Sensitivity, ...]:
+def format_sensitivity(arms: Sequence[Arm], parts: Mapping[str, Part]) -> tuple[Sensitivity, ...]:
     """One result for each set of arms that differ only in notation and shape."""
     alike: dict[Arm, list[str]] = {}
     for arm in arms:
-        if arm.id in outcomes:
+        if arm.id in parts:
             same = msgspec.structs.replace(arm, notation="glyph", shape="flat")
             alike.setdefault(same, []).append(arm.id)
-    found = (_sensitivity(names, [outcomes[name] for name in names]) for names in alike.values())
+    keys = dict.fromkeys(key for part in parts.values() for key in part.by_key)
+    found = (_sensitivity({name: parts[name] for name in names}, keys) for names in alike.values())
     return tuple(each for each in found if each is not None)
 
 
-def _sensitivity(names: Sequence[str], outcomes: Sequence[Outcomes]) -> Sensitivity | None:
-    if len(names) < 2:
+def _sensitivity(parts: Mapping[str, Part], keys: Iterable[Key]) -> Sensitivity | None:
+    if len(parts) < 2:
         return None
     import numpy as np
 
-    known = [each.known("ok") for each in outcomes]
-    number = 1 + max((int(scenarios.max()) for scenarios, _, _ in known if len(scenarios)), default=-1)
-    n = np.array([np.bincount(scenarios, minlength=number) for scenarios, _, _ in known])
-    right = np.array([np.bincount(scenarios, values, number) for scenarios, _, values in known])
-    shared = (n > 0).all(axis=0)
-    if not shared.any():
+    scenarios = [[part.of(part.by_key.get(key, ())) for part in parts.values()] for key in keys]
+    shares = [
+        [each.total("ok") / each.total("ok known") for each in row]
+        for row in scenarios
+        if all(each.total("ok known") for each in row)
+    ]
+    if not shares:
         return None
-    table = (right[:, shared] / n[:, shared]).T
+    table = np.array(shares)
     means = table.mean(axis=0)
     spread = float(np.ptp(means))
     chance = _shuffled_spreads(table)
     return Sensitivity(
-        arms=tuple(names),
+        arms=tuple(parts),
         least=float(means.min()),
         most=float(means.max()),
         spread=spread,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from glyphscope.evals.results.figures import MEASURES, Figures, Measure, Saving
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.table import NO_NUMBER, Key, Selection, Table
-from glyphscope.evals.statistics import Share, Spread, pass_hat, share, share_of_counts, spread
+from glyphscope.evals.results.table import Key, Selection, Table
+from glyphscope.evals.statistics import Share, Spread, pass_hat, share, share_of_counts, spread_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,37 +41,38 @@ class Part:
     def of(self, numbers: Iterable[int]) -> Part:
         return Part(self.table, list(numbers))
 
-    @cached_property
-    def rows(self) -> Selection:
-        return self.table.of_cells(self.numbers)
-
-    @cached_property
-    def answered(self) -> Selection:
-        return self.rows.where(self.rows["answered"] == 1)
-
     def __len__(self) -> int:
-        return len(self.rows)
+        return self.total("n")
 
-    def counts(self, member: str, rows: Selection | None = None) -> dict[str, int]:
-        """The failures by reason or code, most frequent first; of `rows`, if given."""
+    def total(self, name: str) -> int:
+        """A sum over the samples, of `Table.counts`."""
+        return int(self._sums(name).sum())
+
+    def blocks(self) -> Iterator[Selection]:
+        """The rows, in blocks."""
+        return self.table.blocks(self.numbers)
+
+    def where(self, column: str, value: int) -> Selection:
+        """The rows with that value in a column."""
         import numpy as np
 
-        numbers = np.bincount(
-            (self.rows if rows is None else rows)["failure"], minlength=len(self.table.failures)
-        )
-        return counted(
-            (str(getattr(failure, member)), int(n)) for failure, n in zip(self.table.failures, numbers) if n
-        )
+        found = (rows.places[rows[column] == value] for rows in self.blocks())
+        return Selection(self.table.rows, np.concatenate([np.empty(0, np.uint32), *found]))
 
-    def clusters(self, by: str) -> np.ndarray:
-        """By the number of a cell, the number of its scenario (`by` "key") or its arm, in the order of the cells."""
-        import numpy as np
-
-        numbers: dict[Key | str, int] = {}
-        found = np.zeros(len(self.table.cells), np.int64)
+    @cached_property
+    def by_key(self) -> dict[Key, list[int]]:
+        """The cells of each scenario."""
+        found: dict[Key, list[int]] = {}
         for number in self.numbers:
-            found[number] = numbers.setdefault(getattr(self.table.cells[number], by), len(numbers))
+            found.setdefault(self.table.cells[number].key, []).append(number)
         return found
+
+    def counts(self, member: str, *, answered: bool = True) -> dict[str, int]:
+        """The failures by reason or code, most frequent first; with `answered` False, only those without an answer."""
+        failures = self._failures if answered else self._failed(self.where("answered", 0)["failure"])
+        return counted(
+            (str(getattr(failure, member)), int(n)) for failure, n in zip(self.table.failures, failures) if n
+        )
 
     def figures(self, *, greedy: bool | None = None) -> Figures:
         """The figures over these samples of one arm.
@@ -80,50 +81,80 @@ class Part:
         belong to one scenario, and intervals are for it alone: each trial is a case, but an arm's greedy trials count
         as one.
         """
-        rows = self.answered
-        ok, decoded = int(rows["ok"].sum()), int(rows["decoded"].sum())
-        clusters = None if greedy is False else self.clusters("arm" if greedy else "key")[rows["cell"]]
-        shares = {measure: _share(rows, measure, clusters) for measure in MEASURES}
+        ok, answered, decoded = map(self.total, ("ok", "answered", "decoded"))
+        clusters = None if greedy is False else self._clusters("arm" if greedy else "key")
+        shares = {measure: self._share(measure, clusters) for measure in MEASURES}
         return Figures(
-            n=len(self.rows),
-            answered=len(rows),
+            n=len(self),
+            answered=answered,
             **shares,
             failures=self.counts("reason"),
             codes=self.counts("code"),
             pass_k=self._pass_k(),
-            decoded=_spread(rows["decoded"]),
-            prompt_tokens=_spread(rows["prompt_tokens"]),
-            bytes=_spread(rows["bytes"]),
-            instructions=int(rows["instructions"].sum()) / len(rows) if len(rows) else 0.0,
-            first_token_ms=_spread(rows["first_token_ms"]),
-            total_ms=_spread(rows["total_ms"]),
-            saving=self._saving(),
+            decoded=self._spread("decoded"),
+            prompt_tokens=self._spread("prompt_tokens"),
+            bytes=self._spread("bytes"),
+            instructions=self.total("instructions") / answered if answered else 0.0,
+            first_token_ms=self._spread("first_token_ms"),
+            total_ms=self._spread("total_ms"),
+            saving=Saving(
+                aborted=self.total("aborted"),
+                measured=self.total("measured"),
+                decoded=self.total("measured decoded"),
+                would_have=self.total("measured decoded") + self.total("measured saved"),
+            ),
             scenarios=len({self.table.cells[number].key for number in self.numbers}),
             tokens_per_ok=decoded / ok if ok else None,
         )
 
-    def _pass_k(self) -> dict[str, float]:
+    def _sums(self, name: str) -> np.ndarray:
+        found: np.ndarray = self.table.counts[name][self.numbers]
+        return found
+
+    @cached_property
+    def _failures(self) -> np.ndarray:
+        """The number of samples by first failure."""
+        return sum((self._failed(rows["failure"]) for rows in self.blocks()), start=self._failed([]))
+
+    def _failed(self, failures: np.ndarray | list[int]) -> np.ndarray:
         import numpy as np
 
-        cells, ok, number = self.answered["cell"], self.answered["ok"], len(self.table.cells)
-        n = np.bincount(cells, minlength=number)[self.numbers].tolist()
-        correct = np.bincount(cells, ok, number).astype(int)[self.numbers].tolist()
+        return np.bincount(np.asarray(failures, np.int64), minlength=len(self.table.failures))
+
+    def _clusters(self, by: str) -> np.ndarray:
+        """The number of each cell's scenario (`by` "key") or arm."""
+        import numpy as np
+
+        numbers: dict[Key | str, int] = {}
+        cells = (self.table.cells[number] for number in self.numbers)
+        return np.fromiter((numbers.setdefault(getattr(cell, by), len(numbers)) for cell in cells), np.int64)
+
+    def _share(self, measure: Measure, clusters: np.ndarray | None) -> Share:
+        import numpy as np
+
+        if clusters is None:
+            n = self.total(f"{measure} known")
+            return share(self.total(measure), n, float(n))
+        correct, known = (np.bincount(clusters, self._sums(f"{measure}{kind}")) for kind in ("", " known"))
+        counts = zip(correct.astype(int).tolist(), known.astype(int).tolist())
+        return share_of_counts([(right, of) for right, of in counts if of])
+
+    def _spread(self, column: str) -> Spread | None:
+        import numpy as np
+
+        values = np.concatenate(
+            [np.empty(0), *(rows[column][rows["answered"] == 1] for rows in self.blocks())]
+        )
+        values.sort()
+        return spread_of(values.data) if len(values) else None
+
+    def _pass_k(self) -> dict[str, float]:
+        n, correct = self._sums("answered").tolist(), self._sums("ok").tolist()
         shares = {}
         for k in range(1, min(MAX_K, max(n, default=0)) + 1):
             each = [pass_hat(right, of, k) for right, of in zip(correct, n) if of >= k]
             shares[str(k)] = sum(each) / len(each)
         return shares
-
-    def _saving(self) -> Saving:
-        aborted = self.rows.where(self.rows["aborted"] == 1)
-        measured = aborted.where(aborted["saved"] != NO_NUMBER)
-        decoded = int(measured["decoded"].sum())
-        return Saving(
-            aborted=len(aborted),
-            measured=len(measured),
-            decoded=decoded,
-            would_have=decoded + int(measured["saved"].sum()),
-        )
 
 
 def counted(words: Iterable[tuple[str, int]]) -> dict[str, int]:
@@ -133,21 +164,3 @@ def counted(words: Iterable[tuple[str, int]]) -> dict[str, int]:
         if word:
             counts[word] += n
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _share(rows: Selection, measure: Measure, clusters: np.ndarray | None) -> Share:
-    import numpy as np
-
-    values = rows[measure]
-    known = values >= 0
-    values = values[known]
-    if clusters is None:
-        return share(int(values.sum()), len(values), float(len(values)))
-    groups = clusters[known]
-    n = np.bincount(groups)
-    correct = np.bincount(groups, values, len(n)).astype(int)
-    return share_of_counts([(right, of) for right, of in zip(correct.tolist(), n.tolist()) if of])
-
-
-def _spread(values: np.ndarray) -> Spread | None:
-    return spread(values.tolist()) if len(values) else None

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from glyphscope.evals.results.figures import Comparison
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.measuring import Part, counted
-from glyphscope.evals.results.table import NO_NUMBER
 from glyphscope.text.figures import percent, pluralize
 from glyphscope.text.shorten import and_more
 
@@ -72,18 +71,16 @@ def _unknown_arms(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[st
 
 
 def _unanswered(by_arm: Mapping[str, Part]) -> Iterator[str]:
-    silent = {arm: len(part) - len(part.answered) for arm, part in by_arm.items()}
+    silent = {arm: len(part) - part.total("answered") for arm, part in by_arm.items()}
     reasons = counted(
-        item
-        for part in by_arm.values()
-        for item in part.counts("reason", part.rows.where(part.rows["answered"] == 0)).items()
+        item for part in by_arm.values() for item in part.counts("reason", answered=False).items()
     )
     if not reasons:
         return
     counts = ", ".join(f"{reason} {n:,}" for reason, n in reasons.items())
     unanswered, samples = sum(reasons.values()), pluralize(sum(map(len, by_arm.values())), "sample")
     worst = max(silent, key=silent.__getitem__)
-    rows, right = by_arm[worst], int((by_arm[worst].rows["ok"] == 1).sum())
+    rows, right = by_arm[worst], by_arm[worst].total("ok")
     yield (
         f"{unanswered:,} of {samples} brought no answer of the model "
         f"({counts}); shares are over the others. No arm has more of them than {worst}: {silent[worst]:,} of its "
@@ -123,7 +120,7 @@ def _own_strategy(manifest: Manifest) -> Iterator[str]:
 
 
 def _trials(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
-    if all((part.rows["trial"] == part.rows["trial"][0]).all() for part in by_arm.values()):
+    if not any(map(_has_trials, by_arm.values())):
         return
     yield (
         "Trials of one scenario are not independent. Intervals are over the effective number of samples (Kish's design "
@@ -144,13 +141,24 @@ def _trials(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
         )
 
 
+def _has_trials(part: Part) -> bool:
+    """Whether there are samples of several trials."""
+    ends = [(trials.min(), trials.max()) for trials in (rows["trial"] for rows in part.blocks())]
+    return bool(min(least for least, _ in ends) < max(most for _, most in ends))
+
+
 def _different_answers(part: Part) -> int:
     """The number of scenarios with different texts."""
     import numpy as np
 
-    rows = part.answered
-    texts = np.unique(rows["cell"].astype(np.int64) << 32 | rows["answer"])
-    return int((np.unique(texts >> 32, return_counts=True)[1] > 1).sum())
+    first = np.full(len(part.table.cells), -1)
+    differs = np.zeros(len(first), bool)
+    for rows in part.blocks():
+        cells, answers = (rows[column][rows["answered"] == 1] for column in ("cell", "answer"))
+        found, places = np.unique(cells, return_index=True)
+        first[found] = np.where(first[found] < 0, answers[places], first[found])
+        differs[cells[answers != first[cells]]] = True
+    return int(differs.sum())
 
 
 def _few(by_arm: Mapping[str, Part]) -> Iterator[str]:
@@ -162,8 +170,9 @@ def _few(by_arm: Mapping[str, Part]) -> Iterator[str]:
 
 
 def _savings(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
-    aborted = sum(int(part.rows["aborted"].sum()) for part in by_arm.values())
-    measured = sum(int((part.rows["saved"] != NO_NUMBER).sum()) for part in by_arm.values())
+    aborted, measured = (
+        sum(part.total(name) for part in by_arm.values()) for name in ("aborted", "measured")
+    )
     if aborted and not measured and not manifest.savings:
         yield f"The savings of {pluralize(aborted, 'early abort')} were not measured (`--savings` is 0)."
     elif measured < aborted:

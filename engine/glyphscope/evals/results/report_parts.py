@@ -144,9 +144,7 @@ def _cell(part: Part, place: str) -> MatrixCell:
 
 def scenario_lines(arms: Sequence[str], whole: Part) -> tuple[list[ScenarioLine], int]:
     """The scenarios with the smallest share of correct samples, and the number of further ones."""
-    found: dict[Key, list[int]] = {}
-    for number in whole.numbers:
-        found.setdefault(whole.table.cells[number].key, []).append(number)
+    found = whole.by_key
     counts = {key: _counts(whole.of(numbers)) for key, numbers in found.items()}
 
     def share(key: Key) -> tuple[float, Key]:
@@ -166,7 +164,7 @@ def scenario_lines(arms: Sequence[str], whole: Part) -> tuple[list[ScenarioLine]
 
 def _counts(part: Part) -> tuple[int, int]:
     """The correct samples, and all that have an answer."""
-    return int(part.answered["ok"].sum()), len(part.answered)
+    return part.total("ok"), part.total("answered")
 
 
 def _marks(rows: Rows, table: Table) -> Iterator[Mark]:
@@ -223,7 +221,7 @@ def failures_of(arms: Sequence[str], whole: Part) -> list[ReasonGroup]:
 
 def judged_of(whole: Part, samples: Samples) -> tuple[list[Judged], int]:
     """The judges' verdicts, those that did not pass first, and the number of further samples that have some."""
-    rows = whole.rows.where(whole.rows["judged"] == 1)
+    rows = whole.where("judged", 1)
     shown = rows.where(rows["ok"].argsort(kind="stable")[:MAX_JUDGED])
     found = [(sample, verdict) for sample in samples.at(shown.copied()) for verdict in sample.judged]
     return sorted(found, key=lambda each: each[1].passed is True), len(rows) - len(shown)

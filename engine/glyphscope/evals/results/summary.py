@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.results.comparing import compare_arms, format_sensitivity, outcomes_of
+from glyphscope.evals.results.comparing import compare_arms, format_sensitivity
 from glyphscope.evals.results.figures import ArmFigures, Figures, ScenarioFigures, ScenarioSummary, Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.measuring import Part
@@ -23,15 +23,14 @@ def summarise(manifest: Manifest, samples: Table | Iterable[Sample]) -> Summary:
     """`summary.json`. Of a sample that is there twice, the last one counts."""
     by_arm = _by_arm(manifest, samples)
     tools = {arm: part.of(_select(part, control=False)) for arm, part in by_arm.items()}
-    outcomes = outcomes_of(tools)
-    comparisons = compare_arms(manifest.arms, outcomes)
+    comparisons = compare_arms(manifest.arms, tools)
     return Summary(
         digest=manifest.digest,
         samples=sum(map(len, by_arm.values())),
         planned=manifest.planned,
         arms=tuple(_arm_figures(arm, tools[arm], part) for arm, part in by_arm.items()),
         comparisons=comparisons,
-        sensitivity=format_sensitivity(manifest.arms, outcomes),
+        sensitivity=format_sensitivity(manifest.arms, tools),
         notes=notes_of(manifest, by_arm, comparisons),
     )
 

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeAlias, TypeVar, overload
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, BinaryIO, Generic, NamedTuple, Self, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 
 from glyphscope.errors import StorageError
 from glyphscope.evals.results.sample import Failure, Reason, Sample, has_answer
 from glyphscope.events.encoding import encode_json
-from glyphscope.sessions import atomic_write
+from glyphscope.sessions import atomic_file
 
 INDEX = "samples.index"
 INDEXED_FROM = 20_000
 """The number of new samples from which on the table is written to a file."""
+BLOCK = 1 << 16
+"""The rows that figures are made of at once, and that are in memory while a table is made."""
 VERSION = 1
 READ_AT_ONCE, MAX_CACHED = 50, 2_000
 """Samples that are read together where they are used one by one, and the most that a list has in memory."""
@@ -136,28 +140,71 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def places(self, number: int) -> tuple[int, int]:
-        """The place of the first row of a cell, and the one after its last."""
-        return int(self._starts[number]), int(self._starts[number + 1])
-
     def of_cell(self, number: int) -> Rows:
         """The rows of a cell."""
-        start, end = self.places(number)
-        return self.rows[start:end]
+        return self.rows[self._starts[number] : self._starts[number + 1]]
 
     def places_of(self, numbers: Iterable[int]) -> np.ndarray:
         """The places of the rows of several cells."""
         import numpy as np
 
-        cells = np.fromiter(numbers, np.int64)
-        starts = self._starts[cells]
-        n = self._starts[cells + 1] - starts
-        places: np.ndarray = np.arange(n.sum()) + np.repeat(starts - n.cumsum() + n, n)
-        return places
+        return np.concatenate([np.empty(0, np.uint32), *(rows.places for rows in self.blocks(numbers))])
 
     def of_cells(self, numbers: Iterable[int]) -> Selection:
         """The rows of several cells."""
         return Selection(self.rows, self.places_of(numbers))
+
+    def blocks(self, numbers: Iterable[int]) -> Iterator[Selection]:
+        """The rows of several cells in blocks, so that the memory for them does not grow with the samples."""
+        import numpy as np
+
+        cells = np.fromiter(numbers, np.int64)
+        starts = self._starts[cells]
+        n = self._starts[cells + 1] - starts
+        ends = n.cumsum()
+        for first in range(0, int(n.sum()), BLOCK):
+            at = np.arange(first, min(first + BLOCK, ends[-1]))
+            cell = ends.searchsorted(at, "right")
+            yield Selection(self.rows, (at + (starts - ends + n)[cell]).astype(np.uint32))
+
+    @cached_property
+    def counts(self) -> Mapping[str, np.ndarray]:
+        """Sums over the samples of each cell, by the names in `_counted`."""
+        import numpy as np
+
+        counts: dict[str, np.ndarray] = {}
+        for name, _ in _counted(self.rows[:0]):
+            counts[name] = np.zeros(len(self.cells), np.int64)
+        for first in range(0, len(self), BLOCK):
+            block = self.rows[first : first + BLOCK]
+            cells = block["cell"].astype(np.int64)
+            start, stop = int(cells[0]), int(cells[-1]) + 1
+            for name, values in _counted(block):
+                counts[name][start:stop] += np.bincount(cells - start, values, stop - start).astype(np.int64)
+        return counts
+
+
+def _counted(rows: Rows) -> Iterator[tuple[str, np.ndarray]]:
+    """The values that are summed up by cell: 1 for all samples (`n`) and for those `answered`, of these by measure for
+    those with a value (`ok known`) and the right ones (`ok`), and their tokens; 1 for those `aborted` and of these for
+    those whose saving was `measured`, and the tokens of the last.
+    """
+    import numpy as np
+
+    answered = rows["answered"] == 1
+    yield "n", np.ones(len(rows), bool)
+    yield "answered", answered
+    for measure in _MEASURES:
+        yield measure, answered & (rows[measure] == 1)
+        yield f"{measure} known", answered & (rows[measure] >= 0)
+    decoded, saved, aborted = rows["decoded"], rows["saved"], rows["aborted"] == 1
+    yield "decoded", answered * decoded
+    yield "instructions", answered * rows["instructions"]
+    measured = aborted & (saved != NO_NUMBER)
+    yield "aborted", aborted
+    yield "measured", measured
+    yield "measured decoded", measured * decoded
+    yield "measured saved", measured * saved.astype(np.int64)
 
 
 class Selection:
@@ -186,18 +233,23 @@ class Selection:
 
 
 class TableBuilder:
-    """Makes a table of lines or samples, one after the other."""
+    """Makes a table of lines or samples, one after the other; of many, its rows are in a temporary file."""
 
     def __init__(self, table: Table | None = None) -> None:
-        self._before = table
         self._cells = {cell: number for number, cell in enumerate(table.cells)} if table else {}
         failures = table.failures if table else (FirstFailure(),)
         self._failures = {failure: number for number, failure in enumerate(failures)}
         self._data = bytearray()
+        self._file: BinaryIO | None = None
+        self._new = 0
+        for first in range(0, len(table) if table else 0, BLOCK):
+            assert table is not None
+            self._data += table.rows[first : first + BLOCK].tobytes()
+            self._spill()
 
     def __len__(self) -> int:
         """The number of new rows."""
-        return len(self._data) // _PACKING.size
+        return self._new
 
     def add(self, line: Line, start: int, length: int) -> None:
         """Add a line, which is there in `samples.jsonl`."""
@@ -229,6 +281,8 @@ class TableBuilder:
             line.stopped_at is not None,
             bytes(line.judged) != b"[]",
         )
+        self._new += 1
+        self._spill()
 
     def add_sample(self, sample: Sample, start: int = 0) -> None:
         """Add a sample; `start` is a number by which it is found."""
@@ -238,14 +292,38 @@ class TableBuilder:
         """The table of the first `end` bytes of the lines; nothing can be added afterwards."""
         import numpy as np
 
-        rows = np.frombuffer(self._data, list(_FIELDS))
-        if self._before is not None:
-            rows = np.concatenate([self._before.rows, rows])
-        order = np.lexsort((rows["trial"], rows["cell"]))  # stable: of equal ones, the last line is the last
-        rows = rows[order]
-        last = np.ones(len(rows), bool)
-        last[:-1] = (rows["cell"][1:] != rows["cell"][:-1]) | (rows["trial"][1:] != rows["trial"][:-1])
-        return Table(rows if last.all() else rows[last], list(self._cells), list(self._failures), end)
+        cells, failures = list(self._cells), list(self._failures)
+        if self._file is None:
+            rows = np.concatenate([*_in_order(np.frombuffer(self._data, list(_FIELDS)))])
+            return Table(rows, cells, failures, end)
+        with self._file as unordered, TemporaryFile() as ordered:
+            unordered.write(self._data)
+            unordered.flush()
+            for block in _in_order(np.memmap(unordered, list(_FIELDS), "r")):
+                ordered.write(block.data)
+            ordered.flush()
+            return Table(np.memmap(ordered, list(_FIELDS), "r"), cells, failures, end)
+
+    def _spill(self) -> None:
+        """Move many rows from the memory to a file."""
+        if len(self._data) < BLOCK * _PACKING.size:
+            return
+        if self._file is None:
+            self._file = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - closed by `table`
+        self._file.write(self._data)
+        self._data.clear()
+
+
+def _in_order(rows: Rows) -> Iterator[Rows]:
+    """The rows by cell, then by trial, in blocks; of those of the same sample, the last one."""
+    import numpy as np
+
+    order = np.lexsort((rows["trial"], rows["cell"])).astype(np.uint32)  # stable: the last line is the last
+    for first in range(0, max(1, len(order)), BLOCK):
+        block = rows[order[first : first + BLOCK + 1]]  # with the next one
+        last = np.ones(len(block), bool)
+        last[:-1] = (block["cell"][1:] != block["cell"][:-1]) | (block["trial"][1:] != block["trial"][:-1])
+        yield block[:BLOCK][last[:BLOCK]]
 
 
 def _calls_digest(calls: msgspec.Raw) -> int:
@@ -307,7 +385,8 @@ class Samples(ReadList[Sample]):
     """
 
     def __init__(self, table: Table, at: Callable[[Rows], list[Sample]]) -> None:
-        super().__init__(table.rows["start"].argsort(), lambda places: at(table.rows[places]))
+        order = table.rows["start"].argsort().astype("u4")
+        super().__init__(order, lambda places: at(table.rows[places]))
         self.table, self.at = table, at
 
     @classmethod
@@ -344,13 +423,14 @@ def read_index(path: Path, lines: Path) -> Table | None:
 
 def write_index(path: Path, table: Table, lines: Path) -> None:
     """Write the table of these lines to a file. Where that fails, it is made again next time."""
-    import numpy as np
-
-    end = table.end
+    end, rows = table.end, table.rows
     with suppress(OSError, StorageError):
         with open(lines, "rb") as file:
             file.seek(max(0, end - _TAIL))
             tail = zlib.crc32(file.read(min(_TAIL, end)))
         failures = [(str(each.reason), each.code, each.path) for each in table.failures]
         head = _Head(VERSION, end, tail, len(table), list(table.cells), failures)
-        atomic_write(path, b"".join((encode_json(head), b"\n", table.rows.view(np.uint8).data)))
+        with atomic_file(path) as out:
+            out.write(encode_json(head) + b"\n")
+            for first in range(0, len(rows), BLOCK):
+                out.write(rows[first : first + BLOCK].tobytes())
