@@ -287,7 +287,10 @@ def main() -> None:
     if given.step:
         step(given.step, given.folder, given.samples[0])
         return
-    print("| samples | step | time | CPU time | private memory | resident |\n|---|---|---|---|---|---|", flush=True)
+    print(
+        "| samples | step | time | CPU time | private memory | resident |\n|---|---|---|---|---|---|",
+        flush=True,
+    )
     for samples in given.samples:
         with tempfile.TemporaryDirectory(dir=given.folder) as place:
             folder = Path(place)

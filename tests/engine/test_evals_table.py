@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import random
 from collections import Counter
 
 import msgspec
 import pytest
 
-from glyphscope.errors import RecordError
+from glyphscope.errors import RecordError, StorageError
+from glyphscope.evals.results import comparing, measuring
 from glyphscope.evals.results import folder as folders
+from glyphscope.evals.results import table as tables
+from glyphscope.evals.results.changes import changes_between
 from glyphscope.evals.results.figures import MEASURES
 from glyphscope.evals.results.folder import SAMPLES, ResultFolder
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import by_scenario, summarise
-from glyphscope.evals.results.table import INDEX, table_of
+from glyphscope.evals.results.table import INDEX, Samples, table_of
 from glyphscope.evals.statistics import share_of, spread
 from made_samples import MadeResult, made_arms
 
@@ -23,8 +27,17 @@ MADE = MadeResult(arms=made_arms()[:4], scenarios=6)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def small_blocks(monkeypatch):
+    """Tables are made, and figures are made of them, in many blocks."""
+    for module in (tables, measuring, comparing):
+        monkeypatch.setattr(module, "BLOCK", 7)
+
+
+@pytest.fixture(params=["", "small_blocks"])
+def folder(request, tmp_path, monkeypatch):
     """A result whose table is written to a file from the first sample on."""
+    if request.param:
+        request.getfixturevalue(request.param)
     monkeypatch.setattr(folders, "INDEXED_FROM", 1)
     return ResultFolder.create(tmp_path, MADE.manifest, {})
 
@@ -54,6 +67,32 @@ def test_figures_of_a_table_are_those_of_its_samples():
         assert figures.failures == dict(sorted(reasons.items(), key=lambda each: (-each[1], each[0])))
         measured = [s for s in made if s.stopped_at is not None and s.saved is not None]
         assert figures.saving.would_have == sum(s.decoded + s.saved for s in measured)
+
+
+def test_figures_that_are_made_in_blocks_are_the_same(request):
+    samples = Samples.of(MADE.samples())
+
+    def figures() -> list[object]:
+        table = table_of(MADE.samples())
+        copy = table_of(msgspec.structs.replace(each, ok=not each.ok) for each in MADE.samples())
+        changes = changes_between((MADE.manifest, samples), (MADE.manifest, Samples(copy, samples.at)))
+        whole = by_scenario(MADE.manifest, table)
+        return [summarise(MADE.manifest, table), whole, table.rows.tolist(), changes.arms, *changes.changes]
+
+    at_once = figures()
+    request.getfixturevalue("small_blocks")
+    assert figures() == at_once
+
+
+def test_a_table_that_cannot_be_written_to_a_temporary_file_is_an_error(folder, monkeypatch):
+    def full(*_args, **_named):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tables, "TemporaryFile", full)
+    monkeypatch.setattr(tables, "BLOCK", 7)
+    write(folder, list(MADE.samples()))
+    with pytest.raises(StorageError, match="The disk is full"):
+        folder.table()
 
 
 def test_a_sample_is_read_by_its_row(folder):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
@@ -18,6 +19,7 @@ from glyphscope.evals.results.comparing import pairs_of
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.notes import is_greedy
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.table import (
@@ -157,17 +159,18 @@ class EvalResult:
         """All samples."""
         import numpy as np
 
-        return Samples(np.arange(len(self)), self)
+        return Samples(np.arange(len(self), dtype=np.uint32), self)
 
     @cached_property
     def newest(self) -> Samples:
         """The last samples that were made, the newest first."""
         import numpy as np
 
-        starts = self.table.rows["start"]
-        least = max(0, len(starts) - NEWEST)
-        places = np.argpartition(starts, least)[least:] if least else np.arange(len(starts))
-        return Samples(places[np.argsort(starts[places])[::-1]], self)
+        places = np.empty(0, np.uint32)
+        for rows in self.table.blocks(range(len(self.table.cells))):
+            places = np.concatenate([places, rows.places])
+            places = places[self.values(places, "start").argsort()[-NEWEST:]]
+        return Samples(places[::-1], self)
 
     @property
     def right(self) -> int:
@@ -175,33 +178,35 @@ class EvalResult:
         return sum(self._count("ok"))
 
     @cached_property
-    def counted(self) -> Samples:
+    def counted(self) -> Part:
         """The samples that the figures cover: the first row's."""
-        import numpy as np
-
-        places = np.arange(len(self))
-        if not self.controls:
-            return Samples(places, self)
-        control = np.array([cell.control for cell in self.table.cells])
-        return Samples(places[~control[self.values(places, "cell")]], self)
+        cells = self.table.cells
+        return Part(self.table, [n for n, cell in enumerate(cells) if not (self.controls and cell.control)])
 
     @cached_property
     def by_failure(self) -> list[tuple[FirstFailure, str, Samples]]:
         """The failed samples that the figures cover, by their first failure and arm."""
         import numpy as np
 
-        places, cells = self.counted.places, self.table.cells
-        failure = self.values(places, "failure")
-        failed, failure = places[failure > 0], failure[failure > 0]
+        cells = self.table.cells
         arms = {arm: number for number, arm in enumerate(dict.fromkeys(cell.arm for cell in cells))}
         by_cell = np.array([arms[cell.arm] for cell in cells], np.int64)
-        codes = failure * np.int64(len(arms)) + by_cell[self.values(failed, "cell")]
-        order = np.argsort(codes, kind="stable")
-        kinds, starts = np.unique(codes[order], return_index=True)
+        found: dict[int, list[np.ndarray]] = {}
+        for rows in self.counted.blocks():
+            rows = rows.where(rows["failure"] > 0)
+            codes = rows["failure"] * np.int64(len(arms)) + by_cell[rows["cell"]]
+            order = np.argsort(codes, kind="stable")
+            kinds, starts = np.unique(codes[order], return_index=True)
+            for kind, places in zip(kinds.tolist(), np.split(rows.places[order], starts[1:])):
+                found.setdefault(kind, []).append(places)
         names = list(arms)
         return [
-            (self.table.failures[kind // len(arms)], names[kind % len(arms)], Samples(part, self))
-            for kind, part in zip(kinds.tolist(), np.split(failed[order], starts[1:]))
+            (
+                self.table.failures[kind // len(arms)],
+                names[kind % len(arms)],
+                Samples(np.concatenate(found[kind]), self),
+            )
+            for kind in sorted(found)
         ]
 
     @cached_property
@@ -214,16 +219,15 @@ class EvalResult:
         found: np.ndarray = self.table.rows[member][places]
         return found
 
-    def known(self, measure: MeasureName, places: np.ndarray | None = None) -> np.ndarray:
-        """The known values of a measure in the samples with an answer: all of them, or those at these places."""
-        rows = self.table.rows
-        values, answered = rows[measure], rows["answered"]
-        if places is not None:
-            values, answered = values[places], answered[places]
-        values = values[answered == 1]
-        least = NO_NUMBER + 1 if measure == "saved" else 0 if BY_NAME[measure].is_share else None
-        found: np.ndarray = values if least is None else values[values >= least]
-        return found
+    def known(self, measure: MeasureName, numbers: Iterable[int] | None = None) -> np.ndarray:
+        """The known values of a quantity in the samples with an answer: all of them, or those of these cells."""
+        import numpy as np
+
+        values = [np.empty(0, self.table.rows[measure].dtype)]
+        for rows in self.table.blocks(range(len(self.table.cells)) if numbers is None else numbers):
+            of_rows = rows[measure]
+            values.append(of_rows[(rows["answered"] == 1) & (of_rows != NO_NUMBER)])
+        return np.concatenate(values)
 
     def read(self, places: np.ndarray) -> list[Sample]:
         """The samples at these places; the error in place of the texts of those that cannot be read."""
@@ -250,7 +254,8 @@ class EvalResult:
             for number in self._numbers.get(key, {}).get(name, ())
         )
         if wrong_first:
-            places = places[np.argsort(self.values(places, "ok"), kind="stable")]
+            right = self.values(places, "ok") == 1
+            places = np.concatenate([places[~right], places[right]])
         return Samples(places, self)
 
     def figure(self, row: Row, arm: str, measure: MeasureName) -> CellFigure:
@@ -269,7 +274,7 @@ class EvalResult:
         counts = self._count("n")
         n = sum(counts[number] for numbers in scenarios for number in numbers)
         if not BY_NAME[measure].is_share:
-            values = self.known(measure, self.table.places_of(n for each in scenarios for n in each))
+            values = self.known(measure, chain.from_iterable(scenarios))
             return CellFigure(n, len(values), *_median(values)) if len(values) else CellFigure(n, 0)
         right, known = self._count(measure), self._count(f"{measure} known")
         clusters = [
@@ -290,45 +295,28 @@ class EvalResult:
         """The pairs of two arms that differ (`pairs_that_differ`), and the number of all."""
         import numpy as np
 
-        scenarios = {key: number for number, key in enumerate(self._numbers)}
+        count, no_places = 0, np.empty((0, 2), np.uint32)
+        discordant, other = [no_places], [no_places]
+        for paired in pairs_of(self._of_arm(first), self._of_arm(second)):
+            one, two = paired.first, paired.second
+            count += len(one)
+            pair = np.stack([one.places, two.places], axis=1)
+            differ = {member: one[member] != two[member] for member in ("ok", "calls", "failure")}
+            discordant.append(pair[differ["ok"]])
+            calls_or_reasons = differ["calls"] | ((one["ok"] == 0) & differ["failure"])
+            other.append(pair[~differ["ok"] & calls_or_reasons])
+        n = sum(map(len, discordant))
+        return Pairs(np.concatenate([*discordant, *other]), self, n), count
+
+    def _of_arm(self, arm: str) -> Part:
+        numbers = (number for arms in self._numbers.values() for number in arms.get(arm, ()))
         cells = self.table.cells
-        by_cell = np.array([scenarios[cell.key] for cell in cells], np.int64)
-        left_out = self.controls > 0
-        sides = []
-        for arm in (first, second):
-            places = self.table.places_of(
-                number
-                for number, cell in enumerate(cells)
-                if cell.arm == arm and not (left_out and cell.control)
-            )
-            sides.append(places[self.values(places, "answered") == 1])
-        one, other = ((by_cell[self.values(side, "cell")], self.values(side, "trial")) for side in sides)
-        _, left, right = pairs_of(*one, *other)
-        pair = np.stack([sides[0][left], sides[1][right]], axis=1)
-
-        def differs(member: str) -> np.ndarray:
-            one, other = (self.values(pair[:, side], member) for side in (0, 1))
-            different: np.ndarray = one != other
-            return different
-
-        discordant = differs("ok")
-        wrong = self.values(pair[:, 0], "ok") == 0
-        other = ~discordant & (differs("calls") | (wrong & differs("failure")))
-        differing = np.concatenate([np.flatnonzero(discordant), np.flatnonzero(other)])
-        return Pairs(pair[differing], self, int(discordant.sum())), len(pair)
+        return Part(self.table, [n for n in numbers if not (self.controls and cells[n].control)])
 
     def _count(self, what: str) -> list[int]:
-        """By cell, the number of samples ("n"), of those that are right by a measure, or (" known") have a value."""
-        import numpy as np
-
+        """A column of `Table.counts`, by cell."""
         if what not in self._counts:
-            rows = self.table.rows
-            which = rows["cell"]
-            if what != "n":
-                values = rows[what.removesuffix(" known")]
-                chosen = (values >= 0) if what.endswith(" known") else (values == 1)
-                which = which[chosen & (rows["answered"] == 1)]
-            self._counts[what] = np.bincount(which, minlength=len(self.table.cells)).tolist()
+            self._counts[what] = self.table.counts[what].tolist()
         return self._counts[what]
 
     def _kinds(self) -> Iterator[bool]:

@@ -64,8 +64,8 @@ def pairs_of(first: Part, second: Part) -> Iterator[Paired]:
     import numpy as np
 
     keys = [key for key in first.by_key if key in second.by_key]
-    sizes = [part.of(part.by_key[key]).total("n") for key in keys for part in (first, second)]
-    blocks = np.cumsum(sizes)[1::2] // BLOCK
+    sizes = [part.of_scenarios("n") for part in (first, second)]
+    blocks = np.cumsum([sum(size[key] for size in sizes) for key in keys]) // BLOCK
     for numbers in np.split(np.arange(len(keys)), np.flatnonzero(np.diff(blocks)) + 1) if keys else ():
         (one, rows), (other, other_rows) = (_answered(part, keys, numbers) for part in (first, second))
         trials, places = np.unique(np.concatenate([rows["trial"], other_rows["trial"]]), return_inverse=True)
@@ -79,9 +79,10 @@ def _answered(part: Part, keys: Sequence[Key], numbers: np.ndarray) -> tuple[np.
     """The scenarios and rows of the samples with an answer in the scenarios of these numbers."""
     import numpy as np
 
-    cells = [part.by_key[keys[number]] for number in numbers]
-    rows = part.table.of_cells(chain.from_iterable(cells))
-    scenarios = np.repeat(numbers, [part.of(each).total("n") for each in cells])
+    found = [part.by_key[keys[number]] for number in numbers]
+    cells = list(chain.from_iterable(found))
+    rows = part.table.of_cells(cells)
+    scenarios = np.repeat(np.repeat(numbers, list(map(len, found))), part.table.counts["n"][cells])
     answered = rows["answered"] == 1
     return scenarios[answered], rows.where(answered)
 
@@ -181,15 +182,12 @@ def _sensitivity(parts: Mapping[str, Part], keys: Iterable[Key]) -> Sensitivity 
         return None
     import numpy as np
 
-    scenarios = [[part.of(part.by_key.get(key, ())) for part in parts.values()] for key in keys]
-    shares = [
-        [each.total("ok") / each.total("ok known") for each in row]
-        for row in scenarios
-        if all(each.total("ok known") for each in row)
-    ]
-    if not shares:
+    known = [part.of_scenarios("ok known") for part in parts.values()]
+    right = [part.of_scenarios("ok") for part in parts.values()]
+    shared = [key for key in keys if all(of.get(key) for of in known)]
+    if not shared:
         return None
-    table = np.array(shares)
+    table = np.array([[ok[key] / n[key] for ok, n in zip(right, known)] for key in shared])
     means = table.mean(axis=0)
     spread = float(np.ptp(means))
     chance = _shuffled_spreads(table)

@@ -14,10 +14,11 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path, PurePosixPath
+from tempfile import gettempdir
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -179,17 +180,20 @@ class ResultFolder:
         index, lines = self.path / INDEX, self.path / SAMPLES
         before = read_index(index, lines) if before is None else before
         end = 0 if before is None else before.end
-        builder = TableBuilder(before)
-        for part, parsed in self._parsed(Line, end):
-            contents = iter(parsed)
-            for text in part.split(b"\n")[:-1]:
-                if text.strip():
-                    builder.add(next(contents), end, len(text))
-                end += len(text) + 1
-        if before is not None and not len(builder):
-            return before
-        new, table = len(builder), builder.table(end)
-        del builder, before
+        try:
+            with closing(TableBuilder(before)) as builder:
+                for part, parsed in self._parsed(Line, end):
+                    contents = iter(parsed)
+                    for text in part.split(b"\n")[:-1]:
+                        if text.strip():
+                            builder.add(next(contents), end, len(text))
+                        end += len(text) + 1
+                new = len(builder)
+                if before is not None and not new:
+                    return before
+                table = builder.table(end)
+        except OSError as error:
+            raise storage_error(error, Path(gettempdir()), "written") from error
         if new >= INDEXED_FROM:
             write_index(index, table, lines)
             table = read_index(index, lines) or table  # of the file, only what is used is in memory

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from glyphscope.evals.results.figures import MEASURES, Figures, Measure, Saving
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.table import Key, Selection, Table
+from glyphscope.evals.results.table import BLOCK, COUNTS, Key, Selection, Table
 from glyphscope.evals.statistics import Share, Spread, pass_hat, share, share_of_counts, spread_of
 
 if TYPE_CHECKING:
@@ -45,12 +45,28 @@ class Part:
         return self.total("n")
 
     def total(self, name: str) -> int:
-        """A sum over the samples, of `Table.counts`."""
-        return int(self._sums(name).sum())
+        """A sum over the samples, by its name in `COUNTS`."""
+        return self._totals[name]
 
-    def blocks(self) -> Iterator[Selection]:
+    @cached_property
+    def _totals(self) -> dict[str, int]:
+        sums = self._counts.view("i8").reshape(-1, len(COUNTS)).sum(axis=0)
+        return dict(zip(COUNTS, sums.tolist(), strict=True))
+
+    @cached_property
+    def _counts(self) -> np.ndarray:
+        import numpy as np
+
+        found: np.ndarray = self.table.counts[np.array(self.numbers, np.int64)]
+        return found
+
+    def blocks(self) -> Iterable[Selection]:
         """The rows, in blocks."""
-        return self.table.blocks(self.numbers)
+        return self._block if len(self) <= BLOCK else self.table.blocks(self.numbers)
+
+    @cached_property
+    def _block(self) -> list[Selection]:
+        return list(self.table.blocks(self.numbers))
 
     def where(self, column: str, value: int) -> Selection:
         """The rows with that value in a column."""
@@ -66,6 +82,11 @@ class Part:
         for number in self.numbers:
             found.setdefault(self.table.cells[number].key, []).append(number)
         return found
+
+    def of_scenarios(self, name: str) -> dict[Key, int]:
+        """A sum over the samples of each scenario."""
+        counts = self.table.counts[name].tolist()
+        return {key: sum(counts[number] for number in numbers) for key, numbers in self.by_key.items()}
 
     def counts(self, member: str, *, answered: bool = True) -> dict[str, int]:
         """The failures by reason or code, most frequent first; with `answered` False, only those without an answer."""
@@ -107,10 +128,6 @@ class Part:
             tokens_per_ok=decoded / ok if ok else None,
         )
 
-    def _sums(self, name: str) -> np.ndarray:
-        found: np.ndarray = self.table.counts[name][self.numbers]
-        return found
-
     @cached_property
     def _failures(self) -> np.ndarray:
         """The number of samples by first failure."""
@@ -135,7 +152,7 @@ class Part:
         if clusters is None:
             n = self.total(f"{measure} known")
             return share(self.total(measure), n, float(n))
-        correct, known = (np.bincount(clusters, self._sums(f"{measure}{kind}")) for kind in ("", " known"))
+        correct, known = (np.bincount(clusters, self._counts[f"{measure}{kind}"]) for kind in ("", " known"))
         counts = zip(correct.astype(int).tolist(), known.astype(int).tolist())
         return share_of_counts([(right, of) for right, of in counts if of])
 
@@ -149,7 +166,7 @@ class Part:
         return spread_of(values.data) if len(values) else None
 
     def _pass_k(self) -> dict[str, float]:
-        n, correct = self._sums("answered").tolist(), self._sums("ok").tolist()
+        n, correct = self._counts["answered"].tolist(), self._counts["ok"].tolist()
         shares = {}
         for k in range(1, min(MAX_K, max(n, default=0)) + 1):
             each = [pass_hat(right, of, k) for right, of in zip(correct, n) if of >= k]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -168,43 +168,48 @@ class Table:
             yield Selection(self.rows, (at + (starts - ends + n)[cell]).astype(np.uint32))
 
     @cached_property
-    def counts(self) -> Mapping[str, np.ndarray]:
-        """Sums over the samples of each cell, by the names in `_counted`."""
+    def counts(self) -> np.ndarray:
+        """A row for each cell: the sums over its samples, in a column for each name in `COUNTS`."""
         import numpy as np
 
-        counts: dict[str, np.ndarray] = {}
-        for name, _ in _counted(self.rows[:0]):
-            counts[name] = np.zeros(len(self.cells), np.int64)
+        counts = np.zeros(len(self.cells), [(name, "i8") for name in COUNTS])
         for first in range(0, len(self), BLOCK):
             block = self.rows[first : first + BLOCK]
             cells = block["cell"].astype(np.int64)
             start, stop = int(cells[0]), int(cells[-1]) + 1
-            for name, values in _counted(block):
+            for name, values in zip(COUNTS, _counted(block), strict=True):
                 counts[name][start:stop] += np.bincount(cells - start, values, stop - start).astype(np.int64)
         return counts
 
 
-def _counted(rows: Rows) -> Iterator[tuple[str, np.ndarray]]:
-    """The values that are summed up by cell: 1 for all samples (`n`) and for those `answered`, of these by measure for
-    those with a value (`ok known`) and the right ones (`ok`), and their tokens; 1 for those `aborted` and of these for
-    those whose saving was `measured`, and the tokens of the last.
-    """
+COUNTS = (
+    "n", "answered", *(f"{measure}{kind}" for measure in _MEASURES for kind in ("", " known")), "decoded",
+    "instructions", "aborted", "measured", "measured decoded", "measured saved",
+)  # fmt: skip
+"""Of all samples, their number `n` and that of those `answered`; of these, by measure, the right ones (`ok`) and those
+with a value (`ok known`), and tokens; the number of those `aborted`, and of these the ones whose saving was `measured`,
+with their tokens.
+"""
+
+
+def _counted(rows: Rows) -> Iterator[np.ndarray]:
+    """The values that are summed up, in the order of `COUNTS`."""
     import numpy as np
 
-    answered = rows["answered"] == 1
-    yield "n", np.ones(len(rows), bool)
-    yield "answered", answered
+    answered, aborted = rows["answered"] == 1, rows["aborted"] == 1
+    decoded, saved = rows["decoded"], rows["saved"].astype(np.int64)
+    yield np.ones(len(rows), bool)
+    yield answered
     for measure in _MEASURES:
-        yield measure, answered & (rows[measure] == 1)
-        yield f"{measure} known", answered & (rows[measure] >= 0)
-    decoded, saved, aborted = rows["decoded"], rows["saved"], rows["aborted"] == 1
-    yield "decoded", answered * decoded
-    yield "instructions", answered * rows["instructions"]
+        yield answered & (rows[measure] == 1)
+        yield answered & (rows[measure] >= 0)
+    yield answered * decoded
+    yield answered * rows["instructions"]
     measured = aborted & (saved != NO_NUMBER)
-    yield "aborted", aborted
-    yield "measured", measured
-    yield "measured decoded", measured * decoded
-    yield "measured saved", measured * saved.astype(np.int64)
+    yield aborted
+    yield measured
+    yield measured * decoded
+    yield measured * saved
 
 
 class Selection:
@@ -233,19 +238,23 @@ class Selection:
 
 
 class TableBuilder:
-    """Makes a table of lines or samples, one after the other; of many, its rows are in a temporary file."""
+    """Makes a table of lines or samples, one after the other, which are added to those of `table`. Many rows are in a
+    temporary file, until it is closed. Methods raise OSError if that cannot be written.
+    """
 
     def __init__(self, table: Table | None = None) -> None:
+        self._before = table
         self._cells = {cell: number for number, cell in enumerate(table.cells)} if table else {}
         failures = table.failures if table else (FirstFailure(),)
         self._failures = {failure: number for number, failure in enumerate(failures)}
         self._data = bytearray()
         self._file: BinaryIO | None = None
         self._new = 0
-        for first in range(0, len(table) if table else 0, BLOCK):
-            assert table is not None
-            self._data += table.rows[first : first + BLOCK].tobytes()
-            self._spill()
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        if self._file is not None:
+            self._file.close()
 
     def __len__(self) -> int:
         """The number of new rows."""
@@ -253,6 +262,10 @@ class TableBuilder:
 
     def add(self, line: Line, start: int, length: int) -> None:
         """Add a line, which is there in `samples.jsonl`."""
+        if self._before is not None:
+            for place in range(0, len(self._before), BLOCK):
+                self._append(self._before.rows[place : place + BLOCK].tobytes())
+            self._before = None
         cell = Cell(line.arm, line.suite, line.scenario, line.group, line.level, line.control)
         place = self._cells.setdefault(cell, len(self._cells))
         failure = 0
@@ -261,7 +274,7 @@ class TableBuilder:
             failure = self._failures.setdefault(
                 FirstFailure(first.reason, first.code, first.path), len(self._failures)
             )
-        self._data += _PACKING.pack(
+        row = _PACKING.pack(
             min(max(line.trial, -(2**63)), 2**63 - 1),
             start,
             place,
@@ -281,35 +294,35 @@ class TableBuilder:
             line.stopped_at is not None,
             bytes(line.judged) != b"[]",
         )
+        self._append(row)
         self._new += 1
-        self._spill()
 
     def add_sample(self, sample: Sample, start: int = 0) -> None:
         """Add a sample; `start` is a number by which it is found."""
         self.add(msgspec.json.decode(encode_json(sample), type=Line), start, 0)
 
     def table(self, end: int = 0) -> Table:
-        """The table of the first `end` bytes of the lines; nothing can be added afterwards."""
+        """The table of the first `end` bytes of the lines, of which some were added; none can be added afterwards."""
         import numpy as np
 
         cells, failures = list(self._cells), list(self._failures)
         if self._file is None:
             rows = np.concatenate([*_in_order(np.frombuffer(self._data, list(_FIELDS)))])
             return Table(rows, cells, failures, end)
-        with self._file as unordered, TemporaryFile() as ordered:
-            unordered.write(self._data)
-            unordered.flush()
-            for block in _in_order(np.memmap(unordered, list(_FIELDS), "r")):
+        self._file.write(self._data)
+        self._file.flush()
+        with TemporaryFile() as ordered:
+            for block in _in_order(np.memmap(self._file, list(_FIELDS), "r")):
                 ordered.write(block.data)
             ordered.flush()
             return Table(np.memmap(ordered, list(_FIELDS), "r"), cells, failures, end)
 
-    def _spill(self) -> None:
-        """Move many rows from the memory to a file."""
+    def _append(self, rows: bytes) -> None:
+        self._data += rows
         if len(self._data) < BLOCK * _PACKING.size:
             return
         if self._file is None:
-            self._file = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - closed by `table`
+            self._file = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - closed by `close`
         self._file.write(self._data)
         self._data.clear()
 
@@ -338,10 +351,10 @@ def _number(value: int | None) -> int:
 
 def table_of(samples: Iterable[Sample]) -> Table:
     """The table of samples; `start` is a sample's number among them."""
-    builder = TableBuilder()
-    for number, sample in enumerate(samples):
-        builder.add_sample(sample, number)
-    return builder.table()
+    with closing(TableBuilder()) as builder:
+        for number, sample in enumerate(samples):
+            builder.add_sample(sample, number)
+        return builder.table()
 
 
 _Item = TypeVar("_Item")
@@ -385,9 +398,14 @@ class Samples(ReadList[Sample]):
     """
 
     def __init__(self, table: Table, at: Callable[[Rows], list[Sample]]) -> None:
-        order = table.rows["start"].argsort().astype("u4")
-        super().__init__(order, lambda places: at(table.rows[places]))
         self.table, self.at = table, at
+        self.read = lambda places: at(table.rows[places])
+        self._cached = {}
+
+    @cached_property
+    def places(self) -> np.ndarray:  # type: ignore[override]  # sorted when it is used: a comparison does not
+        order: np.ndarray = self.table.rows["start"].argsort().astype("u4")
+        return order
 
     @classmethod
     def of(cls, samples: Iterable[Sample]) -> Samples:
