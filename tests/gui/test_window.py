@@ -140,6 +140,16 @@ def test_the_focus_moves_from_run_to_stop_while_the_model_runs(qtbot, make):
 
 
 @pytest.mark.slow
+def test_a_prompt_that_is_higher_than_its_field_has_a_scroll_bar(make_playground):
+    edit = make_playground().view.prompt_edit
+    assert not edit.verticalScrollBar().isVisible()
+    edit.setPlainText("Search\n" * 10)
+    assert edit.verticalScrollBar().isVisible()
+    edit.setPlainText("Search")
+    assert not edit.verticalScrollBar().isVisible()
+
+
+@pytest.mark.slow
 def test_an_abort_is_explained_with_its_saving(qtbot, make_playground):
     page = make_playground(ScriptedModel(BAD))
     runs, banner = page.context.runs, page.view.banner

@@ -53,7 +53,6 @@ class TextArgument(GrowingEdit):
         self._value = value
         self._as_text = as_text
         self.setFont(mono_font(-0.5))
-        self.bar_when_full()
         self.setPlaceholderText(NOT_GIVEN if value is MISSING else "" if as_text else "JSON")
         text = "" if value is MISSING else value if as_text else json.dumps(value, ensure_ascii=False)
         self.is_cut = len(text) > MAX_LENGTH

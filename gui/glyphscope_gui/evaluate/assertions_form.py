@@ -46,7 +46,6 @@ class _Line(FormLine):
         super().__init__(parent)
         self.kind = self.choice_box(tr("Kind of assertion"), KINDS, line.kind)
         self.target = GrowingEdit(MAX_LINES, self)
-        self.target.bar_when_full()
         self.target.setPlainText(line.target)
         self.browse = QPushButton(tr("Choose file…"), self)
         self.browse.setToolTip(tr("A Python file; then write its function after the colon"))

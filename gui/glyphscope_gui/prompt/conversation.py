@@ -34,7 +34,6 @@ class ConversationEditor(QWidget):
         self.system_edit = named(GrowingEdit(_SYSTEM_LINES, self), "systemTextEdit", tr("System prompt"))
         self.system_edit.setAccessibleDescription(tr("Plain text, sent before the instructions for calls."))
         self.system_edit.setPlaceholderText(tr("You are a helpful assistant."))
-        self.system_edit.bar_when_full()
         self.system_tokens = PlainLabel(self, role="muted", objectName="systemTokens")
         self.template_link = named(ElidedLink(self), "templateLink")
         self.model = MessagesModel(self)

@@ -54,7 +54,6 @@ class PartEditor(QWidget):
         self.title = ElidedLabel(self, role="title")
         self.link = named(ElidedLink(self), "promptPartLink")
         self.edit = named(GrowingEdit(_PART_LINES, self), "promptPartEdit")
-        self.edit.bar_when_full()
         self.words = words_label(parent=self)
         top = hbox((self.title, 1), self.link, spacing=8)
         vbox(top, self.edit, self.words, parent=self, spacing=6)

@@ -235,7 +235,6 @@ class LinesSetting(GrowingEdit):
         self._showing = False
         self._value: Any = None
         self.setPlaceholderText(hint)
-        self.bar_when_full()
         self.textChanged.connect(self._changed)
 
     def show_value(self, value: Any) -> None:

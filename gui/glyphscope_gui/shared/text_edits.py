@@ -178,7 +178,7 @@ class WrappingEdit(QPlainTextEdit):
 
 
 class GrowingEdit(FollowsSize, WrappingEdit):
-    """Wraps, and is between one line and `max_lines` high; Tab moves to the next field."""
+    """Wraps, and is between one line and `max_lines` high, then scrolls; Tab moves to the next field."""
 
     def __init__(self, max_lines: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -187,14 +187,13 @@ class GrowingEdit(FollowsSize, WrappingEdit):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.document().documentLayout().documentSizeChanged.connect(self._fit)
+        layout = self.document().documentLayout()
+        layout.documentSizeChanged.connect(self._fit)
+        layout.documentSizeChanged.connect(self._fit_bar)
         self._fit()
 
-    def bar_when_full(self) -> None:
-        """Show a scroll bar only if the text is higher than the field; Qt's policy shows one beside a single line."""
-        self.document().documentLayout().documentSizeChanged.connect(self._fit_bar)
-
     def _fit_bar(self, size: QSizeF) -> None:
+        """Show a scroll bar only if the text is higher than the field; Qt's policy shows one beside a single line."""
         more = size.height() > self._max_lines
         policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOn if more else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(policy)
@@ -272,7 +271,6 @@ class ReadBox(GrowingEdit):
         self.setReadOnly(True)
         self.setFont(mono_font(-0.5))
         self.setAccessibleName(name)
-        self.bar_when_full()
         self.setPlainText(text)
 
     def setPlainText(self, text: str) -> None:
