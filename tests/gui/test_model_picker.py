@@ -21,7 +21,11 @@ from memory_keyring import memory_keyring
 
 FOUND = [
     FoundModel(
-        name="Qwen3 4B", path="/m/qwen.gguf", source="LM Studio", bytes=2_500_000_000, quantisation="Q4_K_M"
+        name="Qwen3-4B-Q4_K_M",
+        path="/m/Qwen3-4B-Q4_K_M.gguf",
+        source="LM Studio",
+        bytes=2_500_000_000,
+        quantisation="Q4_K_M",
     ),
     FoundModel(name="", path="/m/broken.gguf", source="folder", problem="The file is cut off."),
 ]
@@ -65,9 +69,9 @@ def test_a_found_model_can_be_chosen(picker, qtbot):
     qtbot.waitUntil(lambda: picker._found is not None)
     entries = actions(picker)
     with qtbot.waitSignal(picker.modelChosen) as chosen:
-        entries["Qwen3 4B Q4_K_M"].trigger()
-    assert chosen.args == ["/m/qwen.gguf"]
-    assert "2.5 GB" in entries["Qwen3 4B Q4_K_M"].toolTip()
+        entries["Qwen3-4B Q4_K_M"].trigger()
+    assert chosen.args == ["/m/Qwen3-4B-Q4_K_M.gguf"]
+    assert "2.5 GB" in entries["Qwen3-4B Q4_K_M"].toolTip()
 
 
 def test_models_that_are_found_late_move_no_action_under_the_pointer(picker, qtbot):
@@ -93,13 +97,13 @@ def test_recent_models_are_offered(picker, qtbot):
 
 
 def test_the_model_in_use_and_its_loading_are_shown(picker):
-    picker.set_model("/m/qwen.gguf", "Qwen3 4B", "Q4_K_M")
-    assert picker.accessibleName() == "Model: Qwen3 4B Q4_K_M"
+    picker.set_model("/m/Qwen3-4B-Q4_K_M.gguf", "Qwen3-4B", "Q4_K_M")
+    assert picker.accessibleName() == "Model: Qwen3-4B Q4_K_M"
     picker.set_loading(0.4, "Loading Qwen3 4B")
     assert "Loading" in picker.accessibleName()
     picker.grab()
     picker.set_loading(None)
-    assert picker.accessibleName() == "Model: Qwen3 4B Q4_K_M"
+    assert picker.accessibleName() == "Model: Qwen3-4B Q4_K_M"
 
 
 def test_a_chosen_model_is_the_projects_and_the_pickers(context, qtbot):

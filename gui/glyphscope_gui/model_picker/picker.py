@@ -13,7 +13,7 @@ from glyphscope.models.finding import FoundModel
 from glyphscope.models.opening import model_name_of
 from glyphscope.text.figures import byte_size, percent
 from glyphscope.visible import visible
-from glyphscope_gui.model_picker.words import source_words
+from glyphscope_gui.model_picker.words import name_words, source_words
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import ModelName, model_name
@@ -213,9 +213,8 @@ class ModelPicker(QToolButton):
 
 
 def _entry(model: FoundModel) -> _Entry:
-    guess = model_name(model.path)
     tip = f"{model.path}\n{source_words(model)}, {byte_size(model.bytes)}"
     if model.problem:
         tip += f"\n{model.problem}"
-    name, quantisation = model.name or guess.name, model.quantisation or guess.quantisation
-    return _Entry(model_name_of(model.path), name, quantisation, tip, not model.problem)
+    quantisation = model.quantisation or model_name(model.path).quantisation
+    return _Entry(model_name_of(model.path), name_words(model), quantisation, tip, not model.problem)
