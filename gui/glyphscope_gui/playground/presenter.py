@@ -10,11 +10,12 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import AnyEvent, RunFailed, RunStarted, Token
+from glyphscope.events import AnyEvent, PromptRendered, RunFailed, RunStarted, Token
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import RunEnd, answered_without_call, end_of
 from glyphscope.sessions.exports import ExportForm
+from glyphscope.strategies.read_ahead import ReadAhead
 from glyphscope.text.shorten import capitalised
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
@@ -148,6 +149,12 @@ class PlaygroundPresenter(Page):
         if applied.at is not None:
             self._choose(applied.at)
 
+    def _show_next_prompt(self, read: ReadAhead) -> None:
+        """Show the tokens of the prompt that was read ahead, where no run is shown."""
+        rendered = next((event for event in read.events if isinstance(event, PromptRendered)), None)
+        if rendered is not None and not self._runs.events:
+            self.view.show_costs(rendered)
+
     def _show_sizes(self, measured: Measured) -> None:
         called = next((stage for stage in reversed(self._runs.state.stages) if stage.calls), None)
         self.evidence.show_sizes(measured, 0 if called is None else reasoning_tokens(called))
@@ -186,6 +193,7 @@ class PlaygroundPresenter(Page):
         runs.saved.connect(self._show_saving)
         runs.modelStatusChanged.connect(self._model_changed)
         runs.phaseChanged.connect(self._show_phase)
+        runs.queries.promptRead.connect(self._show_next_prompt)
         self.context.record.changed.connect(self.view.show_record)
 
     def _connect_views(self) -> None:

@@ -160,7 +160,7 @@ class RunPage(FollowsSize, QWidget):
             for event in events:
                 match event:
                     case PromptRendered():
-                        self._show_costs(event)
+                        self.show_costs(event)
                     case Aborted():
                         self._show_abort(event)
         self.tokens_model.append([event for event in events if isinstance(event, Token)])
@@ -172,6 +172,18 @@ class RunPage(FollowsSize, QWidget):
         self.tokens.follow()
         if StageFinished in types:
             self._stage_ended()
+
+    def show_costs(self, event: PromptRendered) -> None:
+        """Show the tokens of a prompt: the run's, or before the first run the next one's."""
+        sums: dict[str, int] = {}
+        for part in event.parts:
+            sums[part.name] = sums.get(part.name, 0) + part.tokens
+        words = [tr("%n token(s)", "", event.tokens) + cached_words(event)]
+        named = (("tools", tr("tools")), ("examples", tr("examples")), ("user", tr("prompt")))
+        costs = [f"{title} {sums[name]:,}" for name, title in named if name in sums]
+        if costs:
+            words.append(", ".join(costs))
+        self.costs.setText("     ".join(words))
 
     def show_row(self, row: TimelineRow) -> None:
         """Show a row of the timeline: its stage's text, or its details."""
@@ -360,17 +372,6 @@ class RunPage(FollowsSize, QWidget):
 
     def _keys(self) -> str:
         return tr("Read-only") if self.prompt_edit.isReadOnly() else _KEYS
-
-    def _show_costs(self, event: PromptRendered) -> None:
-        sums: dict[str, int] = {}
-        for part in event.parts:
-            sums[part.name] = sums.get(part.name, 0) + part.tokens
-        words = [tr("%n token(s)", "", event.tokens) + cached_words(event)]
-        named = (("tools", tr("tools")), ("examples", tr("examples")), ("user", tr("prompt")))
-        costs = [f"{title} {sums[name]:,}" for name, title in named if name in sums]
-        if costs:
-            words.append(", ".join(costs))
-        self.costs.setText("     ".join(words))
 
     def _choose(self, index: int | None) -> None:
         self.stream.select_token(None if index is None else self.tokens_model.row(index))

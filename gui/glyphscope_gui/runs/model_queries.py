@@ -51,12 +51,14 @@ class _Pending:
 
 
 class ModelQueries(QObject):
-    """Queries to the open model. `crashed` carries an unhandled exception. Lives in the window's thread.
+    """Queries to the open model. `crashed` carries an unhandled exception, `promptRead` a ReadAhead. Lives in the
+    window's thread.
 
     Reading ahead has the lowest priority: any other query, and any run, ends it.
     """
 
     crashed = Signal(object)
+    promptRead = Signal(object)
     _requested = Signal(object)
 
     def __init__(self, worker: RunWorker, parent: QObject | None = None) -> None:
@@ -84,9 +86,14 @@ class ModelQueries(QObject):
 
     def read_ahead(self, request: PreparedRequest, done: Callable[[ReadAhead], None]) -> None:
         """Evaluate the prompt of the next run; `done` is called even if something else interrupted that."""
+
+        def read(result: ReadAhead) -> None:
+            done(result)
+            self.promptRead.emit(result)
+
         stop = Event()
         work = partial(prompt_read, request=request, stop=stop.is_set)
-        self._send(_Pending(Query(_READ_AHEAD, work, stop=stop), done, None))
+        self._send(_Pending(Query(_READ_AHEAD, work, stop=stop), read, None))
 
     def interrupt(self) -> None:
         """Stop reading ahead, as something else needs the model."""
