@@ -224,12 +224,14 @@ def test_the_sides_have_their_widths_whatever_the_other_pages_need(open_window, 
 
 
 @pytest.mark.slow
-def test_the_sides_become_narrower_with_the_window(open_window, qtbot):
+def test_the_sides_become_narrower_with_the_window_and_wide_again(open_window, qtbot):
     window = open_window(scripted)
     window.fit_sides()
     qtbot.waitUntil(lambda: abs(window.right.width() - RIGHT) < 10)
     window.resize(1024, 700)
     qtbot.waitUntil(lambda: window.right.width() < 0.8 * RIGHT)
+    window.resize(1440, 900)
+    qtbot.waitUntil(lambda: abs(window.right.width() - RIGHT) < 10)
 
 
 @pytest.mark.slow

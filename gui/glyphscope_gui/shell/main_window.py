@@ -154,8 +154,8 @@ class MainWindow(FollowsSize, QMainWindow):
         narrow = self.width() < NARROW
         self.rail.set_slim(narrow)
         self._make_room()
-        if narrow and not self._is_narrow:
-            self.fit_sides()  # otherwise the page alone would lose the width
+        if narrow != self._is_narrow:
+            self.fit_sides()  # otherwise the page alone would lose the width, or get it back
         self._is_narrow = narrow
 
     def focusNextPrevChild(self, forward: bool) -> bool:
