@@ -54,7 +54,7 @@ def roles(editor):
 
 
 def test_the_messages_are_in_order_and_the_next_one_is_the_last(editor):
-    assert roles(editor) == ["User", "Assistant", "User, next"]
+    assert roles(editor) == ["User", "Assistant", "User (next)"]
     assert [editor.model.index(row, 0).data() for row in range(3)] == ["Find x", "calls search", "And y?"]
     assert editor.editor.edit.toPlainText() == "And y?"
     assert not editor.editor.role_combo.isEnabled() and not editor.editor.remove_button.isVisible()
@@ -92,7 +92,7 @@ def test_a_message_that_becomes_the_users_loses_its_calls(editor, document):
 
 def test_a_message_is_added_in_the_next_role_deleted_and_restored(editor, document):
     editor.add_button.click()
-    assert roles(editor) == ["User", "Assistant", "Tool result", "User, next"]
+    assert roles(editor) == ["User", "Assistant", "Tool result", "User (next)"]
     assert editor.editor.edit.hasFocus()
     editor.editor.edit.setPlainText("found")
     assert document.state.history[2] == Message("tool", "found")

@@ -326,6 +326,8 @@ class EvaluatePresenter(Page):
 
     def _begin(self, job: EvalJob, allowed: Sequence[PythonFile]) -> None:
         self._allowed.update(allowed)
+        if self.view.setup.start.hasFocus():
+            self.view.setFocus()  # a disabled button would give its focus to the header
         self.evaluations.begin(job, self.context.settings.options_of)
 
     def _began(self, result: EvalResult) -> None:

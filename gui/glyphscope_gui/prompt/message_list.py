@@ -54,7 +54,7 @@ class MessageRow(NamedTuple):
     @property
     def role_words(self) -> str:
         words = ROLE_WORDS.get(self.message.role, self.message.role)
-        return tr("{role}, next", role=words) if self.is_next else words
+        return tr("{role} (next)", role=words) if self.is_next else words
 
 
 class MessagesModel(ListModel[MessageRow]):
