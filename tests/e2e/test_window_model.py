@@ -130,7 +130,11 @@ def test_a_run_evaluates_one_token_of_a_prompt_that_was_read_ahead(qtbot, readin
     with reading(qtbot, window) as read:
         window.start()
     assert "prompt read ahead" in window.status.message.text()
-    assert window.page(PageId.PLAYGROUND).view.costs.text().startswith(f"{read.args[0].tokens} tokens     tools ")
+    assert (
+        window.page(PageId.PLAYGROUND)
+        .view.costs.text()
+        .startswith(f"{read.args[0].tokens} tokens     tools ")
+    )
     finish(qtbot, window)
     assert evaluated_by(window.runs.events) == 1
     for number in range(9):
