@@ -91,16 +91,6 @@ def test_a_served_model_can_be_an_arm_beside_the_open_one(opened, qtbot, suite):
     assert len(arms) == 2
 
 
-def test_the_focus_stays_on_the_page_when_the_evaluation_starts(opened, qtbot, suite):
-    page = opened()
-    set_up(qtbot, page, suite)
-    page.view.setup.start.setFocus()
-    qtbot.keyClick(page.view.setup.start, Qt.Key.Key_Space)
-    assert page.view.isAncestorOf(page.view.window().focusWidget())
-    ended(qtbot, page)
-    assert page.view.views.button(SETUP).window().focusWidget() is page.view.views.button(SETUP)
-
-
 def test_the_first_evaluation_is_the_starter_suite_without_a_constraint_and_under_the_mask(opened, qtbot):
     page = opened()
     setup = page.view.setup

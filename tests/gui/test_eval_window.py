@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
 
 from evaluating import ended, good, open_it, open_wrong_run
-from glyphscope_gui.evaluate.page import SETUP
+from glyphscope_gui.evaluate.page import RESULT, SETUP
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import TOO_MANY, made_result, recorded_result
 
@@ -44,6 +45,17 @@ def test_a_run_in_a_segment_opens_in_the_playground(opened_window, qtbot, tmp_pa
     assert (path / "records").is_dir() and not (path / "runs").exists()
     result.runs.openRequested.emit(result.runs_model.rows[0])
     qtbot.waitUntil(lambda: window.navigator.current is PageId.PLAYGROUND and not window.runs.is_busy)
+
+
+def test_the_focus_stays_on_the_page_when_the_evaluation_starts(opened_window, qtbot):
+    window = opened_window()
+    page = window.page(PageId.EVALUATE)
+    page.view.setup.scenarios.first.setValue(1)
+    qtbot.waitUntil(page.view.setup.start.isEnabled)
+    page.view.setup.start.setFocus()
+    qtbot.keyClick(page.view.setup.start, Qt.Key.Key_Space)
+    ended(qtbot, page)
+    assert page.view.views.value == RESULT and window.focusWidget() is page.view.views.button(SETUP)
 
 
 def test_the_page_fits_the_smallest_window(opened_window, qtbot, tmp_path):

@@ -114,6 +114,17 @@ def test_every_lesson_can_be_completed_without_a_model(without_model, qtbot):
 
 
 @pytest.mark.slow
+def test_a_lesson_that_is_chosen_in_the_list_has_the_keys(without_model, qtbot):
+    lessons = without_model()
+    view = lessons.view
+    view.list.setFocus()
+    row = view.list.visualRect(view.model.index(1, 0)).center()
+    qtbot.mouseClick(view.list.viewport(), Qt.MouseButton.LeftButton, pos=row)
+    qtbot.waitUntil(lambda: lessons.opened is not None and lessons.slides)
+    assert view.window().focusWidget() is view.reader
+
+
+@pytest.mark.slow
 def test_answering_a_question_shows_the_next_part_and_completes_the_lesson(without_model, qtbot, tmp_path):
     """And digits answer wherever the keyboard is, also after a step back."""
     lessons = without_model()

@@ -301,6 +301,8 @@ class LessonsPresenter(Page):
         self._arrange(min(self.progress.of(opened.place.key).step, len(opened.lesson.steps) - 1))
         self._mark()
         self._enable_lecture()
+        if self.view.list.hasFocus():
+            self.view.reader.setFocus()  # Page Down turns the page there
 
     def _refuse(self, error: BaseException) -> None:
         if not isinstance(error, GlyphscopeError):
