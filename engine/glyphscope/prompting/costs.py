@@ -25,6 +25,8 @@ KINDS = {
     "history": "history",
     "template": "chat template",
     "candidates": "known names",
+    "said": "earlier answers",
+    "result": "tool results",
     BEGUN: "begun answer",
 }
 """The names of kinds of parts; any other kind is its own name."""

@@ -11,7 +11,7 @@ import type { Run, Stage, Token } from "./reduce";
 import { markToken, showStream } from "./stream";
 import { showFields, showTimeline, stageTitle, TokenTable } from "./tables";
 import { themeChoice } from "./theme";
-import { count, milliseconds, plural, tokenWords, visible } from "./words";
+import { count, milliseconds, plural, time, tokenWords, visible } from "./words";
 
 /** Steps each second at the speed 1×. */
 const PACE = 12;
@@ -32,14 +32,14 @@ interface Column {
   stage: number;
 }
 
-function card(title: string, level: 2 | 3, ...extra: Child[]): Card {
+function card(title: string, ...extra: Child[]): Card {
   const id = unique("card");
   const body = h("div", { class: "body" });
   const note = h("span", { class: "note" });
   const element = h(
     "section",
     { class: "card", "aria-labelledby": id },
-    h("div", { class: "title" }, h(`h${level}`, { id }, title), note, ...extra),
+    h("div", { class: "title" }, h("h2", { id }, title), note, ...extra),
     body,
   );
   return { element, body, note };
@@ -54,17 +54,17 @@ export class App {
   private readonly columns: Column[] = [];
   private readonly differences: ReturnType<typeof firstDifference>;
 
-  private readonly prompt = card("Prompt", 2);
-  private readonly timeline = card("Timeline", 2);
-  private readonly stream = card("Stream", 2, legend());
-  private readonly fields = card("Fields", 2);
-  private readonly steps = card("Steps", 2);
-  private readonly tokens = card("Tokens", 2);
-  private readonly alternatives = card("Alternatives", 2);
-  private readonly costs = card("Turn", 2);
-  private readonly sizes = card("Size of the calls", 2);
-  private readonly settings = card("Settings", 2);
-  private readonly model = card("Model", 2);
+  private readonly prompt = card("Prompt");
+  private readonly timeline = card("Timeline");
+  private readonly stream = card("Stream", legend());
+  private readonly fields = card("Fields");
+  private readonly steps = card("Steps");
+  private readonly tokens = card("Tokens");
+  private readonly alternatives = card("Alternatives");
+  private readonly costs = card("Turn");
+  private readonly sizes = card("Size of the calls");
+  private readonly settings = card("Settings");
+  private readonly model = card("Model");
   private readonly ending = h("div", { class: "ending" });
   private readonly box = h("div", {
     class: "stream",
@@ -114,7 +114,7 @@ export class App {
     root.addEventListener("toggle", () => requestAnimationFrame(() => reachScrolled(this.root)), true);
   }
 
-  /** Ends what would go on without its elements. */
+  /** Ends the playback, and removes the listeners of the window. */
   close(): void {
     this.player.stop();
     this.life.abort();
@@ -176,7 +176,7 @@ export class App {
   }
 
   private sideBySide(): HTMLElement {
-    const section = card("Side by side", 2);
+    const section = card("Side by side");
     const same = this.differences.words;
     section.note.textContent = same;
     this.runs.forEach((run, place) => {
@@ -224,14 +224,7 @@ export class App {
     }
     const model = whole.started?.model ?? {};
     this.heading.textContent = visible(data.name);
-    this.about.textContent = [
-      model.name,
-      model.quantisation,
-      data.sampling,
-      String(whole.started?.time ?? "")
-        .slice(0, 16)
-        .replace("T", " "),
-    ]
+    this.about.textContent = [model.name, model.quantisation, data.sampling, time(whole.started?.time ?? "")]
       .filter(Boolean)
       .map((words) => visible(String(words)))
       .join(" · ");
@@ -329,7 +322,7 @@ export class App {
     fill(
       this.others,
       stages.map((stage) => {
-        const part = card(stageTitle(stage), 2);
+        const part = card(stageTitle(stage));
         const [stream, fields] = [h("div", { class: "stream" }), h("div")];
         showStream(stream, stage, {});
         showFields(fields, stage, this.now.data, stage.finished !== null);

@@ -28,11 +28,10 @@ export class StepChart {
     });
   }
 
-  /** Shows the steps; false where the record has neither figure. */
+  /** Shows the steps; false where the record has neither figure, or nothing was ever masked. */
   show(stage: Stage): boolean {
     const { tokens } = stage;
-    const known = tokens.some((token) => token.step.allowed || token.step.feasible != null);
-    if (!known) return false;
+    if (!tokens.some(({ step }) => step.forced || (step.feasible ?? 1) < 1)) return false;
     if (stage !== this.stage || tokens.length !== this.length) {
       this.stage = stage;
       this.length = tokens.length;

@@ -37,7 +37,7 @@ interface Part {
   print?(all: boolean): void;
 }
 
-/** A recorded run that the reader begins to play when he has thought about it. */
+/** A recorded run that the reader plays after thinking about it. */
 class Experiment implements Part {
   private readonly watch: Watch;
   private readonly button: HTMLButtonElement;
@@ -69,14 +69,14 @@ class Experiment implements Part {
   }
 
   private play(): void {
-    const held = this.button === document.activeElement;
+    const focused = this.button === document.activeElement;
     this.button.remove();
     this.watch.element.hidden = false;
     const difference = this.element.querySelector<HTMLElement>(".difference");
     if (difference) difference.hidden = false;
     this.watch.fit();
     this.watch.play();
-    if (held) this.watch.element.querySelector<HTMLElement>("button")?.focus();
+    if (focused) this.watch.element.querySelector<HTMLElement>("button")?.focus();
   }
 
   advance(): boolean {

@@ -1,19 +1,22 @@
-// What stands beside the tables: a token's alternatives, the prompt, costs, sizes, settings.
+// The cards beside the tables: a token's alternatives, the prompt, costs, sizes, settings.
 
 import { type Child, fill, h } from "./dom";
 import type { RunData, StageData } from "./data";
 import type { Alternative, Event, Run, Stage, Step, Token } from "./reduce";
 import { secondsOf } from "./stream";
-import { partAt, rawOf, table } from "./tables";
+import { partAt, table } from "./tables";
 import {
   alternativeText,
   bytes,
   count,
   entropy,
+  finalOf,
   milliseconds,
   percent,
   plural,
+  rawOf,
   stepText,
+  time,
   UNKNOWN,
   visible,
 } from "./words";
@@ -33,7 +36,8 @@ export function showAlternatives(
     return;
   }
   const { step } = token;
-  const facts: [string, string][] = [
+  const times = [step.mask_ms, step.sample_ms, step.decode_ms];
+  const facts: [string, string | false][] = [
     [
       "Token",
       step.piece
@@ -42,15 +46,15 @@ export function showAlternatives(
           ? `id ${step.id}`
           : UNKNOWN,
     ],
+    ["Raw, final", `${percent(rawOf(step))}, ${percent(finalOf(step))}`],
+    ["Rank, entropy", step.entropy != null && `${count(step.rank)}, ${entropy(step)} bits`],
     [
-      "Raw, final",
-      `${percent(rawOf(step))}, ${percent(step.probability === undefined ? 1 : step.probability)}`,
+      "Allowed, feasible",
+      step.feasible != null && `${count(step.allowed || null)}, ${percent(step.feasible)}`,
     ],
-    ["Rank, entropy", `${count(step.rank)}, ${entropy(step)} bits`],
-    ["Allowed, feasible", `${count(step.allowed || null)}, ${percent(step.feasible)}`],
     [
       "Mask, sample, decode",
-      [step.mask_ms, step.sample_ms, step.decode_ms].map((ms) => milliseconds(ms ?? 0)).join(", "),
+      times.some(Boolean) && times.map((ms) => milliseconds(ms ?? 0).replace(" ", "\u00a0")).join(", "),
     ],
   ];
   fill(
@@ -63,7 +67,7 @@ export function showAlternatives(
       step.narrowed ? h("span", { class: "pill open" }, `narrowed by the budget of ${step.narrowed}`) : null,
     ),
     alternatives(step, data),
-    list(facts),
+    list(facts.filter(([, words]) => words)),
   );
 }
 
@@ -83,7 +87,7 @@ export function alternatives(step: Step, data: StageData | undefined, limit = In
     const masked = one.allowed === false;
     const chosen = isChosen(one);
     const own = given?.alternatives?.[place] ?? null;
-    const reason = own === "" ? (given?.place ?? "") : (own ?? "");
+    const reason = own === "" ? given?.place : (own ?? (given && masked ? "reason unknown" : ""));
     const final = one.removed
       ? one.removed
       : one.final && one.allowed !== false
@@ -129,7 +133,7 @@ export function alternatives(step: Step, data: StageData | undefined, limit = In
 /** How the token was chosen, in a sentence. */
 export function choiceWords(step: Step, constrained: boolean): string {
   const raw = `Raw probability: ${percent(rawOf(step))}.`;
-  const final = `Final probability: ${percent(step.probability === undefined ? 1 : step.probability)}.`;
+  const final = `Final probability: ${percent(finalOf(step))}.`;
   if (step.origin && step.origin !== "model") return `Written before the model began. ${raw}`;
   if (step.forced) return `Forced: the only allowed token. ${raw}`;
   if (!constrained) return `No constraint: all ${count(step.allowed)} tokens allowed. ${final}`;
@@ -142,6 +146,16 @@ export function list(facts: [string, Child][]): HTMLElement {
 
 // prompt
 
+/** The names of a prompt's parts (prompting/costs.py), where they are others. */
+const PARTS: Record<string, string> = {
+  system: "system message",
+  user: "user's text",
+  template: "chat template",
+  candidates: "known names",
+  said: "earlier answers",
+  result: "tool results",
+};
+
 export function showPrompt(parent: HTMLElement, run: Run, stage: Stage): void {
   const asked = (run.started?.request.prompt as string | undefined) ?? "";
   const prompt = stage.prompt;
@@ -153,7 +167,7 @@ export function showPrompt(parent: HTMLElement, run: Run, stage: Stage): void {
   const costs = new Map<string, number>();
   for (const part of parts) costs.set(part.name, (costs.get(part.name) ?? 0) + part.tokens);
   const cached = prompt.cached ? `, ${count(prompt.cached)} from the cache` : "";
-  const words = [...costs].map(([name, tokens]) => `${name} ${count(tokens)}`).join(", ");
+  const words = [...costs].map(([name, tokens]) => `${PARTS[name] ?? name} ${count(tokens)}`).join(", ");
   const body = h("div");
   const details = h("details", null, h("summary", null, "Rendered prompt with the cost of each part"), body);
   details.addEventListener("toggle", () => {
@@ -180,7 +194,9 @@ function rendered(prompt: Event, parts: Event[]): Child[] {
   for (const part of [...parts].sort((one, other) => one.start - other.start)) {
     if (part.start < at) continue;
     plain(part.start);
-    const name = visible(`${part.name}${part.of ? ` ${part.of}` : ""}: ${plural(part.tokens, "token")}`);
+    const name = visible(
+      `${PARTS[part.name] ?? part.name}${part.of ? ` ${part.of}` : ""}: ${plural(part.tokens, "token")}`,
+    );
     pieces.push(
       h(
         "span",
@@ -199,7 +215,7 @@ function rendered(prompt: Event, parts: Event[]): Child[] {
       return h(
         "tr",
         null,
-        h("th", { scope: "row" }, visible(part.name)),
+        h("th", { scope: "row" }, visible(PARTS[part.name] ?? part.name)),
         h("td", null, visible(part.of ?? "")),
         h("td", { class: "track" }, h("span", { class: "rail" }, bar)),
         h("td", { class: "n" }, count(part.tokens)),
@@ -307,7 +323,7 @@ export function showModel(parent: HTMLElement, run: Run): void {
   if (model.context) facts.push(["Context", count(model.context)]);
   if (model.bytes) facts.push(["Size", bytes(model.bytes)]);
   if (model.server) facts.push(["Server", visible(model.server)]);
-  facts.push(["Recorded", visible((run.started?.time as string) ?? UNKNOWN)]);
+  facts.push(["Recorded", visible(time(run.started?.time ?? UNKNOWN))]);
   if (versions.length)
     facts.push(["Versions", visible(versions.map(([name, version]) => `${name} ${version}`).join(", "))]);
   fill(parent, list(facts));

@@ -28,13 +28,13 @@ export function grade(asked: Asked, chosen: number[]): Grade {
   if (!chosen.length) return { right, words: "Nothing was chosen." };
   if (right) return { right, words: "Right." };
   if (asked.form === "character") {
-    const [said, at] = [chosen[0]!, asked.right[0]!];
+    const [given, at] = [chosen[0]!, asked.right[0]!];
     return {
       right,
       words:
-        said < at
-          ? `Not yet at character ${said}: it is decided at character ${at}.`
-          : `Earlier: it is decided at character ${at}, not only at ${said}.`,
+        given < at
+          ? `Not yet at character ${given}: it is decided at character ${at}.`
+          : `Earlier: it is decided at character ${at}, not only at ${given}.`,
     };
   }
   const named = (numbers: number[]) =>
@@ -121,7 +121,7 @@ export class Question {
     this.revealed = true;
     const { chosen, asked } = this;
     const graded = grade(asked, chosen);
-    const held = this.element.contains(document.activeElement);
+    const focused = this.element.contains(document.activeElement);
     this.inputs.forEach((input, number) => {
       const right = asked.right.includes(number);
       input.disabled = true;
@@ -145,7 +145,7 @@ export class Question {
     this.foot.remove();
     if (chosen.length) this.answered(graded.right);
     this.changed();
-    if (held) {
+    if (focused) {
       this.result.tabIndex = -1;
       this.result.focus({ preventScroll: true });
     }

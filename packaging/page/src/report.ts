@@ -154,7 +154,7 @@ export class Report {
       const run = listed && shared ? new Recorded(whole(listed, shared), source) : unprepared(title, opened);
       const verdict = listed ?? (row && verdictOf(row, run));
       const reasons = listed?.explained || !hasMasked(run) ? null : h("p", { class: "muted" }, NO_REASONS);
-      this.app = new App(body, [run], this.ways, [verdict ? this.notice(verdict) : null, reasons]);
+      this.app = new App(body, [run], this.ways, [verdict ? this.notice(verdict, link) : null, reasons]);
       if (verdict?.place) this.app.show(...verdict.place);
     } catch (error) {
       if (this.link !== link || !this.dialog.open) return;
@@ -166,7 +166,10 @@ export class Report {
   }
 
   /** The verdict on the sample, and where it went wrong. */
-  private notice({ sign, kind, verdict, failures, keyword, place }: Verdict): HTMLElement {
+  private notice(
+    { sign, kind, verdict, failures, keyword, place }: Verdict,
+    link: HTMLAnchorElement,
+  ): HTMLElement {
     const id = unique("verdict");
     const first = failures[0];
     return h(
@@ -176,6 +179,7 @@ export class Report {
         "div",
         { class: "title" },
         h("h2", { id, class: kind }, `${sign} ${visible(verdict)}`),
+        h("span", { class: "muted" }, sampleWords(link)),
         place
           ? h(
               "button",
@@ -293,6 +297,14 @@ function titleOf(link: HTMLAnchorElement): string {
   const words = link.textContent!.trim();
   const row = link.closest("tr")?.querySelector("a")?.textContent?.trim() ?? "";
   return row && row !== words ? `${row}, ${words}` : words;
+}
+
+/** The sample in words: its scenario, arm and trial. */
+function sampleWords(link: HTMLAnchorElement): string {
+  const listed = document.querySelector(`.samples a[data-run="${link.dataset.run}"]`) ?? link;
+  const arm = listed.closest("details")?.querySelector("summary b")?.textContent;
+  const trial = listed.closest("tr")?.querySelector("td.n")?.textContent;
+  return [listed.textContent!.trim(), arm, trial && `trial ${trial}`].filter(Boolean).join(", ");
 }
 
 /** Opens the folded list of that address. */

@@ -82,12 +82,15 @@ export class Rest {
   }
 
   private describe(): void {
+    const focused = document.activeElement;
     const shown = this.body.rows.length;
     const start = this.page ? this.first.length + (this.page - 1) * PAGE : 0;
     this.words.textContent = `Samples ${count(start + 1)} to ${count(start + shown)} of ${count(this.total)}`;
     this.number.value = String(this.page + 1);
     this.previous.disabled = !this.page;
     this.next.disabled = start + shown >= this.total;
+    if (focused === this.next && this.next.disabled) this.previous.focus();
+    if (focused === this.previous && this.previous.disabled) this.next.focus();
   }
 
   private row([scenario, trial, sign, kind, words, turn, links, failure]: Row, place: number): HTMLElement {

@@ -178,9 +178,12 @@ function lowest(length: number, holds: (place: number) => boolean): number {
   return low;
 }
 
-/** Frames the pieces of that token. */
+/** Frames the pieces of that token as one. */
 export function markToken(parent: HTMLElement, index: number | null): void {
-  for (const each of parent.querySelectorAll(".chosen")) each.classList.remove("chosen");
+  for (const each of parent.querySelectorAll(".chosen")) each.classList.remove("chosen", "begins", "ends");
   if (index === null) return;
-  for (const each of parent.querySelectorAll(`[data-token="${index}"]`)) each.classList.add("chosen");
+  const pieces = [...parent.querySelectorAll(`[data-token="${index}"]`)];
+  for (const each of pieces) each.classList.add("chosen");
+  pieces[0]?.classList.add("begins");
+  pieces[pieces.length - 1]?.classList.add("ends");
 }

@@ -8,11 +8,13 @@ import {
   count,
   entropy,
   excerpt,
+  finalOf,
   milliseconds,
   percent,
   plainMs,
   plural,
   pointerWords,
+  rawOf,
   stepText,
   visible,
 } from "./words";
@@ -337,8 +339,7 @@ function mark(good: boolean | null): HTMLElement {
 export function partAt(stage: Stage, token: Token): Segment | null {
   for (let place = stage.segments.length - 1; place >= 0; place--) {
     const part = stage.segments[place]!;
-    if (part.start < token.end || (part.start === token.start && part.start < token.end))
-      return part.end === null || token.start < part.end ? part : null;
+    if (part.start < token.end) return part.end === null || token.start < part.end ? part : null;
   }
   return null;
 }
@@ -363,7 +364,7 @@ const COLUMNS: Column[] = [
   {
     head: "final p",
     tip: "The probability with which the token was sampled",
-    show: (step) => percent(step.probability === undefined ? 1 : step.probability),
+    show: (step) => percent(finalOf(step)),
   },
   {
     head: "rank",
@@ -391,10 +392,6 @@ const COLUMNS: Column[] = [
     show: (step) => plainMs((step.mask_ms ?? 0) + (step.sample_ms ?? 0) + (step.decode_ms ?? 0)),
   },
 ];
-
-export function rawOf(step: Step): number | null {
-  return step.logprob === null || step.logprob === undefined ? null : Math.exp(step.logprob);
-}
 
 const AROUND = 12;
 
@@ -471,15 +468,11 @@ export class TokenTable {
     const room = this.scroll.clientHeight - this.height;
     if (top < this.scroll.scrollTop) this.scroll.scrollTop = top;
     else if (top + this.height > this.scroll.scrollTop + room) {
-      this.spaces(Math.max(place - AROUND, 0), this.stage!.tokens.length);
+      // room for all rows, so that the place to scroll to is there
+      this.body.replaceChildren(space(this.stage!.tokens.length * this.height));
       this.scroll.scrollTop = top + this.height - room;
+      this.from = -1;
     }
-  }
-
-  /** Room for all rows, so that the place to scroll to is there. */
-  private spaces(from: number, to: number): void {
-    this.body.replaceChildren(space((to - from) * this.height + from * this.height));
-    this.from = -1;
   }
 
   private draw(all = false): void {

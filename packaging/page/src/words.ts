@@ -5,7 +5,7 @@ import type { Alternative, Step } from "./reduce";
 export const UNKNOWN = "–";
 
 export function count(value: number | null | undefined): string {
-  return value === null || value === undefined ? UNKNOWN : Math.round(value).toLocaleString("en-US");
+  return value == null ? UNKNOWN : Math.round(value).toLocaleString("en-US");
 }
 
 export function plural(value: number, noun: string): string {
@@ -13,25 +13,24 @@ export function plural(value: number, noun: string): string {
 }
 
 export function percent(share: number | null | undefined): string {
-  if (share === null || share === undefined) return UNKNOWN;
+  if (share == null) return UNKNOWN;
   if (share > 0 && share < 0.0005) return "<0.1%";
   if (share >= 0.9995 && share < 1 - 1e-6) return ">99.9%";
   return `${(share * 100).toFixed(1)}%`;
 }
 
 export function milliseconds(ms: number | null | undefined): string {
-  if (ms === null || ms === undefined || !Number.isFinite(ms)) return UNKNOWN;
+  if (ms == null || !Number.isFinite(ms)) return UNKNOWN;
   if (ms > 0 && ms < 0.005) return "<0.01 ms";
   if (ms < 999.5) return `${decimals(ms, ms < 0.995 ? 2 : ms < 9.95 ? 1 : 0)} ms`;
   const seconds = ms / 1000;
   if (seconds < 119.95) return `${decimals(seconds, 1)} s`;
   const whole = Math.round(seconds);
-  const minutes = Math.round(seconds / 60);
-  const [high, low, names] =
-    whole < 7200
-      ? [Math.floor(whole / 60), whole % 60, ["min", "s"]]
-      : [Math.floor(minutes / 60), minutes % 60, ["h", "min"]];
-  return `${count(high as number)} ${(names as string[])[0]}${low ? ` ${low} ${(names as string[])[1]}` : ""}`;
+  return whole < 7200 ? sixties(whole, "min", "s") : sixties(Math.round(seconds / 60), "h", "min");
+}
+
+function sixties(value: number, unit: string, part: string): string {
+  return `${count(Math.floor(value / 60))} ${unit}${value % 60 ? ` ${value % 60} ${part}` : ""}`;
 }
 
 export function plainMs(ms: number): string {
@@ -48,12 +47,16 @@ export function bytes(value: number): string {
   return `${decimals(value, unit && value < 99.95 ? 1 : 0)} ${sizes[unit]}`;
 }
 
+/** A time of a record, to the minute: `2026-11-21 16:47 UTC`. */
+export function time(iso: string): string {
+  return iso.endsWith("+00:00") ? `${iso.slice(0, 16).replace("T", " ")} UTC` : iso;
+}
+
 function decimals(value: number, digits: number): string {
-  const text = value.toLocaleString("en-US", {
+  return value.toLocaleString("en-US", {
     minimumFractionDigits: Number.isInteger(value) ? 0 : digits,
     maximumFractionDigits: digits,
   });
-  return text;
 }
 
 // As visible.py, but for scripts whose joining types a browser does not know: there, joiners stay between letters.
@@ -143,13 +146,23 @@ export function alternativeText(one: Alternative): string {
   return tokenText(one.data, one.text);
 }
 
+/** The model's own probability of the token, before mask and sampling. */
+export function rawOf(step: Step): number | null {
+  return step.logprob == null ? null : Math.exp(step.logprob);
+}
+
+/** The probability with which it was sampled; records leave 1 out. */
+export function finalOf(step: Step): number | null {
+  return step.probability === undefined ? 1 : step.probability;
+}
+
 /** A token as it is announced. */
 export function tokenWords(step: Step): string {
-  const raw =
-    step.logprob === null || step.logprob === undefined ? "" : `, raw ${percent(Math.exp(step.logprob))}`;
-  return `Token ${step.index}, ${stepText(step)}${step.forced ? ", forced" : raw}`;
+  const raw = rawOf(step);
+  const how = step.forced ? ", forced" : raw === null ? "" : `, raw ${percent(raw)}`;
+  return `Token ${step.index}, ${stepText(step)}${how}`;
 }
 
 export function entropy(step: Step): string {
-  return step.entropy === null || step.entropy === undefined ? UNKNOWN : step.entropy.toFixed(2);
+  return step.entropy == null ? UNKNOWN : step.entropy.toFixed(2);
 }

@@ -75,6 +75,8 @@ BESIDE = "report-data"
 """The folder of the files that the report reads where a server sends it."""
 MAX_PER_REASON = 20
 """Samples that are listed for one reason of failure."""
+_SHOWN_K = frozenset({"1", "2", "3", "5", "10"})
+"""The k of pass^k that are shown, beside the last one; `summary.json` has all."""
 MAX_RECORD = 20_000_000
 """Bytes of a record that the report looks into."""
 
@@ -144,7 +146,7 @@ def _by_reason(listed: Iterable[Listed]) -> dict[str, list[Listed]]:
 
 def _arm(manifest: Manifest, arm: ArmFigures, labels: dict[str, str]) -> dict[str, Any]:
     found = next((each for each in manifest.arms if each.id == arm.arm), None)
-    sampling = manifest.profiles.get(arm.arm)
+    sampling, passes = manifest.profiles.get(arm.arm), arm.tools.pass_k
     return {
         "id": arm.arm,
         "label": labels[arm.arm],
@@ -153,7 +155,7 @@ def _arm(manifest: Manifest, arm: ArmFigures, labels: dict[str, str]) -> dict[st
         "figures": arm.tools,
         "control": arm.control,
         "shares": [getattr(arm.tools, measure) for measure in MEASURES],
-        "passes": [(k, percent(value, 0)) for k, value in arm.tools.pass_k.items()],
+        "passes": [(k, percent(passes[k], 0)) for k in passes if k in _SHOWN_K or int(k) == len(passes)],
     }
 
 
@@ -223,10 +225,16 @@ def _templates() -> jinja2.Environment:
         "interval": interval_words,
         "link": link_of,
         "readable": readable,
+        "time": _time,
         "brief": partial(shown, most=300),
     }
     environment.globals["heat_bar"] = charts.heat_bar
     return environment
+
+
+def _time(text: str) -> str:
+    """A time of the manifest, to the minute: `2026-11-21 16:47 UTC`."""
+    return f"{text[:16].replace('T', ' ')} UTC" if text.endswith("+00:00") else text
 
 
 def _visible_text(value: Any) -> Any:

@@ -108,7 +108,6 @@ class ReportRuns:
     inside: dict[int, str] = field(default_factory=dict)
     outside: dict[int, dict[str, Any]] = field(default_factory=dict)
     shared: list[dict[str, Any]] = field(default_factory=list)
-    explained: int = 0
 
     @property
     def listed(self) -> list[Listed]:
@@ -190,7 +189,6 @@ def _add_runs(runs: ReportRuns, read: ReadRecord) -> None:
                     runs.inside[listed.number] = text
                     continue
             runs.outside[listed.number] = data
-    runs.explained = common.explained
 
 
 def _by_rank(cells: Iterable[Sequence[Listed]]) -> list[Listed]:
@@ -200,12 +198,12 @@ def _by_rank(cells: Iterable[Sequence[Listed]]) -> list[Listed]:
 
 
 class _Common:
-    """The common parts of runs: those of their data that are on the page once, and the parsed registry. `explained`
-    runs have the reasons of their masked alternatives, as far as the tokens that are left allow it.
+    """The common parts of runs: those of their data that are on the page once, the parsed registry, and the number of
+    tokens whose masked alternatives may still be explained.
     """
 
     def __init__(self, shared: list[dict[str, Any]]) -> None:
-        self.explained, self._tokens = 0, MAX_EXPLAINED
+        self._tokens = MAX_EXPLAINED
         self._shared = shared
         self._places: dict[str, int] = {}
         self._like: RecordedRun | None = None
@@ -222,7 +220,6 @@ class _Common:
         if tokens > self._tokens:
             return False
         self._tokens -= tokens
-        self.explained += 1
         return True
 
     def place(self, parts: dict[str, Any]) -> int:
