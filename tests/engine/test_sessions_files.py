@@ -29,6 +29,7 @@ from glyphscope.sessions import (
     save_project,
     save_settings,
 )
+from glyphscope.sessions.files import replace_folder
 
 REQUEST = RunRequest(
     prompt="Search for AI news", registry=default_registry().to_document(), system="Be brief — {{ x }}"
@@ -69,6 +70,22 @@ def test_a_full_disk_leaves_the_old_file_and_no_temporary_one(tmp_path, monkeypa
     assert "still there" in caught.value.hint
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_folder_is_replaced_as_a_whole_or_not_at_all(tmp_path):
+    def cut_short():
+        yield "two", b"2"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    folder = tmp_path / "data"
+    replace_folder(folder, [("one", b"1")])
+    with pytest.raises(StorageError):
+        replace_folder(folder, cut_short())
+    assert [path.name for path in tmp_path.rglob("*")] == ["data", "one"]
+    replace_folder(folder, [("three", b"3")])
+    assert [path.name for path in tmp_path.rglob("*")] == ["data", "three"]
+    replace_folder(folder, [])
+    assert not list(tmp_path.iterdir())
 
 
 def test_links_and_permissions_are_preserved(tmp_path):
