@@ -410,7 +410,7 @@ def test_wrong_runs_are_inside_first_up_to_the_limits(
 RECORDED = "lessons/runs/mask-search.jsonl"
 
 
-@pytest.mark.parametrize(("tokens", "explained"), [(20_000, True), (3, False)])
+@pytest.mark.parametrize(("tokens", "explained"), [(10_000, True), (3, False)])
 def test_runs_of_a_report_explain_masked_alternatives_as_an_exported_run_does(
     tokens: int, explained: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,8 +44,8 @@ MAX_EMBEDDED = 250
 """Records inside a report."""
 MAX_BYTES = 5_000_000
 """Bytes of runs inside a report, as they are in it."""
-MAX_EXPLAINED = 20_000
-"""Tokens of the listed runs whose masked alternatives are explained: about a millisecond each."""
+MAX_EXPLAINED = 10_000
+"""Tokens of the listed runs whose masked alternatives are explained: 1 ms each, 5 ms after reasoning."""
 PORTION = 5_000
 """Samples in a file beside the report."""
 _CONTEXT = 24
