@@ -61,7 +61,5 @@ def make_services(places: Places, owner: QObject, opener: Open | None = None) ->
     )
     project.new(first_project(settings.value))
     servers = ServersController(places.servers, DemoTools(scratch=places.scratch), owner)
-    opener = opener or partial(
-        open_model, prompts=lambda: prompt_cache(settings.value, places), batches=places.batches
-    )
+    opener = opener or partial(open_model, prompts=lambda: prompt_cache(settings.value, places))
     return Services(settings, project, History(places.history), servers, places, opener)

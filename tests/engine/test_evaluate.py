@@ -118,8 +118,8 @@ def test_each_job_makes_the_samples_of_its_prompts_and_none_waits_while_others_a
         """The samples by worker, where they ask in this order, again and again."""
         waiting, taken = SampleQueue(samples, 3), {worker: [] for worker in workers}
         asking = cycle(workers)
-        while (sample := waiting.next(worker := next(asking))) is not None:
-            taken[worker].append(sample)
+        while group := waiting.next(worker := next(asking)):
+            taken[worker] += group
         return taken
 
     alone = handed_out([0])
@@ -139,10 +139,10 @@ def test_each_job_makes_the_samples_of_its_prompts_and_none_waits_while_others_a
 def test_the_last_samples_of_a_prompt_are_made_by_all_jobs():
     matrix = Matrix(suites=("starter",), models=("m",), trials=8, first=1)
     waiting = SampleQueue(plan_of(matrix).samples(), 2)
-    made = [(worker, sample.trial) for worker in (0, 1) * 4 if (sample := waiting.next(worker))]
+    made = [(worker, sample.trial) for worker in (0, 1) * 4 for sample in waiting.next(worker)]
     assert [trial for worker, trial in made if worker == 0] == [1, 2, 3, 4]
     assert [trial for worker, trial in made if worker == 1] == [8, 7, 6, 5]
-    assert waiting.next(0) is None and waiting.next(1) is None
+    assert not waiting.next(0) and not waiting.next(1)
 
 
 def test_a_model_that_cannot_be_opened_affects_only_its_own_arms(tmp_path):

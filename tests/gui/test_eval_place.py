@@ -101,6 +101,16 @@ def test_the_jobs_of_this_computer_can_be_part_of_the_place(page, qtbot):
     assert setup.matrix().jobs == 2 and setup.jobs.isEnabled()
 
 
+def test_several_sequences_are_for_models_that_have_them(page, qtbot):
+    setup = page.view.setup
+    setup.sequences.setValue(4)
+    assert setup.matrix().sequences == 4 and setup.matrix().jobs == 1
+    qtbot.waitUntil(lambda: "A scripted or recorded model has no sequences" in setup.problem.text())
+    assert not setup.start.isEnabled()
+    setup.sequences.setValue(1)
+    qtbot.waitUntil(setup.start.isEnabled)
+
+
 def test_a_scheduler_that_cannot_be_reached_is_an_error_and_nothing_is_written(page, qtbot):
     begin_on(qtbot, page, "dask://127.0.0.1:9")
     ended(qtbot, page)

@@ -32,7 +32,7 @@ class Answering:
     full_disks: tuple[str, ...] = ()
     """The workers whose disk is full, which the model finds out."""
 
-    def __call__(self, name: str, models: int = 1, *, file: str = "") -> AnsweringModel:
+    def __call__(self, name: str, models: int = 1, *, file: str = "", sequences: int = 1) -> AnsweringModel:
         worker = os.environ.get("WORKER", "")
         with open(Path(self.folder) / "opened", "a", encoding="utf-8") as opened:
             print(worker, models, file=opened)

@@ -20,7 +20,7 @@ from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.export import export_samples, sample_columns
 from glyphscope.evals.results.figures import Summary
-from glyphscope.evals.results.folder import ResultFolder, newest_of
+from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import arm_labels, rate_words
@@ -37,7 +37,7 @@ from glyphscope.events import (
     Shape,
     Strategy,
 )
-from glyphscope.sessions.named_models import NamedModels, fixed_batch
+from glyphscope.sessions.named_models import NamedModels
 
 _FRAMES = ("pandas", "polars")
 """The libraries of data frames, the preferred one first."""
@@ -61,6 +61,7 @@ class Axes(TypedDict, total=False):
     trials: int
     seed: int
     jobs: int
+    sequences: int
     savings: float
     judge: str
 
@@ -166,11 +167,11 @@ def evaluate(
     except msgspec.ValidationError as error:
         raise GlyphscopeError(f"Invalid setting of an evaluation: {error}.") from None
     plan, folder = plan_of(matrix), Path(out)
-    before = newest_of(folder, plan.digest) if resume else None
-    begun = ResultFolder.open(before).manifest.models if before is not None else {}
-    fixed = {name: fixed_batch(name, options, begun.get(name)) for name in matrix.models}
     reports = running.evaluate(
-        plan, folder, resume=before, workers=place.workers(NamedModels(fixed, usual=options))
+        plan,
+        folder,
+        resume=running.newest_result(plan, folder) if resume else None,
+        workers=place.workers(NamedModels(usual=options), matrix.sequences),
     )
     missing: dict[str, str] = {}
     words = ProgressWords()

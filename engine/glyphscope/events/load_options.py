@@ -52,6 +52,10 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
         """`sequences`, and 1 where it is left out."""
         return 1 if isinstance(self.sequences, UnsetType) else self.sequences
 
+    def with_sequences(self, count: int) -> LoadOptions:
+        """These options with so many sequences."""
+        return msgspec.structs.replace(self, sequences=count if count > 1 else UNSET)
+
     @property
     def problem(self) -> str:
         """The reason why llama.cpp cannot use these options together; empty if it can."""

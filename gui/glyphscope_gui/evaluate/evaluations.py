@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.plan import Matrix
+from glyphscope.evals.running.local_workers import LocalWorkers
 from glyphscope.evals.running.progress import (
     Begun,
     ModelMissing,
@@ -107,7 +109,8 @@ class Evaluations(QObject):
             return
         self.progress, self.result = EvalProgress(planned=job.plan.cost.samples), None
         self._opening = opening = Opening(lambda _done: None)
-        self._thread = EvalThread(job, self._opener(options_of, opening, job.plan.matrix.jobs))
+        workers = job.workers or partial(self._local_workers, options_of, opening, job.plan.matrix)
+        self._thread = EvalThread(job, workers)
         self._thread.finished.connect(self._finished)
         self._set_phase(EvalPhase.RUNNING)
         self.progressed.emit(self.progress)
@@ -139,9 +142,12 @@ class Evaluations(QObject):
             self._end_thread(thread)
             thread.wait()
 
-    def _opener(self, options_of: OptionsOf, opening: Opening, jobs: int) -> Callable[[str], Model]:
-        open_model = self._open_model
-        return lambda name: open_model(name, options=share_cores(options_of(name), jobs), progress=opening)
+    def _local_workers(self, options_of: OptionsOf, opening: Opening, matrix: Matrix) -> LocalWorkers:
+        def opened(name: str, sequences: int = 1) -> Model:
+            options = share_cores(options_of(name), matrix.jobs).with_sequences(sequences)
+            return self._open_model(name, options=options, progress=opening)
+
+        return LocalWorkers(opened, partial(opened, sequences=matrix.sequences))
 
     def _end_thread(self, thread: EvalThread) -> None:
         thread.control.stop()

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSpinBox, QWidget
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.running.place import MAX_JOBS
 from glyphscope.evals.suites.other_files import ENDINGS
+from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
 from glyphscope_gui.evaluate.setup import PRESETS, Axis
 from glyphscope_gui.evaluate.setup_fields import EvalAxes, JudgeChoice, PlaceField
@@ -69,6 +70,7 @@ class EvalSetupView(FollowsSize, QWidget):
         self.trials = _spin(1, MAX_TRIALS, "evalTrials")
         self.seed = _spin(0, 2_147_483_647, "evalSeed")
         self.jobs = _spin(1, MAX_JOBS, "evalJobs")
+        self.sequences = _spin(1, MAX_SEQUENCES, "evalSequences")
         self.savings = _spin(0, 100, "evalSavings", suffix="%")
         self.place = PlaceField(self)
         self.cost = words_label(role="", parent=self, name="evalCost")
@@ -88,7 +90,7 @@ class EvalSetupView(FollowsSize, QWidget):
     def _connect(self) -> None:
         for part in (self._suites, self._models, self.axes, self.scenarios, self.judge):
             part.changed.connect(self.changed)
-        for box in (self.trials, self.seed, self.jobs, self.savings):
+        for box in (self.trials, self.seed, self.jobs, self.sequences, self.savings):
             box.valueChanged.connect(lambda _value: self.changed.emit())
         self.place.textChanged.connect(self._place_changed)
 
@@ -106,6 +108,7 @@ class EvalSetupView(FollowsSize, QWidget):
             trials=self.trials.value(),
             seed=self.seed.value(),
             jobs=self.place.place.jobs if self.place.place is not None else self.jobs.value(),
+            sequences=self.sequences.value(),
             savings=self.savings.value() / 100,
             judge=self.judge.value,
         )
@@ -119,7 +122,8 @@ class EvalSetupView(FollowsSize, QWidget):
         self.axes.show_values(changes)
         self.scenarios.show_values(changes)
         for name, box, factor in (
-            ("trials", self.trials, 1), ("seed", self.seed, 1), ("jobs", self.jobs, 1), ("savings", self.savings, 100),
+            ("trials", self.trials, 1), ("seed", self.seed, 1), ("jobs", self.jobs, 1),
+            ("sequences", self.sequences, 1), ("savings", self.savings, 100),
         ):  # fmt: skip
             if name in changes:
                 with QSignalBlocker(box):
@@ -181,6 +185,14 @@ class EvalSetupView(FollowsSize, QWidget):
                 tr("Jobs"),
                 self.jobs,
                 tr("Samples run in parallel; each job loads a separate copy of the model"),
+            ),
+            (
+                tr("Sequences"),
+                self.sequences,
+                tr(
+                    "Samples that each model decodes in one batch, with as many times the memory for the context; it "
+                    "pays on graphics cards, and figures depend on it in their last digits"
+                ),
             ),
             (
                 tr("Savings"),

@@ -23,7 +23,6 @@ from glyphscope.evals.results.table import Table
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Begun, Control, Ended, ModelOpened, Progress, SampleDone
 from glyphscope.evals.running.worker_pool import Workers
-from glyphscope.models.interface import Model
 from glyphscope_gui.evaluate.result import EvalResult
 
 GROWN_SECONDS = 0.1
@@ -77,13 +76,13 @@ class EvalThread(QThread):
     No signal carries the thread object, which its creator already has.
     """
 
-    def __init__(self, job: EvalJob, opener: Callable[[str], Model]) -> None:
+    def __init__(self, job: EvalJob, workers: Callable[[], Workers]) -> None:
         super().__init__()
         self.setObjectName("glyphscope-evaluation")
         self.control = Control()
         self.error: Exception | None = None
         self._job = job
-        self._opener = opener
+        self._workers = workers
         self._lock = threading.Lock()
         self._reported: deque[Progress | EvalResult] = deque()
 
@@ -103,8 +102,7 @@ class EvalThread(QThread):
                 job.plan,
                 job.out,
                 resume=job.resume,
-                opener=self._opener,
-                workers=job.workers() if job.workers is not None else None,
+                workers=self._workers(),
                 control=self.control,
                 allow_python=job.allow_python,
             ):

@@ -24,16 +24,17 @@ from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.evals.matrix.needs import needs_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.figures import Summary
-from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results, newest_of
+from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results
 from glyphscope.evals.results.report import publish
-from glyphscope.evals.running.evaluate import evaluate
+from glyphscope.evals.running.evaluate import evaluate, newest_result
 from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
 from glyphscope.evals.running.progress import Begun, Control, Ended, ModelMissing
 from glyphscope.evals.suites.imported import NOT_IMPORTED
 from glyphscope.evals.suites.reading import STARTER
+from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope.models.opening import EMBEDDED, require_installed
 from glyphscope.models.remote import is_address
-from glyphscope.sessions.named_models import NamedModels, downloaded_file, fixed_batch
+from glyphscope.sessions.named_models import NamedModels, downloaded_file
 
 # typer accepts several values of a list of choices only as an Enum
 Notations = StrEnum("Notations", ["glyph", "json", "native"])
@@ -130,6 +131,16 @@ def run(
     jobs: Annotated[
         int | None, typer.Option(min=1, max=MAX_JOBS, metavar="N", help="The same as --on local:N.")
     ] = None,
+    sequences: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=MAX_SEQUENCES,
+            metavar="N",
+            help="Samples that each model decodes in one batch, in N times the memory for the context. It changes "
+            "figures in their last digits; worth it on graphics cards, otherwise --jobs is better.",
+        ),
+    ] = 1,
     savings: Annotated[
         float,
         typer.Option(
@@ -196,6 +207,7 @@ def run(
     models = [_model_name(name, place) for name in model or [EMBEDDED]]
     members |= {"suites": suites, "models": models}
     numbers = {"first": first or 0, "trials": trials, "seed": seed, "jobs": place.jobs, "savings": savings}
+    numbers["sequences"] = sequences
     judge = _model_name(judge, place) if judge else ""
     matrix = msgspec.convert({**members, **numbers, "search": search, "judge": judge}, Matrix)
     for name in matrix.models:
@@ -214,8 +226,6 @@ def run(
         # an earlier result, which lacks the axis for the order of arguments, has the schema's order
         plans = (plan,) if order else (plan, plan_of(msgspec.structs.replace(matrix, orders=("schema",))))
         plan, before = _before(out, plans)
-    begun = ResultFolder.open(before).manifest.models if before is not None else {}
-    options = {name: fixed_batch(name, each, begun.get(name)) for name, each in options.items()}
     control = Control()
     folder, missing = out, 0
     with ExitStack() as stack:
@@ -225,7 +235,7 @@ def run(
         progress = evaluate(
             plan,
             out,
-            workers=place.workers(NamedModels(options, prompt_cache_mb=stored.prompt_cache_mb)),
+            workers=place.workers(NamedModels(options, prompt_cache_mb=stored.prompt_cache_mb), sequences),
             resume=before,
             again=retry,
             control=control,
@@ -286,7 +296,7 @@ def _before(out: Path, plans: Sequence[Plan]) -> tuple[Plan, Path | None]:
         digest = ResultFolder.open(out).manifest.digest
         return next((plan for plan in plans if plan.digest == digest), plans[0]), out
     for plan in plans:
-        if (found := newest_of(out, plan.digest)) is not None:
+        if (found := newest_result(plan, out)) is not None:
             return plan, found
     if list_results(out):
         raise GlyphscopeError(

@@ -9,11 +9,11 @@ import hashlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cached_property
-from itertools import accumulate, chain, product
-from typing import Any, overload
+from itertools import accumulate, chain, islice, product
+from typing import Annotated, Any, overload
 
 import msgspec
 
@@ -31,7 +31,11 @@ from glyphscope.events import (
     Thinking,
     default_order,
 )
+from glyphscope.events.load_options import MAX_SEQUENCES
+from glyphscope.models.opening import SCRIPTED
+from glyphscope.models.remote import is_address
 from glyphscope.runs import PreparedRequest
+from glyphscope.sessions.named_models import RECORDED
 
 MAX_SAMPLES = 1_000_000
 
@@ -43,7 +47,8 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     `jobs` samples are made at once, each by a separate model. `savings` is the share of aborted runs that are
     continued, to measure what stopping saved. `scenarios` are patterns of ids (`*` for any), `levels` the requested
     levels, `search` is searched for in ids, groups and prompts; then `first` scenarios of each suite remain (0: all).
-    `judge` is the model for rubrics, empty for each suite's own.
+    `judge` is the model for rubrics, empty for each suite's own. Each of the models decodes `sequences` samples in one
+    batch, consecutive ones of its plan.
     """
 
     suites: tuple[str, ...]
@@ -68,11 +73,12 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int = 1
     savings: float = 0.0
     judge: str = ""
+    sequences: Annotated[int, msgspec.Meta(ge=1, le=MAX_SEQUENCES)] = 1
 
 
 _LATER = {
     "thinking": ("auto",), "constrain_from": ("reasoning",), "orders": ("schema",), "search": "", "first": 0,
-    "judge": "",
+    "judge": "", "sequences": 1,
 }  # fmt: skip
 """Members that early results do not have, with their values at that time."""
 
@@ -109,7 +115,9 @@ class LoadedSuite:
 
 @dataclass(frozen=True)
 class Planned:
-    """A sample to be made: its request is made from arm and scenario, unless `request` is given."""
+    """A sample to be made: its request is made from arm and scenario, unless `request` is given. One that `is_made` is
+    made again only because others are decoded in the same batches.
+    """
 
     arm: Arm
     suite: LoadedSuite
@@ -117,6 +125,7 @@ class Planned:
     trial: int
     seed: int
     request: PreparedRequest | None = None
+    is_made: bool = False
 
     @property
     def id(self) -> str:
@@ -171,7 +180,9 @@ class Plan:
     def digest(self) -> str:
         if self.saved_digest:
             return self.saved_digest
-        decisive = msgspec.structs.replace(self.matrix, suites=(), jobs=1, savings=0.0)
+        # texts that are continued for savings are decoded with the others of their batch
+        savings = self.matrix.savings if self.matrix.sequences > 1 else 0.0
+        decisive = msgspec.structs.replace(self.matrix, suites=(), jobs=1, savings=savings)
         members = msgspec.to_builtins(decisive)
         if all(arm.order == "schema" for arm in self.arms):
             members["orders"] = _LATER["orders"]
@@ -226,20 +237,25 @@ class SampleOrder:
         group, place = found
         return self._starts[group] + (number * self._trials + trial - 1) * len(self._groups[group]) + place
 
-    def missing(self, model: str, made: bytearray) -> PlannedSamples:
-        """The samples of a model whose bytes in `made`, by place, are 0."""
+    def missing(self, model: str, made: bytearray, together: int = 1) -> PlannedSamples:
+        """The samples of a model whose bytes in `made`, by place, are 0, and all that are made `together` with one."""
         places = array("I")
-        for arms, start, stop in zip(self._groups, self._starts, self._starts[1:]):
-            if arms[0].model == model:
-                places.extend(place for place in range(start, stop) if not made[place])
-        return PlannedSamples(self, places)
+        of_model = chain.from_iterable(
+            range(start, stop)
+            for arms, start, stop in zip(self._groups, self._starts, self._starts[1:])
+            if arms[0].model == model
+        )
+        while group := array("I", islice(of_model, together)):
+            if not all(made[place] for place in group):
+                places.extend(group)
+        return PlannedSamples(self, places, made)
 
 
 class PlannedSamples(Sequence[Planned]):
     """The samples at these places; each is made when it is read."""
 
-    def __init__(self, order: SampleOrder, places: Sequence[int]) -> None:
-        self._order, self._places = order, places
+    def __init__(self, order: SampleOrder, places: Sequence[int], made: bytearray | None = None) -> None:
+        self._order, self._places, self._made = order, places, made
 
     def __len__(self) -> int:
         return len(self._places)
@@ -250,8 +266,10 @@ class PlannedSamples(Sequence[Planned]):
     def __getitem__(self, place: slice) -> PlannedSamples: ...
     def __getitem__(self, place: int | slice) -> Planned | PlannedSamples:
         if isinstance(place, slice):
-            return PlannedSamples(self._order, self._places[place])
-        return self._order.at(self._places[place])
+            return PlannedSamples(self._order, self._places[place], self._made)
+        found = self._places[place]
+        sample = self._order.at(found)
+        return replace(sample, is_made=True) if self._made is not None and self._made[found] else sample
 
 
 def plan_of(matrix: Matrix) -> Plan:
@@ -261,6 +279,9 @@ def plan_of(matrix: Matrix) -> Plan:
             raise GlyphscopeError(f"An evaluation needs a {name}.", where="eval")
     for each in matrix.profiles:
         profile(each)
+    if matrix.sequences > 1:
+        for name in matrix.models:
+            require_sequences(name)
     suites = tuple(_loaded(name, matrix) for name in dict.fromkeys(matrix.suites))
     names = [loaded.suite.name for loaded in suites]
     if len(set(names)) < len(names):
@@ -283,6 +304,20 @@ def plan_of(matrix: Matrix) -> Plan:
             hint="Take fewer arms or trials.",
         )
     return plan
+
+
+def require_sequences(model: str) -> None:
+    """Raises GlyphscopeError for a model that cannot decode several samples in one batch."""
+    if is_address(model):
+        raise GlyphscopeError(
+            "An endpoint forms its own batches; sequences are of models in this program.",
+            where=model,
+            hint="Use --jobs for the number of requests at a time, and 1 sequence.",
+        )
+    if model.startswith((SCRIPTED, RECORDED)):
+        raise GlyphscopeError(
+            "A scripted or recorded model has no sequences.", where=model, hint="Use 1 sequence."
+        )
 
 
 def seed_of(seed: int, suite: str, scenario: str, trial: int) -> int:

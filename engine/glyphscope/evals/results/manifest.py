@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.suites.suite import SuiteUsed
 from glyphscope.events import ModelInfo, Sampling
-from glyphscope.models.cores import processor_name
 
 VERSION, IN_SEGMENTS = 2, 2
 """The newest version of results, and the first one with records in segments: earlier ones have a file for each."""
@@ -45,7 +46,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     be made. `profiles` are the sampling settings as applied, by arm. `savings` is the share of aborted runs that are
     continued to measure what the abort saved. `judge` is the judge model that the evaluation named, `judges` are all
     that were opened, by name. `machine` is the evaluation's, `workers` are other processes that made samples for it,
-    and replicas of models, by address. A small result has version 1, which every Glyphscope can read.
+    and replicas of models, by address. Each model decoded `sequences` samples in one batch; one if it is left out. A
+    small result has version 1, which every Glyphscope can read.
     """
 
     glyphscope_eval: int = 1
@@ -67,6 +69,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str] = {}
     machine: Machine = Machine()
     workers: dict[str, WorkerFacts] = {}
+    sequences: int | UnsetType = UNSET
+
+    @property
+    def sequence_count(self) -> int:
+        """`sequences`, and 1 where it is left out."""
+        return 1 if isinstance(self.sequences, UnsetType) else self.sequences
 
 
 def this_machine() -> Machine:
@@ -83,6 +91,16 @@ def this_machine() -> Machine:
 def system_name() -> str:
     """The kernel with its release, and the kind of processor."""
     return f"{platform.system()} {platform.release()} {platform.machine()}"
+
+
+def processor_name() -> str:
+    """The processor's name, as the system reports it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            found = re.search(r"^model name\s*:\s*(.+)$", file.read(1 << 16), re.MULTILINE)
+    except OSError:
+        return platform.processor()
+    return found.group(1).strip() if found else platform.processor()
 
 
 def _memory() -> int:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -23,9 +23,9 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import Needs
 from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.results.manifest import Machine, this_machine
-from glyphscope.evals.running.local_workers import facts_of, open_judges
+from glyphscope.evals.running.local_workers import LocalWorker, facts_of, open_judges
 from glyphscope.evals.running.progress import SampleGrew
-from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample
+from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample, stopped_sample
 from glyphscope.evals.running.worker_pool import ModelFacts
 from glyphscope.evals.scoring.assertions import AssertionOptions
 from glyphscope.models.files import FileHash
@@ -46,7 +46,7 @@ HASH_SECONDS = 1800.0
 class SharedOpener(Protocol):
     """`NamedModels.open`."""
 
-    def __call__(self, name: str, models: int = 1, *, file: str = "") -> Model: ...
+    def __call__(self, name: str, models: int = 1, *, file: str = "", sequences: int = 1) -> Model: ...
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class Job:
     needs: Needs
     allow_python: bool
     savings: float
+    sequences: int = 1
 
 
 class SampleKey(NamedTuple):
@@ -102,7 +103,9 @@ def _source_digest() -> str:
 
 
 class _OpenJob:
-    """A job whose model and judges are open. One sample is made at a time. `sha256` are the hashes of their files."""
+    """A job whose model and judges are open. It makes the samples of one request at a time. `sha256` are the hashes of
+    the models' files.
+    """
 
     def __init__(self, job: Job) -> None:
         """Raises GlyphscopeError where a model cannot be opened, or its file is another one."""
@@ -117,11 +120,13 @@ class _OpenJob:
         self._timer: threading.Timer | None = None
         self.sha256: dict[str, str] = {}
         with ExitStack() as stack:
-            self._model = self._opened(job.model)
+            self._model = self._opened(job.model, job.sequences)
             stack.callback(self._model.close)
             judges = open_judges(job.needs, self._opened, stack)
             stack.pop_all()  # they stay open
         self._assertions = AssertionOptions(job.allow_python, judges)
+        make = partial(run_sample, savings=job.savings, assertions=self._assertions)
+        self._worker = LocalWorker(self._model, make, judges.values())
         self._wait_for_use()
 
     @property
@@ -129,25 +134,23 @@ class _OpenJob:
         judges = {judge.name: judge.info for judge in self._assertions.judges.values()}
         return replace(facts_of(self._model, self.job.suites), judges=judges)
 
-    def make(self, key: SampleKey, report: Callable[[SampleGrew], object]) -> SampleAndRuns:
-        suite, scenario = self._scenarios[key.suite, key.scenario]
-        planned = Planned(key.arm, suite, scenario, key.trial, key.seed)
+    def make(self, keys: Sequence[SampleKey], report: Callable[[SampleGrew], object]) -> list[SampleAndRuns]:
+        samples = [
+            Planned(key.arm, *self._scenarios[key.suite, key.scenario], key.trial, key.seed) for key in keys
+        ]
         self._cancelled = cancelled = threading.Event()
         try:
-            return run_sample(
-                planned, self._model, cancelled, report, savings=self.job.savings, assertions=self._assertions
-            )
+            made = {each.id: result for each, result in self._worker.make(samples, cancelled, report)}
+            return [made.get(each.id, (stopped_sample(each), [])) for each in samples]
         finally:
             self._cancelled = None
             self._wait_for_use()
 
     def cancel(self) -> None:
-        """Ends the sample that is being made. Called again and again: it may be between two generations."""
+        """Ends the samples that are being made. Called again and again: they may be between two generations."""
         if (cancelled := self._cancelled) is not None:
             cancelled.set()
-            self._model.cancel()
-            for judge in self._assertions.judges.values():
-                judge.cancel()
+            self._worker.cancel()
 
     def close_if_idle(self, seconds: float) -> None:
         if self._cancelled is None and time.monotonic() - self._used >= seconds:
@@ -169,15 +172,16 @@ class _OpenJob:
         self._timer.daemon = True
         self._timer.start()
 
-    def _opened(self, name: str) -> Model:
+    def _opened(self, name: str, sequences: int = 1) -> Model:
+        opener = partial(self.job.opener, name, self.job.models, sequences=sequences)
         path = self.job.files.get(name) or model_file(name)
         if path is None:
-            return self.job.opener(name, self.job.models)
+            return opener()
         file = _file_here(path)
         self.sha256[name] = found = FileHash(file).value(HASH_SECONDS)
         if self.job.sha256.get(name, found) != found:
             raise differing_file(str(file), found, self.job.sha256[name])
-        return self.job.opener(name, self.job.models, file=str(file))
+        return opener(file=str(file))
 
 
 def differing_file(path: str, found: str, expected: str) -> ModelError:
@@ -222,18 +226,18 @@ def open_job(job: Job) -> tuple[ModelFacts, Mapping[str, str]] | str:
         return str(error)
 
 
-def make_sample(id: str, key: SampleKey) -> SampleAndRuns:
-    """The sample of the open job of that id, which reports its text as events of the topic `id`."""
+def make_samples(id: str, keys: Sequence[SampleKey]) -> list[SampleAndRuns]:
+    """The samples of the open job of that id, which report their texts as events of the topic `id`."""
     worker = get_worker()
 
     def report(grew: SampleGrew) -> None:
         worker.log_event(id, [grew.id, grew.tokens, grew.text, grew.judge])
 
-    return _jobs[worker.address, id].make(key, report)
+    return _jobs[worker.address, id].make(keys, report)
 
 
 def cancel_sample(id: str, dask_worker: object = None) -> None:
-    """End the sample of that job; called in the worker's event loop, beside its tasks."""
+    """End the samples of that job; called in the worker's event loop, beside its tasks."""
     address = getattr(dask_worker, "address", "")
     if (job := _jobs.get((address, id))) is not None:
         job.cancel()

@@ -38,7 +38,7 @@ from glyphscope.evals.running.dask_worker import (
     close_job,
     describe,
     differing_file,
-    make_sample,
+    make_samples,
     open_job,
 )
 from glyphscope.evals.running.progress import Control, SampleGrew
@@ -103,9 +103,11 @@ class DaskWorkers:
             needs=self._needs,
             allow_python=self._allow_python,
             savings=self._plan.matrix.savings,
+            sequences=self._plan.matrix.sequences,
         )
         samples = _Samples(self._cluster, job, {name: FileHash(file) for name, file in files.items()})
-        with samples.receiving(), WorkerPool([], todo, control, samples.joining) as pool:
+        pool = WorkerPool([], todo, control, samples.joining, self._plan.matrix.sequences)
+        with samples.receiving(), pool:
             yield pool
 
 
@@ -365,22 +367,28 @@ class _DaskWorker:
         self._cancelled = 0.0
 
     def make(
-        self, planned: Planned, ended: threading.Event, report: Callable[[SampleGrew], object]
-    ) -> SampleAndRuns:
-        suite = planned.suite.suite.name
-        key = SampleKey(planned.arm, suite, planned.scenario.id, planned.trial, planned.seed)
-        stopping = _Stopping(ended)
-        self._samples.reports[planned.id] = report
+        self, samples: Sequence[Planned], ended: threading.Event, report: Callable[[SampleGrew], object]
+    ) -> Iterator[tuple[Planned, SampleAndRuns]]:
+        keys = [
+            SampleKey(each.arm, each.suite.suite.name, each.scenario.id, each.trial, each.seed)
+            for each in samples
+        ]
+        stopping, job = _Stopping(ended), self._samples.job.id
+        for each in samples:
+            self._samples.reports[each.id] = report
         try:
-            return self._samples.cluster.call(
-                self.opened.address, make_sample, self._samples.job.id, key, wait=stopping.wait
+            made = self._samples.cluster.call(
+                self.opened.address, make_samples, job, keys, wait=stopping.wait
             )
         except _NotStopped:
-            return stopped_sample(planned), []
+            made = [(stopped_sample(each), []) for each in samples]
         except _TaskFailed as failed:
-            return unanswered(planned, "MODEL_FAILED", f"{self.opened.address}: {failed}"), []
+            why = f"{self.opened.address}: {failed}"
+            made = [(unanswered(each, "MODEL_FAILED", why), []) for each in samples]
         finally:
-            del self._samples.reports[planned.id]
+            for each in samples:
+                del self._samples.reports[each.id]
+        yield from zip(samples, made)
 
     def cancel(self) -> None:
         """In a thread, as a worker that does not answer is not waited for."""

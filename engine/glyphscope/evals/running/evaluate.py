@@ -10,18 +10,19 @@ import hashlib
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from glyphscope.errors import ModelError, RecordError
 from glyphscope.evals.matrix.needs import needs_of, require_consent
 from glyphscope.evals.matrix.plan import LoadedSuite, Matrix, Plan, Planned, SampleOrder
 from glyphscope.evals.matrix.profiles import profile
-from glyphscope.evals.results.folder import ResultFolder, SampleWriter
+from glyphscope.evals.results.folder import ResultFolder, SampleWriter, list_results, newest_of
 from glyphscope.evals.results.manifest import IN_SEGMENTS, MAX_FILES, Manifest, WorkerFacts, this_machine
 from glyphscope.evals.results.sample import Failure, has_answer
 from glyphscope.evals.running.forecast import Forecast
@@ -42,6 +43,7 @@ from glyphscope.evals.suites.reading import parse_suite
 from glyphscope.models.opening import open_model
 from glyphscope.runs.emitter import versions
 from glyphscope.sessions.files import now
+from glyphscope.text.figures import pluralize
 
 PATIENCE = 5
 """The number of consecutive failures of a worker's model (died, not reached) after which it makes no more samples."""
@@ -82,9 +84,10 @@ def evaluate(
         if judges:
             folder.keep(msgspec.structs.replace(folder.manifest, judges=dict(judges)))
         made = _made(folder, plan.order, again=again)
-        missing = {name: plan.order.missing(name, made) for name in plan.matrix.models}
+        together = plan.matrix.sequences
+        missing = {name: plan.order.missing(name, made, together) for name in plan.matrix.models}
         yield Begun(folder.path, folder.manifest, done := sum(made))
-        forecast = Forecast(chain.from_iterable(missing.values()))
+        forecast = Forecast(each for each in chain.from_iterable(missing.values()) if not each.is_made)
         work = _Work(folder, writer, control, workers, forecast, done)
         for name, todo in missing.items():
             if todo and not control.stopped.is_set():
@@ -120,6 +123,7 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
     if resume is not None:
         folder = ResultFolder.open(resume)
         if folder.manifest.digest != plan.digest:
+            require_same_sequences(plan, resume, folder.manifest)
             raise RecordError(
                 "This result was made from another matrix, or its suites were changed since.",
                 where=str(resume),
@@ -136,8 +140,32 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
         planned=plan.cost.samples,
         versions=versions(),
         machine=this_machine(),
+        sequences=UNSET if matrix.sequences == 1 else matrix.sequences,
     )
     return ResultFolder.create(out, manifest, {suite.suite.name: suite.data for suite in plan.suites})
+
+
+def require_same_sequences(plan: Plan, path: Path, manifest: Manifest) -> None:
+    """Raises RecordError for a result of the same matrix with another number of sequences."""
+    there, asked = manifest.sequence_count, plan.matrix.sequences
+    same = replace(plan, matrix=msgspec.structs.replace(plan.matrix, sequences=there))
+    if there != asked and same.digest == manifest.digest:
+        raise RecordError(
+            f"This result was made with {pluralize(there, 'sequence')}, not with {asked}; its figures depend on that.",
+            where=str(path),
+            hint=f"Resume it with --sequences {there}, or start a new evaluation.",
+        )
+
+
+def newest_result(plan: Plan, out: Path) -> Path | None:
+    """The newest result of the plan below `out`. Raises RecordError if there is only one with another number of
+    sequences.
+    """
+    if (found := newest_of(out, plan.digest)) is None:
+        for row in list_results(out):
+            if row.manifest is not None:
+                require_same_sequences(plan, row.path, row.manifest)
+    return found
 
 
 def _common_settings(settings: Matrix | Manifest) -> dict[str, Any]:
@@ -245,6 +273,7 @@ def saved_plan(folder: ResultFolder) -> Plan:
     matrix = Matrix(
         suites=tuple(suite.name for suite in manifest.suites),
         models=tuple(dict.fromkeys(arm.model for arm in manifest.arms)),
+        sequences=manifest.sequence_count,
         **_common_settings(manifest),
     )
     return Plan(matrix, suites, manifest.arms, manifest.digest)

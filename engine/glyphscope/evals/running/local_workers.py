@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -22,13 +23,19 @@ from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.events import ModelInfo
 from glyphscope.models.interface import Model
+from glyphscope.models.llama import LlamaModel
 from glyphscope.models.remote import is_address, read_address, replicas_of
+from glyphscope.models.sequence_group import GroupMember
 
 Opener: TypeAlias = Callable[[str], Model]
 SampleRunner: TypeAlias = Callable[
     [Planned, Model, threading.Event, Callable[[SampleGrew], object]], SampleAndRuns
 ]
 """`run_sample` with its other arguments bound."""
+
+
+GROUP_TRIES = 2
+"""How often samples are made together whose model's process ends; those without a result are then made one by one."""
 
 
 class LocalWorker:
@@ -43,23 +50,75 @@ class LocalWorker:
     ) -> None:
         self.opened = WorkerOpened(facts=facts)
         self._model, self._make, self._judges = model, make, tuple(judges)
+        self._generating: Sequence[Model] = (model,)
 
     def make(
-        self, planned: Planned, ended: threading.Event, report: Callable[[SampleGrew], object]
-    ) -> SampleAndRuns:
-        return self._make(planned, self._model, ended, report)
+        self, samples: Sequence[Planned], ended: threading.Event, report: Callable[[SampleGrew], object]
+    ) -> Iterator[tuple[Planned, SampleAndRuns]]:
+        """Several samples are made together, each in a sequence of the model's context.
+
+        If its process ends, all are made again, as the figures depend on the whole group.
+        """
+        left = {planned.id: planned for planned in samples}
+        for _ in range(GROUP_TRIES if len(samples) > 1 else 0):
+            for planned, made in self._together(samples, ended, report):
+                if left.pop(planned.id, None) is not None:
+                    yield planned, made
+            if not left or ended.is_set():
+                return
+        for planned in left.values():
+            yield planned, self._make(planned, self._model, ended, report)
+
+    def _together(
+        self, samples: Sequence[Planned], ended: threading.Event, report: Callable[[SampleGrew], object]
+    ) -> Iterator[tuple[Planned, SampleAndRuns]]:
+        """The samples that have a result, without those that the end of the process left without one."""
+        if not isinstance(self._model, LlamaModel):
+            raise ModelError("This kind of model has one sequence.", where=self._model.info.name)
+        results: queue.SimpleQueue[tuple[Planned, SampleAndRuns] | BaseException] = queue.SimpleQueue()
+
+        def work(planned: Planned, member: GroupMember) -> None:
+            try:
+                results.put((planned, self._make(planned, member, ended, report)))
+            except BaseException as error:  # a bug, which ends the evaluation in its main thread
+                results.put(error)
+            finally:
+                member.close()
+
+        with ExitStack() as stack:
+            group = stack.enter_context(self._model.together(len(samples)))
+            stack.callback(setattr, self, "_generating", (self._model,))
+            self._generating = group.members
+            threads = [
+                threading.Thread(target=work, args=each, name="evaluation sequence")
+                for each in zip(samples, group.members)
+            ]
+            for thread in threads:
+                thread.start()
+                stack.callback(thread.join)
+            for _ in samples:
+                result = results.get()
+                if isinstance(result, BaseException):
+                    raise result
+                failures = result[1][0].failures
+                if not (group.died and any(each.reason == "MODEL_FAILED" for each in failures)):
+                    yield result
 
     def cancel(self) -> None:
-        self._model.cancel()
+        for model in self._generating:
+            model.cancel()
         for judge in self._judges:
             judge.cancel()
 
 
 @dataclass
 class LocalWorkers:
-    """As many workers as the plan has `jobs`; all have the same judges."""
+    """As many workers as the plan has `jobs`; all have the same judges, which `opener` opens. It opens the models, too,
+    unless `group_opener` is given, which opens them with the plan's number of sequences.
+    """
 
     opener: Opener
+    group_opener: Opener | None = None
     _plan: Plan = field(init=False)
     _assertions: AssertionOptions = NO_ASSERTIONS
 
@@ -76,6 +135,7 @@ class LocalWorkers:
     @contextmanager
     def pool(self, model: str, todo: Sequence[Planned], control: Control) -> Iterator[WorkerPool]:
         judges, jobs = list(self._assertions.judges.values()), self._plan.matrix.jobs
+        together, opener = self._plan.matrix.sequences, self.group_opener or self.opener
         make = partial(run_sample, savings=self._plan.matrix.savings, assertions=self._assertions)
 
         def worker_of(opened: Model) -> LocalWorker:
@@ -90,13 +150,14 @@ class LocalWorkers:
                 return
             workers: list[LocalWorker] = []
             try:
-                for _ in range(min(jobs, len(todo))):
-                    opened = self.opener(model)
+                for _ in range(min(jobs, -(-len(todo) // together))):
+                    opened = opener(model)
                     stack.callback(opened.close)
                     workers.append(worker_of(opened))
             except GlyphscopeError as error:
                 raise ModelError(str(error)) from None
-            yield stack.enter_context(WorkerPool(workers, todo, control))  # ends before the models are closed
+            pool = WorkerPool(workers, todo, control, together=together)
+            yield stack.enter_context(pool)  # ends before the models are closed
 
 
 def open_judges(needs: Needs, opener: Opener, stack: ExitStack) -> dict[str, ModelJudge]:

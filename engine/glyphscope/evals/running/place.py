@@ -26,10 +26,11 @@ class Place:
     jobs: int = 1
     scheduler: str = ""
 
-    def workers(self, models: NamedModels) -> Workers:
-        """The workers there, with models that `models` opens."""
+    def workers(self, models: NamedModels, sequences: int = 1) -> Workers:
+        """The workers there, with models that `models` opens; those to be evaluated with so many sequences."""
         if not self.scheduler:
-            return LocalWorkers(partial(models.open, models=self.jobs))
+            opener = partial(models.open, models=self.jobs)
+            return LocalWorkers(opener, partial(opener, sequences=sequences))
         from glyphscope.evals.running.dask_workers import DaskWorkers  # an extra
 
         return DaskWorkers(self.scheduler, models.open)

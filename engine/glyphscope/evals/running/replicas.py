@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -133,13 +133,13 @@ class _ReplicaWorker:
         self._replicas, self._replica, self._worker = replicas, replica, worker
 
     def make(
-        self, planned: Planned, ended: threading.Event, report: Callable[[SampleGrew], object]
-    ) -> SampleAndRuns:
-        sample, runs = self._worker.make(planned, ended, report)
-        failed = [failure for failure in sample.failures if failure.reason == "MODEL_FAILED"]
-        if failed and not ended.is_set() and not self._replicas.answers(self._replica):
-            raise self._replicas.lost(self._replica, failed[0].detail)
-        return sample, runs
+        self, samples: Sequence[Planned], ended: threading.Event, report: Callable[[SampleGrew], object]
+    ) -> Iterator[tuple[Planned, SampleAndRuns]]:
+        for planned, (sample, runs) in self._worker.make(samples, ended, report):
+            failed = [failure for failure in sample.failures if failure.reason == "MODEL_FAILED"]
+            if failed and not ended.is_set() and not self._replicas.answers(self._replica):
+                raise self._replicas.lost(self._replica, failed[0].detail)
+            yield planned, (sample, runs)
 
     def cancel(self) -> None:
         self._worker.cancel()

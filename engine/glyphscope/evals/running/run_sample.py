@@ -23,6 +23,7 @@ from glyphscope.evals.scoring.scorer import score
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.events import AnyEvent, RunRequest, Token
 from glyphscope.models.interface import Model
+from glyphscope.models.sequence_group import GroupMember
 from glyphscope.runs import Interaction, NonInteractive, RunState, history_after, reduce_event, run_state
 from glyphscope.runs.prepared import PreparedRequest, prepare
 from glyphscope.sessions.files import now
@@ -84,6 +85,11 @@ def run_sample(
                 break
         if cancelled.is_set():
             return stopped_sample(planned), runs.events
+        saved = None
+        if _chosen(planned.id, savings) and _can_continue(request.request, runs.states):
+            saved = _saved(request, runs.events[0], model)
+        if isinstance(model, GroupMember):
+            model.close()  # the others do not wait for assertions and judges
         workspace = None if demo is None else demo.workspace
         verdict = score(planned.scenario, runs.states, workspace=workspace)
         asserted = assert_all(
@@ -96,9 +102,7 @@ def run_sample(
             cancelled,
             runs.judge,
         )
-        sample = _sample(planned, asserted, runs.states)
-        if _chosen(planned.id, savings) and _can_continue(request.request, runs.states):
-            sample = msgspec.structs.replace(sample, saved=_saved(request, runs.events[0], model))
+        sample = msgspec.structs.replace(_sample(planned, asserted, runs.states), saved=saved)
         if cancelled.is_set():
             sample = stopped_sample(planned)
         return sample, [*runs.events, *asserted.runs]

@@ -81,21 +81,21 @@ class WorkerLost(Exception):
 
 
 class Worker(Protocol):
-    """Makes samples with its open model, one at a time."""
+    """Makes samples with its open model: one at a time, or several together."""
 
     @property
     def opened(self) -> WorkerOpened:
         """The address is the same for workers that fail together."""
 
     def make(
-        self, planned: Planned, ended: threading.Event, report: Callable[[SampleGrew], object]
-    ) -> SampleAndRuns:
-        """The sample, `cancelled` where `ended` was set meanwhile. Raises WorkerLost, and GlyphscopeError where no
-        worker can be reached.
+        self, samples: Sequence[Planned], ended: threading.Event, report: Callable[[SampleGrew], object]
+    ) -> Iterator[tuple[Planned, SampleAndRuns]]:
+        """Each of the samples when it is made, `cancelled` where `ended` was set meanwhile, or none of it. Raises
+        WorkerLost, and GlyphscopeError where no worker can be reached.
         """
 
     def cancel(self) -> None:
-        """Ends the sample that is being made. From any thread, as often as one likes."""
+        """Ends the samples that are being made. From any thread, as often as one likes."""
 
 
 class Candidate(NamedTuple):
@@ -130,7 +130,7 @@ class Workers(Protocol):
 
 
 class _Line:
-    """Places of samples that wait for one worker, four bytes each."""
+    """Places of samples, or of groups, that wait for one worker, four bytes each."""
 
     def __init__(self, places: Iterable[int] = ()) -> None:
         self._places = array("I", places)
@@ -157,38 +157,40 @@ class _Line:
 class SampleQueue:
     """Samples in their order, for one worker. For several, samples with the same prompt go to the same worker, and so
     do prompts that begin alike, as each model has a separate cache. An idle worker takes another's last ones.
-    With `workers` None their number is not known.
+    With `workers` None their number is not known. Samples that are made `together` stay so: the first ones, the next
+    ones, and so on.
     """
 
-    def __init__(self, samples: Sequence[Planned], workers: int | None) -> None:
-        self._samples = samples
+    def __init__(self, samples: Sequence[Planned], workers: int | None, together: int = 1) -> None:
+        self._samples, self._together = samples, together
         self._lock = threading.Lock()
-        self._begun: dict[int, int] = {}  # by worker, the place of the sample that it makes
+        self._begun: dict[int, int] = {}  # by worker, the place of the group that it makes
         self._left: dict[Hashable, deque[_Line]] = {}  # by kind of prompt, each prompt's samples
         self._taken: dict[int, tuple[Hashable, _Line]] = {}  # by worker
         if workers == 1:
-            self._taken[0] = None, _Line(range(len(samples)))
+            self._taken[0] = None, _Line(range(-(-len(samples) // together)))
             return
         prompts: dict[Hashable, _Line] = {}
-        for place, sample in enumerate(samples):
+        for place in range(-(-len(samples) // together)):
+            sample = samples[place * together]
             kind = sample.prompt_kind
             prompt = prompts.setdefault((kind, sample.scenario.id), _Line())
             if not prompt:
                 self._left.setdefault(kind, deque()).append(prompt)
             prompt.append(place)
 
-    def next(self, worker: int) -> Planned | None:
-        """The worker's next sample; None if nothing is left. Its previous one is finished. From any thread."""
+    def next(self, worker: int) -> Sequence[Planned]:
+        """The worker's next samples; empty if nothing is left. Its previous ones are finished. From any thread."""
         with self._lock:
             self._begun.pop(worker, None)
             place = self._next(worker)
             if place is None:
-                return None
+                return ()
             self._begun[worker] = place
-            return self._samples[place]
+            return self._samples[place * self._together :][: self._together]
 
     def leave(self, worker: int, *, finished: bool = True) -> None:
-        """Others make the samples of this worker; one that it did not finish is the first of them. From any thread."""
+        """Others make the samples of this worker, first those that it did not finish. From any thread."""
         with self._lock:
             kind, places = self._taken.pop(worker, (None, _Line()))
             begun = self._begun.pop(worker, None)
@@ -206,7 +208,7 @@ class SampleQueue:
             )
 
     def finished(self, worker: int) -> None:
-        """The sample of the worker is made, or is not to be made. From any thread."""
+        """The samples of the worker are made, or are not to be made. From any thread."""
         with self._lock:
             self._begun.pop(worker, None)
 
@@ -231,8 +233,8 @@ class WorkerPool:
     """Threads that give samples to workers, until all samples are made or they are stopped.
 
     A context manager: leaving it stops the threads and waits for them. `workers` are there from the beginning, with an
-    open model; `joining` finds others, which open a model in their threads. A sample whose worker is lost is begun
-    again by another one, once.
+    open model; `joining` finds others, which open a model in their threads. Each gets `together` samples at a time. A
+    sample whose worker is lost is begun again by another one, once.
     """
 
     def __init__(
@@ -241,9 +243,11 @@ class WorkerPool:
         todo: Sequence[Planned],
         control: Control,
         joining: Joining | None = None,
+        together: int = 1,
     ) -> None:
         self._workers, self._joining, self._control = workers, joining, control
-        self._todo = SampleQueue(todo, None if joining else len(workers))
+        self._todo = SampleQueue(todo, None if joining else len(workers), together)
+        self._together = together
         self._items: queue.SimpleQueue[Item | BaseException | None] = queue.SimpleQueue()
         self._ended = threading.Event()
         self._threads: list[_WorkerThread] = []
@@ -263,7 +267,7 @@ class WorkerPool:
     @property
     def jobs(self) -> int:
         """The number of samples that are made at once now."""
-        return max(1, self._working)
+        return max(1, self._working) * self._together
 
     def stop(self) -> None:
         """Cancel the samples in progress, and wait for the threads."""
@@ -331,9 +335,8 @@ class WorkerPool:
             thread.worker = worker = open_worker(self._ended)
             self._items.put(worker.opened)
             while self._may_continue() and not thread.left_out.is_set():
-                planned = self._todo.next(thread.number)
-                if planned is not None:
-                    self._make(thread, worker, planned)
+                if samples := self._todo.next(thread.number):
+                    self._make(thread, worker, samples)
                 elif self._todo.is_done:
                     break
                 else:  # the worker of one that is being made may be lost
@@ -357,23 +360,36 @@ class WorkerPool:
             self._ended.wait(0.005)
         return self._control.wait(self._ended)
 
-    def _make(self, thread: _WorkerThread, worker: Worker, planned: Planned) -> None:
-        suite, scenario = planned.suite.suite.name, planned.scenario.id
-        self._items.put(SampleBegun(planned.id, planned.arm.id, suite, scenario, planned.trial))
+    def _make(self, thread: _WorkerThread, worker: Worker, samples: Sequence[Planned]) -> None:
+        left = {planned.id: planned for planned in samples if not planned.is_made}
+        for planned in left.values():
+            suite, scenario = planned.suite.suite.name, planned.scenario.id
+            self._items.put(SampleBegun(planned.id, planned.arm.id, suite, scenario, planned.trial))
         began, lost = time.monotonic(), None
+
+        def report(grew: SampleGrew) -> None:
+            if grew.id in left:
+                self._items.put(grew)
+
+        def finish(planned: Planned, sample: Sample, runs: list[list[AnyEvent]]) -> None:
+            if left.pop(planned.id, None) is not None:
+                stopped = self._ended.is_set() and sample.outcome == "cancelled"
+                seconds = time.monotonic() - began
+                self._items.put(FinishedSample(planned, sample, runs, seconds, stopped, thread.address))
+
         try:
-            sample, runs = worker.make(planned, self._ended, self._items.put)
+            for planned, (sample, runs) in worker.make(samples, self._ended, report):
+                finish(planned, sample, runs)
         except WorkerLost as error:
             lost = error
-            self._begun[planned.id] = begun = self._begun.get(planned.id, 0) + 1
+            first = samples[0].id
+            self._begun[first] = begun = self._begun.get(first, 0) + 1
             if begun < TRIES:
                 self._todo.leave(thread.number, finished=False)
                 raise
             why = f"Its worker was lost {TRIES} times, last: {thread.address}: {error}"
-            sample, runs = unanswered(planned, "MODEL_FAILED", why), []
-        stopped = self._ended.is_set() and sample.outcome == "cancelled"
-        seconds = time.monotonic() - began
-        self._items.put(FinishedSample(planned, sample, runs, seconds, stopped, thread.address))
+            for planned in list(left.values()):
+                finish(planned, unanswered(planned, "MODEL_FAILED", why), [])
         self._todo.finished(thread.number)
         if lost is not None:
             raise lost

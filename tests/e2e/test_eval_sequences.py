@@ -1,0 +1,153 @@
+"""Samples of the embedded model that are decoded in one batch: the same figures each time, wherever they are made."""
+
+import json
+import os
+import signal
+from contextlib import closing
+
+import msgspec
+import pytest
+
+from eval_suite import plain, suite_file
+from glyphscope.api import evaluate as evaluate_in_python
+from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.running.evaluate import evaluate, saved_plan
+from glyphscope.evals.running.place import Place
+from glyphscope.evals.running.progress import Begun, Control, SampleBegun, SampleDone
+from glyphscope.events import LoadOptions, RunStarted, Token
+from glyphscope.models.llama import LlamaModel
+from glyphscope.models.opening import embedded_path
+from glyphscope.sessions.named_models import NamedModels
+
+pytestmark = [pytest.mark.model, pytest.mark.slow, pytest.mark.usefixtures("unforked")]
+
+MATRIX = Matrix(
+    suites=("starter",),
+    models=("embedded",),
+    constraints=("off", "mask"),
+    orders=(None,),
+    profiles=("creative",),
+    first=4,
+    sequences=3,
+)
+"""Two groups of three samples and one of two, with texts of different lengths."""
+
+
+def evaluated(matrix, out, *, resume=None, stop_after=None, each=lambda _event: None, context=1024):
+    """Make the samples; `stop_after` so many, the evaluation is stopped."""
+    control, done, folder = Control(), 0, None
+    workers = Place(matrix.jobs).workers(NamedModels(usual=LoadOptions(context=context)), matrix.sequences)
+    with closing(evaluate(plan_of(matrix), out, workers=workers, resume=resume, control=control)) as progress:
+        for event in progress:
+            each(event)
+            if isinstance(event, Begun):
+                folder = event.folder
+            if isinstance(event, SampleDone):
+                done += 1
+                if done == stop_after:
+                    control.stop()
+    return ResultFolder.open(folder)
+
+
+def figures(folder):
+    """The tokens of each sample's runs with all their figures, without times and the number of cached tokens."""
+    found = {}
+    for sample in folder.samples():
+        found[sample.id] = [
+            (token.id, token.text, token.logprob, token.probability, token.alternatives)
+            for run in sample.runs
+            for event in folder.record(run).events
+            if isinstance(event, Token)
+            for token in [event.step]
+        ]
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return evaluated(MATRIX, tmp_path_factory.mktemp("whole"))
+
+
+def test_the_manifest_and_each_record_name_the_number_of_sequences(whole, tmp_path):
+    assert json.loads((whole.path / "manifest.json").read_text())["sequences"] == 3
+    started = next(
+        event for event in whole.record(whole.samples()[0].runs[0]).events if isinstance(event, RunStarted)
+    )
+    assert started.model.load.sequences == 3
+    one = msgspec.structs.replace(MATRIX, sequences=1)
+    assert plan_of(one).digest != plan_of(MATRIX).digest
+    folder = evaluated(msgspec.structs.replace(one, first=1), tmp_path)
+    assert '"sequences"' not in (folder.path / "manifest.json").read_text()
+    assert saved_plan(whole).matrix.sequences == 3 and saved_plan(folder).matrix.sequences == 1
+
+
+def test_samples_are_the_same_again_with_several_jobs_and_after_a_stop(whole, tmp_path):
+    jobs = evaluated(msgspec.structs.replace(MATRIX, jobs=2), tmp_path / "jobs")
+    assert figures(jobs) == figures(whole) and plain(jobs.samples()) == plain(whole.samples())
+    begun = []
+
+    def remember(event):
+        if isinstance(event, SampleBegun):
+            begun.append(event.id)
+
+    stopped = evaluated(MATRIX, tmp_path / "stopped", stop_after=4)
+    there = {sample.id for sample in stopped.samples()}
+    assert 4 <= len(there) < 8
+    resumed = evaluated(MATRIX, tmp_path, resume=stopped.path, each=remember)
+    assert not there & set(begun), "those that are decoded again with the others are not saved again"
+    assert figures(resumed) == figures(whole) and plain(resumed.samples()) == plain(whole.samples())
+
+
+def test_conversations_with_tools_between_their_texts_are_the_same_again(tmp_path):
+    matrix = Matrix(
+        suites=("reliability",),
+        models=("embedded",),
+        scenarios=("happy_path-simple", "type_error_recovery-simple", "missing_workspace_id-extreme"),
+        sequences=3,
+    )
+    one, other = (evaluated(matrix, tmp_path / name, context=4096) for name in ("one", "other"))
+    assert figures(one) == figures(other)
+    assert max(sample.model_turns for sample in one.samples()) > 1
+
+
+def test_a_process_that_is_killed_costs_another_try_of_its_samples_and_no_figure(
+    whole, tmp_path, monkeypatch
+):
+    models = []
+
+    class Killable(LlamaModel):
+        def __init__(self, *given, **options):
+            super().__init__(*given, **options)
+            models.append(self)
+
+    monkeypatch.setattr("glyphscope.models.opening.LlamaModel", Killable)
+    killed = []
+
+    def kill(event):
+        if isinstance(event, SampleDone) and len(killed) < 1:
+            killed.append(models[0].pid)
+            os.kill(models[0].pid, signal.SIGKILL)
+
+    folder = evaluated(MATRIX, tmp_path, each=kill)
+    assert killed and models[0].pid != killed[0]
+    assert figures(folder) == figures(whole) and plain(folder.samples()) == plain(whole.samples())
+
+
+def test_a_result_is_resumed_only_with_its_number_of_sequences(whole, tmp_path):
+    two = msgspec.structs.replace(MATRIX, sequences=2)
+    with pytest.raises(RecordError, match=r"with 3 sequences, not with 2.*Resume it with --sequences 3"):
+        evaluated(two, tmp_path, resume=whole.path)
+    members = {"constraints": ["off", "mask"], "profiles": ["creative"], "first": 4}
+    with pytest.raises(RecordError, match="with 3 sequences, not with 1"):
+        evaluate_in_python(
+            "starter", "embedded", out=whole.path.parent, resume=True, progress=False, **members
+        )
+
+
+@pytest.mark.parametrize("model", ["http://localhost:1/v1#m", "scripted:x", "recorded:run.jsonl"])
+def test_models_without_sequences_are_an_error_before_anything_is_made(model, tmp_path):
+    with pytest.raises(GlyphscopeError, match=r"sequences.*Use"):
+        plan_of(Matrix(suites=(suite_file(tmp_path),), models=(model,), sequences=2))
+    assert embedded_path()
