@@ -48,10 +48,10 @@ def test_missing_data_is_noted_in_sentences() -> None:
     notes = " ".join(_of(MadeResult(arms=arms, without=("b.gguf",), finished="", savings=0.5)).notes)
     assert "“b.gguf” could not be opened, so its 8 arms have no samples: There is no such file." in notes
     assert "not finished: 960 of 1,920 planned samples" in notes
-    assert "brought no answer of the model" in notes
+    assert "have no answer from the model" in notes
     assert "sample greedily (temperature 0)" in notes
     assert "savings of early aborts were measured for" in notes
-    assert "corrected after Holm" in notes
+    assert "Holm's method" in notes
     unmeasured = _of(MadeResult(savings=0))
     assert "were not measured (`--savings` is 0)" in " ".join(unmeasured.notes)
 
@@ -70,7 +70,7 @@ def test_two_arms_that_failed_alike_are_noted_together() -> None:
     failed = (Failure(reason="TIMEOUT"),)
     silent = [msgspec.structs.replace(s, ok=False, failures=failed) for s in made.samples()]
     notes = " ".join(summarise(made.manifest, silent).notes)
-    assert "8 of 8 samples brought no answer" in notes and "Most" not in notes
+    assert "8 of 8 samples have no answer" in notes and "Most" not in notes
     assert f"No arm has more of them than {made.arms[0].id}: 4 of its 4" in notes
 
 

@@ -82,9 +82,9 @@ def _unanswered(by_arm: Mapping[str, Part]) -> Iterator[str]:
     worst = max(silent, key=silent.__getitem__)
     rows, right = by_arm[worst], by_arm[worst].total("ok")
     yield (
-        f"{unanswered:,} of {samples} brought no answer of the model "
-        f"({counts}); shares are over the others. No arm has more of them than {worst}: {silent[worst]:,} of its "
-        f"{len(rows):,}. Counted as wrong, {right:,} of these {len(rows):,} would be right."
+        f"{unanswered:,} of {samples} have no answer from the model ({counts}), and shares leave them out. No arm has "
+        f"more of them than {worst}: {silent[worst]:,} of its {len(rows):,}. If they counted as wrong, it would be "
+        f"correct in {right:,} of {len(rows):,}."
     )
 
 
@@ -186,8 +186,8 @@ def _many_comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:
     n = sum(each.measure == "ok" for each in comparisons)
     if n > 1:
         yield (
-            f"{n} comparisons were made by each measure: of so many, one in twenty falls below p 0.05 by chance. "
-            "Judge by the p corrected after Holm."
+            f"There are {n} comparisons by each measure, and without any difference, about one in twenty has p < 0.05 by "
+            "chance. Use the p that is corrected for that by Holm's method."
         )
 
 
