@@ -186,8 +186,8 @@ def _many_comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:
     n = sum(each.measure == "ok" for each in comparisons)
     if n > 1:
         yield (
-            f"There are {n} comparisons by each measure, and without any difference, about one in twenty has p < 0.05 by "
-            "chance. Use the p that is corrected for that by Holm's method."
+            f"There are {n} comparisons by each measure, and without any difference, about one in twenty has p < 0.05 "
+            "by chance. Use the p that is corrected for that by Holm's method."
         )
 
 
