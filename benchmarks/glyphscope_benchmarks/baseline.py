@@ -37,7 +37,6 @@ import msgspec
 import numpy as np
 
 from glyphscope.events import LoadOptions
-from glyphscope.events.load_options import USUAL_BATCH
 from glyphscope.models.cores import physical_cores
 from glyphscope.models.llama_engine import ATTENTION, attention_of, model_parameters
 from glyphscope.models.memory import KV_TYPES
@@ -153,8 +152,8 @@ class TimedLlama(llama.Llama):  # type: ignore[misc]
 class BareLoop:
     """The minimum of decoding: evaluate a token, take the best one. `batch`: prompt tokens evaluated at a time."""
 
-    def __init__(self, path: str, options: LoadOptions, batch: int = USUAL_BATCH) -> None:
-        self._chunk = batch
+    def __init__(self, path: str, options: LoadOptions, batch: int = 0) -> None:
+        self._chunk = batch = batch or options.batch_size
         llama.llama_backend_init()
         model = model_parameters()
         model.n_gpu_layers = options.gpu_layers

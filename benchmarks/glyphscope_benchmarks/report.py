@@ -9,8 +9,9 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.evals.results.manifest import processor_name, system_name
+from glyphscope.evals.results.manifest import system_name
 from glyphscope.events import ModelInfo
+from glyphscope.models.cores import processor_name
 from glyphscope.runs.emitter import versions
 from glyphscope.text.figures import UNKNOWN, estimate
 from glyphscope_benchmarks.figures import Figure

@@ -61,5 +61,7 @@ def make_services(places: Places, owner: QObject, opener: Open | None = None) ->
     )
     project.new(first_project(settings.value))
     servers = ServersController(places.servers, DemoTools(scratch=places.scratch), owner)
-    opener = opener or partial(open_model, prompts=lambda: prompt_cache(settings.value, places))
+    opener = opener or partial(
+        open_model, prompts=lambda: prompt_cache(settings.value, places), batches=places.batches
+    )
     return Services(settings, project, History(places.history), servers, places, opener)

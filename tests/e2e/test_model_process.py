@@ -219,6 +219,36 @@ def test_cancelling_does_not_wait_for_the_tokens(model, prompt):
     assert run(model, prompt, max_tokens=2)[1], "the next generation is not cancelled with it"
 
 
+def test_measuring_batches_is_cancelled_at_once_and_changes_no_figure(prompt, tmp_path):
+    with contextlib.closing(open_model("embedded", batches=tmp_path)) as model:
+
+        def figures():
+            return [(step.id, step.logprob) for step in run(model, prompt, max_tokens=8)[1]]
+
+        before, begun, times = figures(), threading.Event(), []
+        measuring = threading.Thread(target=lambda: times.append(model.measure_batches(begun.set)))
+        measuring.start()
+        assert begun.wait(10)
+        time.sleep(0.2)
+        start = time.monotonic()
+        model.cancel()
+        measuring.join()
+        assert time.monotonic() - start < 0.5 and times == [None]
+        assert model.is_unmeasured and not any(tmp_path.iterdir())
+        assert figures() == before
+
+
+def test_any_other_request_ends_the_measuring(tmp_path):
+    with contextlib.closing(open_model("embedded", batches=tmp_path)) as model:
+        begun, times = threading.Event(), []
+        measuring = threading.Thread(target=lambda: times.append(model.measure_batches(begun.set)))
+        measuring.start()
+        assert begun.wait(10)
+        assert model.turn_form() is not None
+        measuring.join(1)
+        assert times == [None]
+
+
 def test_a_closed_iterator_stops_decoding_and_frees_the_model(model, prompt):
     items = model.generate(GenerateRequest(prompt=prompt, max_tokens=50))
     while not isinstance(next(items), tuple):

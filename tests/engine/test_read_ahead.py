@@ -51,8 +51,15 @@ def test_the_first_prompt_of_every_strategy_is_evaluated_and_no_token_is_decoded
 def test_it_stops_after_the_chunk_in_which_something_else_needs_the_model():
     model = LocalModel()
     read = read_ahead(REQUEST, model, lambda: model.evaluated >= 2 * CHUNK)
-    assert not read.complete and not read.failed and read.events
+    assert not read.complete and not read.failed and read.events and read.stopped
     assert model.evaluated == 2 * CHUNK and model.closed == 1
+
+
+def test_it_is_stopped_even_if_it_is_cancelled_before_anything_was_evaluated():
+    model = LocalModel()
+    model.generate = lambda _request: (output for output in [Cancelled()])
+    read = read_ahead(REQUEST, model, lambda: True)
+    assert not read.events and read.stopped and not read.failed
 
 
 def test_only_a_model_with_a_memory_of_its_own_is_asked():

@@ -19,8 +19,9 @@ from glyphscope.cli.app import app
 from glyphscope.cli.load_options import StoredPrompts as CommandOption
 from glyphscope.events import LoadOptions
 from glyphscope.models import stored_prompts
+from glyphscope.models.files import identity_of
 from glyphscope.models.prompt_cache import PromptCache, clear_cache, stored_files
-from glyphscope.models.stored_prompts import StoredPrompts, identity_of
+from glyphscope.models.stored_prompts import StoredPrompts
 from glyphscope.sessions import Settings, places
 from glyphscope.sessions.settings import LIMIT_VARIABLE, prompt_cache
 

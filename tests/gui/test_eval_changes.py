@@ -1,8 +1,9 @@
-"""A result beside an earlier one, and as a table."""
+"""A result beside an earlier one, by another measure, and as a table."""
 
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 from PySide6.QtCore import Qt
@@ -11,6 +12,7 @@ from evaluating import ended, good, open_it
 from glyphscope.evals.results.folder import ResultFolder, ResultRow
 from glyphscope.sessions import places
 from glyphscope_gui.evaluate.changes_view import AFTER, ChangesDialog
+from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import made_result
 
@@ -98,3 +100,26 @@ def test_a_result_of_several_arms_is_exported_as_several_logs_of_inspect(page, q
     ended(qtbot, page)
     assert "4 samples exported to 4 files" in page.view.notice.label.text()
     assert len(list((tmp_path / "logs").iterdir())) == 4
+
+
+def test_figures_by_another_measure_are_computed_in_the_background_also_while_a_result_grows(
+    page, qtbot, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("glyphscope_gui.evaluate.result.AT_ONCE", 1)
+    view = open_it(qtbot, page, made_result(tmp_path))
+    here, figure, computed = threading.current_thread(), EvalResult._figure, []
+
+    def noted(self, row, arm, measure):
+        computed.append((threading.current_thread() is here, row.kind))
+        return figure(self, row, arm, measure)
+
+    monkeypatch.setattr(EvalResult, "_figure", noted)
+    view.measure.setCurrentIndex(view.measure.findData("decoded"))
+    assert view.model.measure.name == "ok", "not yet"
+    ended(qtbot, page)
+    assert view.model.measure.name == "decoded" and "%" not in view.model.index(0, 0).data()
+    before = page.result_presenter.result
+    page.result_presenter.grow(EvalResult(before.path, before.manifest, before.table))
+    assert view.model.result is before
+    qtbot.waitUntil(lambda: view.model.result is page.result_presenter.result is not before)
+    assert {kind for in_window, kind in computed if in_window} <= {"scenario"}

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 
 from fake_hub import gguf
 from glyphscope.events import LoadOptions, ModelInfo
+from glyphscope.models.batch_sizes import BatchFile, BatchTimes
 from glyphscope.models.finding import FoundModel
 from glyphscope.models.memory import ModelFacts
 from glyphscope.models.scripted import ScriptedModel
@@ -173,5 +174,44 @@ def test_a_file_that_cannot_be_used_has_no_options(open_context, qtbot, monkeypa
         dialog = presenter.show()
         qtbot.waitUntil(lambda: dialog.found.rowCount() == 1)
         assert not dialog.loading.isVisible() and dialog.selected_path == ""
+    finally:
+        end_work(presenter)
+
+
+def test_measured_batches_are_shown_until_an_option_changes_that_they_depend_on(panel, qtbot):
+    times = BatchTimes({64: 142.0, 32: 75.0}, True)
+    panel.show_batches(times)
+    assert panel.batches.text() == "Prompt batches: 32 tokens, measured (32: 427 tokens/s, 64: 451 tokens/s)."
+    with qtbot.waitSignal(panel.measureRequested):
+        panel.again.click()
+    panel._fields["context"].setValue(8192)
+    assert panel.batches.text()
+    panel._fields["threads"].setValue(1)
+    assert not panel.batches.text() and panel.again.isHidden()
+
+
+def test_the_size_of_batches_can_be_chosen(panel):
+    chosen = []
+    panel.optionsChosen.connect(chosen.append)
+    choose(panel, "batch", 128)
+    assert chosen[-1] == LoadOptions(batch=128)
+    choose(panel, "batch", 0)
+    assert chosen[-1] == LoadOptions(), "as measured"
+
+
+def test_measure_again_forgets_the_times_of_the_selected_model(open_context, qtbot, monkeypatch, tmp_path):
+    file = tmp_path / "a.gguf"
+    file.write_bytes(gguf())
+    found = [FoundModel(name="a", path=str(file), source="folder", bytes=4096)]
+    monkeypatch.setattr(model_presenter, "find_models", lambda _folders: found)
+    context = open_context(lambda _name, **_options: ScriptedModel(CALL))
+    times = BatchFile(context.services.places.batches, file, LoadOptions())
+    times.write(BatchTimes({64: 142.0, 32: 75.0}, True))
+    presenter = ModelPresenter(context, ModelPicker(context.settings, context.window))
+    try:
+        dialog = presenter.show()
+        qtbot.waitUntil(lambda: "32 tokens, measured" in dialog.loading.batches.text())
+        dialog.loading.again.click()
+        assert times.read() is None and not dialog.loading.batches.text()
     finally:
         end_work(presenter)

@@ -37,7 +37,7 @@ from glyphscope.events import (
     Shape,
     Strategy,
 )
-from glyphscope.sessions.named_models import NamedModels
+from glyphscope.sessions.named_models import NamedModels, fixed_batch
 
 _FRAMES = ("pandas", "polars")
 """The libraries of data frames, the preferred one first."""
@@ -167,11 +167,14 @@ def evaluate(
     except msgspec.ValidationError as error:
         raise GlyphscopeError(f"Invalid setting of an evaluation: {error}.") from None
     plan, folder = plan_of(matrix), Path(out)
+    before = running.newest_result(plan, folder) if resume else None
+    begun = ResultFolder.open(before).manifest.models if before is not None else {}
+    fixed = {name: fixed_batch(name, options, begun.get(name)) for name in matrix.models}
     reports = running.evaluate(
         plan,
         folder,
-        resume=running.newest_result(plan, folder) if resume else None,
-        workers=place.workers(NamedModels(usual=options), matrix.sequences),
+        resume=before,
+        workers=place.workers(NamedModels(fixed, usual=options), matrix.sequences),
     )
     missing: dict[str, str] = {}
     words = ProgressWords()

@@ -1,5 +1,5 @@
-"""`glyphscope models` lists the GGUF files on this machine; `show` shows the facts and the memory of one, and `prompts`
-the evaluated prompts on disk.
+"""`glyphscope models` lists the GGUF files on this machine; `show` shows the facts and the memory of one, `measure`
+finds its batch size, and `prompts` shows the evaluated prompts on disk.
 
 The other commands are in separate files: `get` and `search` query the Hub (`models_hub.py`), `inspect` reads chat
 templates (`models_inspect.py`).
@@ -8,6 +8,7 @@ templates (`models_inspect.py`).
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -16,21 +17,27 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.load_options import Loading
+from glyphscope.cli.model_loading import opened
 from glyphscope.cli.models_hub import get, search
 from glyphscope.cli.models_inspect import inspect
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import PlainTable, console, facts_table, print_json
+from glyphscope.cli.output import PlainTable, console, diagnostics, facts_table, print_json
+from glyphscope.cli.signals import closing_when_ended
 from glyphscope.errors import ModelError
+from glyphscope.events import LoadOptions
+from glyphscope.events.load_options import USUAL_BATCH
 from glyphscope.inputs import home_path
+from glyphscope.models.batch_sizes import BatchFile, BatchTimes
 from glyphscope.models.finding import find_models
 from glyphscope.models.hub.part import find_unfinished
+from glyphscope.models.llama import LlamaModel
 from glyphscope.models.memory import Memory, ModelFacts, memory_needed, read_facts
 from glyphscope.models.opening import EMBEDDED, embedded_path, require_installed
 from glyphscope.models.prompt_cache import clear_cache, stored_files
 from glyphscope.sessions import places
 from glyphscope.sessions.named_models import downloaded_file
-from glyphscope.text.figures import byte_size, parameter_count
+from glyphscope.text.figures import byte_size, duration_ms, parameter_count, rate
 
 _NO_MODEL = "No model was found. Try --folder, or: glyphscope models get OWNER/NAME, or: pip install 'glyphscope[demo]'"
 
@@ -93,14 +100,60 @@ def show(
 ) -> None:
     """Show a model's facts and the memory it needs with these options. Exit code 1 when it does not fit."""
     options = loading.options(model)
-    facts = read_facts(_file(model))
+    path = _file(model)
+    facts, stored = read_facts(path), BatchFile(places().batches, path, options)
     memory = memory_needed(facts, options)
     if as_json:
         used = {**memory._asdict(), "total": memory.total, "fits": memory.fits}
-        print_json({**msgspec.to_builtins(facts), "memory": used})
+        print_json({**msgspec.to_builtins(facts), "memory": used, "batches": _times(stored.read())})
     else:
-        _print_facts(facts, memory, min(options.context, facts.context or options.context), options.kv_type)
+        options = msgspec.structs.replace(
+            options, context=min(options.context, facts.context or options.context)
+        )
+        _print_facts(facts, memory, options, stored.read())
     raise typer.Exit(1 if memory.fits is False else 0)
+
+
+@app.command()
+@with_groups(only=("threads", "gpu_layers", "kv_type", "flash_attention"))
+def measure(
+    *,
+    model: Annotated[
+        str, typer.Argument(metavar="FILE.gguf|OWNER/NAME|embedded", help="A model on this computer.")
+    ],
+    loading: Loading,
+    forget: Annotated[
+        bool,
+        typer.Option("--forget", help="Delete the measured times instead: batches have 64 tokens again."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure how many prompt tokens are best evaluated at once with these options on this machine, and use that from
+    the next time that the model is opened. It takes 10 s and more; nothing else should run meanwhile.
+    """
+    options = loading.options(model)
+    if forget:
+        BatchFile(places().batches, _file(model), options).delete()
+        return
+    _file(model)
+    with ExitStack() as stack:
+        stack.enter_context(closing_when_ended())
+        source = stack.enter_context(opened(model, options=options, quiet=as_json))
+        assert isinstance(source, LlamaModel), "it has a file"
+        if not as_json:
+            stack.enter_context(diagnostics().status("timing batches of prompt tokens"))
+        times = source.measure_batches()
+    assert times is not None, "nothing cancels it"
+    if as_json:
+        print_json(_times(times))
+        return
+    out = console()
+    columns = ("tokens in a batch", "time", "speed")
+    table = PlainTable(*columns, right=columns)
+    for size, ms in sorted(times.ms.items()):
+        table.add_row(f"{size:,}", duration_ms(ms), rate(size * 1000 / ms))
+    out.print(table)
+    out.print(f"In use when the model is opened the next time: batches of at most {times.best} tokens.")
 
 
 @app.command()
@@ -133,7 +186,11 @@ def _file(model: str) -> Path:
     return path
 
 
-def _print_facts(facts: ModelFacts, memory: Memory, context: int, kv_type: str) -> None:
+def _times(times: BatchTimes | None) -> dict[str, object] | None:
+    return None if times is None else {"best": times.best, **msgspec.to_builtins(times, str_keys=True)}
+
+
+def _print_facts(facts: ModelFacts, memory: Memory, options: LoadOptions, times: BatchTimes | None) -> None:
     cache = "unknown" if memory.cache is None else byte_size(memory.cache)
     free = "unknown" if memory.free is None else byte_size(memory.free)
     verdict = {True: "fits", False: "does not fit", None: "free memory unknown"}[memory.fits]
@@ -148,7 +205,11 @@ def _print_facts(facts: ModelFacts, memory: Memory, context: int, kv_type: str) 
         ("trained context", f"{facts.context:,} tokens"),
         ("chat template", "yes" if facts.has_chat_template else "no"),
         ("weights", byte_size(memory.weights)),
-        ("KV cache", f"{cache} for {context:,} tokens, {kv_type}"),
+        ("KV cache", f"{cache} for {options.context:,} tokens, {options.kv_type}"),
+        (
+            "prompt batches",
+            f"{times.best} tokens, measured" if times else f"{USUAL_BATCH} tokens, not measured",
+        ),
         ("memory", f"about {byte_size(memory.total)}; {free} free: {verdict}"),
     )
     console().print(facts_table(rows))

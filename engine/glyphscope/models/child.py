@@ -20,6 +20,7 @@ import llama_cpp as llama
 
 from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelError
 from glyphscope.models import wire
+from glyphscope.models.batch_sizes import TOKENS, BatchTimer, BatchTimes, OtherPrograms
 from glyphscope.models.generation import Generation, evaluate_together
 from glyphscope.models.llama_engine import Interrupted
 from glyphscope.models.session import Session
@@ -43,6 +44,7 @@ class Child:
         """Those that have not ended, by number, each in another sequence."""
         self._lock = threading.Lock()
         self._running: frozenset[int] = frozenset()
+        self._timing = 0  # the number of the request that times batches
         self._cancelled: set[int] = set()
         self._kept = threading.Event()
         """Clear between a generation's end and the decision to store its prompt."""
@@ -73,6 +75,8 @@ class Child:
                         self._look_up(frame, self._session)
                     case _:
                         self._work.put(frame)
+                        if self._timing:
+                            self._cancel(self._timing)
         finally:
             self._finish_writing()
             os._exit(0)
@@ -141,10 +145,31 @@ class Child:
             case wire.Step(numbers=numbers):
                 self._begin(*numbers)
                 self._step(numbers)
+            case wire.TimeBatches():
+                self._timing = number
+                self._reply(number, self._time_batches(number))
+                self._timing = 0
             case wire.Cancel():  # every generation ends with one
                 self._end(number)
             case _:
                 raise ModelError("The model is not loaded.")
+
+    def _time_batches(self, number: int) -> wire.BatchesTimed:
+        session = self._loaded()
+        engine, timer = session.engine, session.batch_timer
+        try:
+            self._begin(number)
+            while self._work.empty() and (size := timer.next_size) is not None:
+                others = OtherPrograms()
+                timer.add(size, engine.time_batch(size, TOKENS), others.share)
+                self._reply(number, wire.BatchesTimed())
+        except Interrupted:
+            return wire.BatchesTimed(ended=True)
+        if timer.complete:
+            return wire.BatchesTimed(BatchTimes(timer.known, engine.interruptible), ended=True)
+        if busy := timer.next_size is None:
+            session.batch_timer = BatchTimer()
+        return wire.BatchesTimed(ended=True, busy=busy)
 
     def _step(self, numbers: Sequence[int]) -> None:
         """A step of each of the generations, which are evaluated together. An error ends only its own."""

@@ -1,8 +1,10 @@
-"""The processor's cores, and the threads of each of several models that compute at the same time."""
+"""The processor, its cores, and the threads of each of several models that compute at the same time."""
 
 from __future__ import annotations
 
 import os
+import platform
+import re
 
 import msgspec
 
@@ -28,6 +30,16 @@ def physical_cores() -> int:
     except (OSError, AttributeError):
         return max(1, (os.cpu_count() or 2) // 2)
     return len(cores) or len(usable)
+
+
+def processor_name() -> str:
+    """The processor's name, as the system reports it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            found = re.search(r"^model name\s*:\s*(.+)$", file.read(1 << 16), re.MULTILINE)
+    except OSError:
+        return platform.processor()
+    return found.group(1).strip() if found else platform.processor()
 
 
 def _cores(cpuinfo: str) -> list[tuple[int, tuple[str, str]]]:

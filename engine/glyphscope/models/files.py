@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import os
+import re
 import threading
 from pathlib import Path
+from typing import TypeAlias
 
 from glyphscope.errors import ModelError
 from glyphscope.events import ModelInfo
@@ -14,6 +17,10 @@ from glyphscope.models.gguf import Header, read_header
 from glyphscope.text.figures import byte_size
 
 _LANGUAGE = "Choose a language model; files named mmproj are the image part of one."
+_PART = re.compile(r"-\d{5}(?=-of-\d{5}\.gguf$)", re.IGNORECASE)
+
+Identity: TypeAlias = tuple[tuple[str, int, int, int, int], ...]
+"""For each part of a model's file: real path, bytes, times of modification and change (ns), and inode."""
 
 
 def inspect_file(path: Path, *, fits: bool = True) -> ModelInfo:
@@ -63,6 +70,26 @@ def model_info(path: Path, header: Header) -> ModelInfo:
         bytes=header.size,
         has_chat_template=header.has_chat_template,
     )
+
+
+def identity_of(path: str) -> Identity:
+    """The identity of a model's file, or of all parts of a split one; empty if it cannot be read."""
+    name = Path(path)
+    pattern = "-[0-9][0-9][0-9][0-9][0-9]".join(map(glob.escape, _PART.split(name.name)))
+    try:
+        parts = sorted(name.parent.glob(pattern)) or [name]
+        found = [(os.path.realpath(part), part.stat()) for part in parts]
+    except OSError:
+        return ()
+    return tuple((real, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for real, s in found)
+
+
+def libraries_in(folder: Path) -> list[tuple[str, int, int]]:
+    """The name, the bytes and the time of modification (ns) of each file in a folder; empty if it cannot be read."""
+    with contextlib.suppress(OSError):
+        files = ((file.name, file.stat()) for file in folder.iterdir())
+        return sorted((name, status.st_size, status.st_mtime_ns) for name, status in files)
+    return []
 
 
 def available_memory() -> int | None:

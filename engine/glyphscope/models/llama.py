@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from glyphscope.errors import ModelDied, ModelError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions, Message, ModelInfo, Thinking
 from glyphscope.models import wire
+from glyphscope.models.batch_sizes import BatchFile, BatchTimes, with_measured_batch
 from glyphscope.models.files import FileHash, inspect_file
 from glyphscope.models.interface import (
     GenerateRequest,
@@ -23,7 +25,7 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
-from glyphscope.models.process import ModelProcess, next_process
+from glyphscope.models.process import Interrupt, ModelProcess, next_process
 from glyphscope.models.prompt_cache import PromptCaches
 from glyphscope.models.sequence_group import SequenceGroup
 from glyphscope.turns import TurnForm
@@ -44,17 +46,22 @@ class LlamaModel:
         *,
         progress: Callable[[float], None] | None = None,
         prompts: PromptCaches = lambda: None,
+        batches: Path | None = None,
     ) -> None:
         """Loads the file; `progress` receives the loaded share, from 0 to 1. Raises ModelError.
 
         An `Opening` as `progress` can end the loading. A model that is larger than the free memory is rejected.
+        `batches` is the folder of measured batch sizes: None, and none is used.
         """
         if options.problem:
             raise ModelError(
                 options.problem, where=str(path), hint="Turn flash attention on, or choose the KV type f16."
             )
         self._header = inspect_file(path)
-        self._path, self._options, self._prompts = path, options, prompts
+        self._path, self._prompts = path, prompts
+        self._options = with_measured_batch(options, path, batches)
+        self.batches = None if batches is None else BatchFile(batches, path, options)
+        """The file of the model's measured batch size."""
         self._info = self._header
         self._process: ModelProcess | None = None
         self._starting = threading.Lock()
@@ -80,6 +87,11 @@ class LlamaModel:
     def info(self) -> ModelInfo:
         """The model as loaded. `sha256` is empty while the hash of a large file is still being computed."""
         return msgspec.structs.replace(self._info, sha256=self._hash.value())
+
+    @property
+    def is_unmeasured(self) -> bool:
+        """Whether it was opened without a batch size, and none has been measured since."""
+        return self.batches is not None and self._options.batch is UNSET and self.batches.read() is None
 
     @property
     def pid(self) -> int | None:
@@ -146,6 +158,35 @@ class LlamaModel:
 
     def _frame(self, request: GenerateRequest, sequence: int) -> wire.Generate:
         return wire.Generate(request, self._prompts(), self._hash.value(), sequence)
+
+    def measure_batches(self, progress: Callable[[], object] = lambda: None) -> BatchTimes | None:
+        """Time batches of prompts, which takes 10 s and more, and store the result for the next time that this model is
+        opened; None if `cancel` ended it: the next call continues. `progress` is called first, and after each batch.
+
+        Raises ModelError, if the machine is busy or another process measures too, and StorageError.
+        """
+        if self.batches is None:
+            return None
+        with self._alone.exclusive(), self.batches.alone():
+            process = self._started()
+            number = process.open()
+            self._running = (process, number)
+            try:
+                process.send(number, wire.TimeBatches())
+                timed = _timed(process, number, progress)
+            finally:
+                self._running = None
+                process.forget(number)
+                process.cancel(number)
+            if timed.busy:
+                raise ModelError(
+                    "The times of prompt batches cannot be measured: other programs use the machine.",
+                    where=str(self._path),
+                    hint="Measure when the machine is idle.",
+                )
+            if timed.times is not None:
+                self.batches.write(timed.times)
+            return timed.times
 
     def cancel(self) -> None:
         running = self._running
@@ -215,3 +256,14 @@ def _last_line(stderr: str) -> str:
     """The last line that llama.cpp printed, without the path of its build folder."""
     line = stderr.splitlines()[-1] if stderr else ""
     return re.sub(r"^/\S*/(?=[^/\s]+:\d+: )", "", line)
+
+
+def _timed(process: ModelProcess, number: int, progress: Callable[[], object]) -> wire.BatchesTimed:
+    """The last reply to `TimeBatches`; `progress` is called first, and after each batch."""
+    while True:
+        progress()
+        match process.receive(number):
+            case wire.BatchesTimed(ended=True) as timed:
+                return timed
+            case Interrupt():
+                return wire.BatchesTimed(ended=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -245,14 +246,13 @@ class LlamaEngine:
         return bool(self._flag_reader) and not self.options.gpu_layers
 
     def time_batch(self, size: int, tokens: int) -> float:
-        """The milliseconds of a batch of `size` tokens, on average over as many as fill a separate context of `tokens`.
-
-        Raises Interrupted, and ModelError where there is no memory for the context.
+        """The milliseconds of a batch of `size` tokens, on average over as many as fill a separate context of `tokens`;
+        infinite where there is no memory for that. Raises Interrupted.
         """
         self.raise_if_interrupted()
         context = llama.llama_init_from_model(self._model, self._parameters(self.options, tokens, size))
         if not context:
-            raise ModelError(f"llama.cpp cannot make a context for batches of {size} tokens.")
+            return math.inf
         batch = llama.llama_batch_init(size, 0, 1)
         try:
             ids = [at * _SPREAD % self.vocabulary for at in range(tokens)]
@@ -265,7 +265,7 @@ class LlamaEngine:
                     if status == 2:
                         raise Interrupted
                     if status:
-                        raise ModelError(f"llama.cpp cannot evaluate {size} tokens (status {status}).")
+                        return math.inf
                     llama.llama_synchronize(context)
             return (time.perf_counter() - begin) * 1000 / len(places)
         finally:

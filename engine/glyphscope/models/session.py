@@ -15,10 +15,12 @@ from glyphscope.decoding.token_texts import Spelling
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, Thinking
 from glyphscope.models import wire
+from glyphscope.models.batch_sizes import BatchTimer
 from glyphscope.models.chat import NO_TEMPLATE, ChatTemplate, render_chat
+from glyphscope.models.files import identity_of
 from glyphscope.models.interface import RenderedPrompt, Vocabulary
 from glyphscope.models.llama_engine import LlamaEngine
-from glyphscope.models.stored_prompts import StoredPrompts, identity_of
+from glyphscope.models.stored_prompts import StoredPrompts
 from glyphscope.models.tokens import read_special
 from glyphscope.models.turn_forms import template_turn_form
 from glyphscope.notation.chat_tool_format import template_form
@@ -35,6 +37,8 @@ class Session:
         identity = identity_of(load.path)
         self.engine = LlamaEngine(load.path, load.options, progress=progress, log=log)
         self.prompts = StoredPrompts(self.engine, load.path, identity) if self.engine.has_cells else None
+        self.batch_timer = BatchTimer()
+        """Not complete if timing was interrupted, and then continued by the next one."""
         self.info = msgspec.structs.replace(
             load.info,
             context=self.engine.context,

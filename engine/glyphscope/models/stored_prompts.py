@@ -7,10 +7,8 @@ batch) are stored, and the key covers all the rest. A damaged file, or one with 
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -19,13 +17,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeAlias
+from typing import BinaryIO, NamedTuple
 
 import llama_cpp as llama
 import msgspec
 import numpy as np
 
-from glyphscope.models.files import available_memory
+from glyphscope.models.files import Identity, available_memory, identity_of, libraries_in
 from glyphscope.models.llama_engine import LEAST, LlamaEngine
 from glyphscope.models.llama_sequence import LlamaSequence
 from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stored_files
@@ -44,10 +42,6 @@ _MAX_HEADER = 16 << 20
 """Bytes of the largest header, nearly all of it token ids."""
 _STALE = 3600 * 10**9
 """Nanoseconds after which an unfinished file is deleted."""
-_PART = re.compile(r"-\d{5}(?=-of-\d{5}\.gguf$)", re.IGNORECASE)
-
-Identity: TypeAlias = tuple[tuple[str, int, int, int, int], ...]
-"""For each part of a model's file: real path, bytes, times of modification and change (ns), and inode."""
 
 
 class _Header(msgspec.Struct, frozen=True, array_like=True):
@@ -78,25 +72,9 @@ class _Found(NamedTuple):
         return self.length - have >= (WORTH // 2 if mostly else WORTH)
 
 
-def identity_of(path: str) -> Identity:
-    """The identity of a model's file, or of all parts of a split one; empty if it cannot be read."""
-    name = Path(path)
-    pattern = "-[0-9][0-9][0-9][0-9][0-9]".join(map(glob.escape, _PART.split(name.name)))
-    try:
-        parts = sorted(name.parent.glob(pattern)) or [name]
-        found = [(os.path.realpath(part), part.stat()) for part in parts]
-    except OSError:
-        return ()
-    return tuple((real, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for real, s in found)
-
-
 def _build() -> tuple[object, ...]:
     """llama.cpp's build: its version, its compilation target, and its libraries."""
-    folder = Path(llama.llama_cpp._lib._name).parent
-    libraries: list[tuple[str, int, int]] = []
-    with suppress(OSError):
-        files = ((file.name, file.stat()) for file in folder.iterdir())
-        libraries = sorted((name, status.st_size, status.st_mtime_ns) for name, status in files)
+    libraries = libraries_in(Path(llama.llama_cpp._lib._name).parent)
     return (llama.__version__, llama.llama_print_system_info(), libraries)
 
 

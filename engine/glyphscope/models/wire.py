@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from glyphscope.events import LoadOptions, Message, ModelInfo, Thinking, TokenStep
+from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.interface import (
     GenerateRequest,
     PromptProgress,
@@ -69,8 +70,14 @@ class Step(_Frame, frozen=True):
     numbers: list[int]
 
 
+class TimeBatches(_Frame, frozen=True):
+    """Time batches of prompts. Answered by `BatchesTimed` after each, the last with `times` or `ended`. Ended by any
+    other request, and continued by the next `TimeBatches`.
+    """
+
+
 class Cancel(_Frame, frozen=True):
-    """End the generation with this frame's number; not answered."""
+    """End the work of the request with this frame's number; not answered."""
 
 
 class Loading(_Frame, frozen=True):
@@ -116,6 +123,14 @@ class Steps(_Frame, frozen=True):
     ended: bool
 
 
+class BatchesTimed(_Frame, frozen=True):
+    """`times` once all are known. `ended` without them: another request came, or, if `busy`, they differ too much."""
+
+    times: BatchTimes | None = None
+    ended: bool = False
+    busy: bool = False
+
+
 class Failed(_Frame, frozen=True):
     """An error with the name of its class; `needed` and `available` belong to a ContextOverflow."""
 
@@ -127,9 +142,21 @@ class Failed(_Frame, frozen=True):
     available: int = 0
 
 
-Request: TypeAlias = Load | Tokenize | ListVocabulary | Render | DeriveForm | Generate | Step | Cancel
+Request: TypeAlias = (
+    Load | Tokenize | ListVocabulary | Render | DeriveForm | Generate | Step | TimeBatches | Cancel
+)
 Reply: TypeAlias = (
-    Loading | Loaded | Tokens | Listed | Rendered | FormDerived | Progress | Ready | Steps | Failed
+    Loading
+    | Loaded
+    | Tokens
+    | Listed
+    | Rendered
+    | FormDerived
+    | Progress
+    | Ready
+    | Steps
+    | BatchesTimed
+    | Failed
 )
 
 

@@ -9,9 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import msgspec
+from msgspec import UNSET
+
 from glyphscope.errors import ModelError
-from glyphscope.events import DEFAULT_LOAD, LoadOptions
+from glyphscope.events import DEFAULT_LOAD, LoadOptions, ModelInfo
 from glyphscope.inputs import home_path
+from glyphscope.models.batch_sizes import with_measured_batch
 from glyphscope.models.cores import share_cores
 from glyphscope.models.hub.choosing import pick
 from glyphscope.models.hub.files import HubFile, Listing, choices_of
@@ -43,7 +47,9 @@ def open_named(
     """
     if name.startswith(RECORDED):
         return RecordedModel(read_run(Path(name.removeprefix(RECORDED))).events)
-    return open_model(downloaded_file(name), options=options, progress=progress, prompts=prompts)
+    return open_model(
+        downloaded_file(name), options=options, progress=progress, prompts=prompts, batches=places().batches
+    )
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,24 @@ class NamedModels:
         return open_named(
             file or name, options=options, prompts=partial(users_prompt_cache, self.prompt_cache_mb)
         )
+
+
+def fixed_batch(name: str, options: LoadOptions, before: ModelInfo | None = None) -> LoadOptions:
+    """The options for an evaluation, all of whose samples are evaluated in batches of the same size: that of its result
+    so far if there is one (`before`), that which was measured on this machine, or 64. Unchanged if they name a size.
+    """
+    if options.batch is not UNSET:
+        return options
+    if before is not None and before.load is not None:
+        return msgspec.structs.replace(options, batch=before.load.batch_size)
+    try:
+        path = model_file(name)
+    except ModelError:  # opening it raises the error
+        path = None
+    if path is None:
+        return options
+    measured = with_measured_batch(options, path, places().batches)
+    return msgspec.structs.replace(measured, batch=measured.batch_size)
 
 
 def model_file(name: str) -> Path | None:

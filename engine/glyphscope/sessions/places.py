@@ -64,6 +64,11 @@ class Places:
         return self.cache / "prompts"
 
     @property
+    def batches(self) -> Path:
+        """The folder of the batch sizes that were measured for models."""
+        return self.cache / "batches"
+
+    @property
     def suites(self) -> Path:
         """The folder of the user's suites."""
         return self.data / "suites"

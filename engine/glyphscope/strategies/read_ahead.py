@@ -25,12 +25,13 @@ from glyphscope.strategies.run import run
 @dataclass(frozen=True)
 class ReadAhead:
     """`events` are the events of the prompt and its evaluation; none if the run ends before. `complete`: the prompt is
-    evaluated. `failed`: the run ended with an error.
+    evaluated. `failed`: the run ended with an error. `stopped`: something else needed the model.
     """
 
     events: tuple[AnyEvent, ...] = ()
     complete: bool = False
     failed: bool = False
+    stopped: bool = False
 
     @property
     def tokens(self) -> int:
@@ -56,7 +57,8 @@ def read_ahead(
     first = _PromptOnly(model, stop)
     events = tuple(run(request, first))
     kept = tuple(event for event in events if isinstance(event, PromptRendered | PromptEvaluated))
-    return ReadAhead(kept, first.complete, any(isinstance(event, RunFailed) for event in events))
+    failed = any(isinstance(event, RunFailed) for event in events)
+    return ReadAhead(kept, first.complete, failed, stopped=stop() and not first.complete)
 
 
 class _PromptOnly(ForwardingModel):

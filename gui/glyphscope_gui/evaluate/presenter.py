@@ -18,7 +18,7 @@ from glyphscope.evals.results.export import Exported
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.running.place import Place
 from glyphscope.evals.suites.reading import STARTER
-from glyphscope.sessions.named_models import NamedModels
+from glyphscope.sessions.named_models import NamedModels, fixed_batch
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.evaluate.consent import PythonConsent
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress, Evaluations
@@ -34,6 +34,7 @@ from glyphscope_gui.evaluate.words import arm_labels, sample_words
 from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.runs.worker.model_keeper import OptionsOf
 from glyphscope_gui.shared.dialogs import ask_for_files, ask_for_folder, ask_where_to_save, open_once
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
@@ -323,14 +324,21 @@ class EvaluatePresenter(Page):
         if not place.scheduler:
             return job
         names = (*matrix.models, *needs_of(job.plan).judges.values())
-        options = {name: self.context.settings.options_of(name) for name in names}
+        options_of = self._options_of(job)
+        options = {name: options_of(name) for name in names}
         return replace(job, workers=partial(place.workers, NamedModels(options), matrix.sequences))
 
     def _begin(self, job: EvalJob, allowed: Sequence[PythonFile]) -> None:
         self._allowed.update(allowed)
         if self.view.setup.start.hasFocus():
             self.view.setFocus()  # a disabled button would give its focus to the header
-        self.evaluations.begin(job, self.context.settings.options_of)
+        self.evaluations.begin(job, self._options_of(job))
+
+    def _options_of(self, job: EvalJob) -> OptionsOf:
+        """The load options of a model; of one with samples already, with their batch size."""
+        result, options_of = self.result_presenter.result, self.context.settings.options_of
+        begun = result.manifest.models if result is not None and result.path == job.resume else {}
+        return lambda name: fixed_batch(name, options_of(name), begun.get(name))
 
     def _began(self, result: EvalResult) -> None:
         self.result_presenter.show(result, growing=True)

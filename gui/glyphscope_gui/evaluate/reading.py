@@ -33,6 +33,7 @@ from glyphscope.inputs import read_file
 from glyphscope.runs import run_state
 from glyphscope_gui.evaluate.result import EvalResult, Pair, Pairs, pairs_that_differ, read_samples
 from glyphscope_gui.evaluate.setup import Price, SuiteChoice, editable, price, suite_choice, suite_choices
+from glyphscope_gui.evaluate.words import MeasureName
 from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.history.model import when
 from glyphscope_gui.runs.worker.jobs import TokenPlace
@@ -93,6 +94,8 @@ class EvalReading(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._background = Background(self)
+        self.measure: MeasureName = "ok"
+        """The measure that is shown of results."""
 
     def load_charts(self) -> None:
         """Import the modules of a result's view."""
@@ -102,11 +105,15 @@ class EvalReading(QObject):
 
     def open(self, path: Path, then: Callable[[Opened], object]) -> None:
         """Read a result's samples and summarise them."""
-        self._start("open", lambda: read_result(path), then)
+        self._start("open", lambda: read_result(path, self.measure), then)
 
     def refresh(self, path: Path, then: Callable[[Opened], object]) -> None:
         """Reread the shown result; a result that the user opens meanwhile is opened anyway."""
-        self._start("refresh", lambda: read_result(path), then)
+        self._start("refresh", lambda: read_result(path, self.measure), then)
+
+    def prepare(self, result: EvalResult, then: Callable[[EvalResult], object]) -> None:
+        """Compute what is shown of a result by the measure."""
+        self._start("prepare", lambda: result.prepared(self.measure), then)
 
     def list(self, parent: Path, then: Callable[[Sequence[ResultRow]], object]) -> None:
         self._start("list", lambda: list_results(parent), then)
@@ -168,13 +175,15 @@ class EvalReading(QObject):
         self._background.start(slot, work, done, self.failed.emit)
 
 
-def read_result(path: Path) -> Opened:
-    """Read a result. Raises StorageError, and RecordError for one that is invalid, newer, or damaged."""
+def read_result(path: Path, measure: MeasureName = "ok") -> Opened:
+    """Read a result, to show it by a measure. Raises StorageError, and RecordError for one that is invalid, newer, or
+    damaged.
+    """
     path = path.parent if path.is_file() else path
     folder = ResultFolder.open(path)
     table = folder.table()
     summary = _saved_summary(folder, table) or summarise(folder.manifest, table)
-    result = EvalResult(path, folder.manifest, table, summary).prepared()
+    result = EvalResult(path, folder.manifest, table, summary).prepared(measure)
     unfinished = not folder.manifest.finished and not folder.is_being_written
     return Opened(result, _note(folder, result), unfinished)
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 NEWEST = 200
 """The number of newest samples that are listed while a result grows."""
+AT_ONCE = 1_000
+"""The number of samples up to which figures are computed when they are shown."""
 RowKind = Literal["all", "suite", "group", "scenario"]
 
 
@@ -76,11 +78,12 @@ class CellFigure(NamedTuple):
 
 
 class Samples(ReadList[Sample]):
-    """Samples of a result."""
+    """Samples of a result; `numbers` are their cells in the table, found when they are used if not given."""
 
-    def __init__(self, places: np.ndarray, result: EvalResult) -> None:
+    def __init__(self, places: np.ndarray, result: EvalResult, numbers: Sequence[int] | None = None) -> None:
         super().__init__(places, result.read)
         self.result = result
+        self._numbers = numbers
 
     @property
     def first_judged(self) -> Sample | None:
@@ -95,9 +98,11 @@ class Samples(ReadList[Sample]):
         """The scenarios and arms of these samples."""
         import numpy as np
 
-        cells = self.result.table.cells
-        found = np.bincount(self.result.values(self.places, "cell"), minlength=len(cells))
-        return [cells[number] for number in np.flatnonzero(found).tolist()]
+        cells, numbers = self.result.table.cells, self._numbers
+        if numbers is None:
+            found = np.bincount(self.result.values(self.places, "cell"), minlength=len(cells))
+            numbers = np.flatnonzero(found).tolist()
+        return [cells[number] for number in numbers]
 
 
 class EvalResult:
@@ -121,17 +126,24 @@ class EvalResult:
         self._figures: dict[tuple[Row, str, str], CellFigure] = {}
         """The figures that were shown, by row, arm and measure."""
         self._counts: dict[str, list[int]] = {}
+        self._greatest: dict[MeasureName, float] = {}
+        self._prepared: set[MeasureName] = set()
 
-    def prepared(self) -> Self:
-        """This result, after computing what a view shows of it first: in the thread that reads it, as that takes longer
-        the more samples there are.
+    def prepared(self, measure: MeasureName = "ok") -> Self:
+        """This result, after computing what a view shows of it first, with that measure: not in the window's thread, as
+        that takes longer the more samples there are.
         """
         for row in self.rows():
             if row.kind != "scenario":
                 for arm in self.arms:
-                    self.figure(row, arm, "ok")
-        _ = self.is_judged, self.by_failure, self.newest
+                    self.figure(row, arm, measure)
+        _ = self.is_judged, self.by_failure, self.newest, self.greatest(measure)
+        self._prepared.add(measure)
         return self
+
+    def is_prepared(self, measure: MeasureName) -> bool:
+        """Whether the figures of a measure can be shown at once."""
+        return len(self) <= AT_ONCE or measure in self._prepared
 
     def __len__(self) -> int:
         """The number of samples."""
@@ -229,6 +241,21 @@ class EvalResult:
             values.append(of_rows[(rows["answered"] == 1) & (of_rows != NO_NUMBER)])
         return np.concatenate(values)
 
+    def greatest(self, measure: MeasureName) -> float:
+        """The value at the end of every bar: 1 of a share; of a quantity the 95th percentile, so that single large
+        values do not flatten the others.
+        """
+        import numpy as np
+
+        if BY_NAME[measure].is_share:
+            return 1.0
+        if measure not in self._greatest:
+            known = self.known(measure)
+            self._greatest[measure] = (
+                float(np.percentile(known, 95, overwrite_input=True)) if len(known) else 1.0
+            ) or 1.0
+        return self._greatest[measure]
+
     def read(self, places: np.ndarray) -> list[Sample]:
         """The samples at these places; the error in place of the texts of those that cannot be read."""
         folder = ResultFolder(self.path, self.manifest)
@@ -247,16 +274,17 @@ class EvalResult:
         import numpy as np
 
         arms = self.arms if arm is None else [arm]
-        places = self.table.places_of(
+        numbers = [
             number
             for key in self._scenarios(row)
             for name in arms
             for number in self._numbers.get(key, {}).get(name, ())
-        )
+        ]
+        places = self.table.places_of(numbers)
         if wrong_first:
             right = self.values(places, "ok") == 1
             places = np.concatenate([places[~right], places[right]])
-        return Samples(places, self)
+        return Samples(places, self, numbers)
 
     def figure(self, row: Row, arm: str, measure: MeasureName) -> CellFigure:
         """The figure of a cell.
@@ -385,7 +413,8 @@ def _median(values: np.ndarray) -> tuple[float, float, float]:
     """The median, the least and the greatest value."""
     import numpy as np
 
-    return float(np.median(values)), float(values.min()), float(values.max())
+    least, greatest = float(values.min()), float(values.max())
+    return float(np.median(values, overwrite_input=True)), least, greatest
 
 
 class Pair(NamedTuple):

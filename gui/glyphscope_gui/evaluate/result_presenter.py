@@ -50,7 +50,7 @@ class EvalResultPresenter(QObject):
         view.pair.armsChosen.connect(self._arms_chosen)
         view.pair.pairChosen.connect(self._pair_chosen)
         view.pair.openRequested.connect(self._run_opened)
-        view.measure.currentIndexChanged.connect(lambda _place: self._show_summary())
+        view.measure.currentIndexChanged.connect(self._measure_chosen)
 
     @property
     def path(self) -> Path | None:
@@ -86,9 +86,23 @@ class EvalResultPresenter(QObject):
         if result.path != self.path:
             return
         self.result = result
-        self._view.model.grow(result)
+        self._prepare()
         if not self._growing.isActive():
             self._growing.start()
+
+    def _prepare(self) -> None:
+        """Show the result's figures by the chosen measure, once they are computed."""
+        if self.result is None or self.result.is_prepared(self._view.chosen_measure):
+            self._show_prepared(self.result)
+        else:
+            self._reading.prepare(self.result, self._show_prepared)
+
+    def _show_prepared(self, result: EvalResult | None) -> None:
+        if result is not self.result:
+            return
+        if result is not None and result is not self._view.model.result:
+            self._view.model.grow(result)
+        self._view.show_measure()
 
     # -- choices of the user -----------------------------------------------------------------------------------
 
@@ -110,6 +124,11 @@ class EvalResultPresenter(QObject):
         self._view.runs_model.show(samples, self._view.model.labels)
         self._view.show_runs_of(words, len(samples))
         self._view.judge.show_sample(samples.first_judged if isinstance(samples, Samples) else None)
+
+    def _measure_chosen(self, _place: int) -> None:
+        self._reading.measure = self._view.chosen_measure
+        self._show_summary()
+        self._prepare()
 
     def _to_runs(self) -> None:
         self._show_cell()

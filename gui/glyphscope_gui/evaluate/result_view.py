@@ -131,7 +131,6 @@ class EvalResultView(QWidget):
         self.population.setToolTip(tr("Failures, summary, charts and pairs cover these scenarios."))
         self.population.setContentsMargins(PAD - 5, 6, PAD - 5, 2)
         self._wide: bool | None = None
-        self.measure.currentIndexChanged.connect(self._measure_changed)
         self.setFocusProxy(self.table)
 
     @property
@@ -168,7 +167,10 @@ class EvalResultView(QWidget):
         side = round(width * (0.33 if wide else 0.36))
         self.columns.setSizes([width - side, side])
 
-    def _measure_changed(self, _place: int) -> None:
+    def show_measure(self) -> None:
+        """Show the chosen measure in the cells."""
+        if self.model.measure.name == self.chosen_measure:
+            return
         self.model.set_measure(self.chosen_measure)
         self.table_card.heading.hint.setText(_HINT if self.model.measure.is_share else _HINT_OF_QUANTITY)
 

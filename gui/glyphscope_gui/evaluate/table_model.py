@@ -70,8 +70,6 @@ class EvalTableModel(QAbstractTableModel):
         self._tips: dict[str, str] = {}
         self._collapsed: set[_Key] = set()
         self._rows: list[Row] = []
-        self._top: dict[str, float] = {}
-        """By measure, the value at which a bar ends (`_greatest`)."""
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
@@ -105,7 +103,6 @@ class EvalTableModel(QAbstractTableModel):
             moved = [self.index(places.get(key, -1), index.column()) for key, index in zip(before, old)]
             self.changePersistentIndexList(old, moved)
             self.layoutChanged.emit()
-        self._top.clear()
         self._changed()
 
     def set_measure(self, name: MeasureName) -> None:
@@ -210,7 +207,6 @@ class EvalTableModel(QAbstractTableModel):
 
     def _arrange(self) -> None:
         self._rows = self._visible()
-        self._top.clear()
 
     def _visible(self) -> list[Row]:
         shown: list[Row] = []
@@ -232,21 +228,9 @@ class EvalTableModel(QAbstractTableModel):
             return CellShown(
                 percent(figure.value, 0), note, figure.value, figure.low, figure.value, figure.high
             )
-        top = self._greatest()
+        top = self.result.greatest(self.measure.name)
         at = [max(min(value / top, 1.0), 0.0) for value in (figure.low, figure.value, figure.high)]
         return CellShown(quantity(figure.value, self.measure.unit), note, at[1], *at)
-
-    def _greatest(self) -> float:
-        """The value at the end of every bar: the 95th percentile, so that single large values do not flatten the
-        others.
-        """
-        assert self.result is not None
-        if self.measure.name not in self._top:
-            import numpy as np
-
-            known = self.result.known(self.measure.name)
-            self._top[self.measure.name] = (float(np.percentile(known, 95)) if len(known) else 1.0) or 1.0
-        return self._top[self.measure.name]
 
 
 def figure_words(figure: CellFigure, measure: MeasureSpec) -> str:

@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QSize, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from glyphscope.events import LoadOptions
+from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.finding import FoundModel
 from glyphscope.models.hub.part import Unfinished
 from glyphscope.models.memory import ModelFacts
@@ -101,9 +102,10 @@ class ModelDialog(FollowsSize, PlainDialog):
         self._keep_in_sight()
         self.scroll_area.ensureWidgetVisible(self.title)
 
-    def show_facts(self, facts: ModelFacts, options: LoadOptions) -> None:
-        """Show the facts of the selected model and its load options; the list stays visible."""
+    def show_facts(self, facts: ModelFacts, options: LoadOptions, times: BatchTimes | None) -> None:
+        """Show the facts of the selected model, its load options, and the times of batches; the list stays visible."""
         self.loading.show_model(facts, options)
+        self.loading.show_batches(times)
         self._keep_in_sight()
         self.scroll_area.ensureWidgetVisible(self.loading)
         self.scroll_area.ensureWidgetVisible(self.table)

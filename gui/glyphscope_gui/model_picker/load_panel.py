@@ -11,8 +11,9 @@ from PySide6.QtWidgets import QProgressBar, QWidget
 
 from glyphscope.events import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
 from glyphscope.events.load_options import MAX_CONTEXT, MAX_LAYERS, MAX_THREADS, Batch
+from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.memory import ModelFacts, memory_needed
-from glyphscope_gui.model_picker.words import facts_words, memory_words, status_words
+from glyphscope_gui.model_picker.words import batches_words, facts_words, memory_words, status_words
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.labels import named, push_button, set_role, words_label
 from glyphscope_gui.shared.language import tr
@@ -25,9 +26,12 @@ _MEASURED = 0
 
 
 class LoadPanel(QWidget):
-    """`optionsChosen` carries LoadOptions that llama.cpp can combine, after the user's edits."""
+    """`optionsChosen` carries LoadOptions that llama.cpp can combine, after the user's edits. `measureRequested`: the
+    model's batch size is to be measured again.
+    """
 
     optionsChosen = Signal(object)
+    measureRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,7 +69,17 @@ class LoadPanel(QWidget):
         batch = ChoiceSetting([(_MEASURED, tr("as measured"), ""), *sizes], self)
         tip = tr("Prompt tokens evaluated at once; progress is shown after each batch")
         self._add("batch", tr("Prompt batches"), batch, tip)
-        vbox(self.facts, self.grid, self.memory, parent=self, spacing=8)
+        self.batches = words_label(parent=self, name="modelBatches")
+        set_role(self.batches, "muted")
+        self.again = push_button(
+            tr("Measure again"), self, name="measureAgainButton", clicked=self.measureRequested
+        )
+        tip = tr(
+            "Forget the measured times; they are measured when the model is loaded the next time and idle"
+        )
+        self.again.setToolTip(tip)
+        row = hbox((self.batches, 1), self.again, spacing=8)
+        vbox(self.facts, self.grid, self.memory, row, parent=self, spacing=8)
         self.hide()
 
     def show_model(self, facts: ModelFacts, options: LoadOptions) -> None:
@@ -78,6 +92,11 @@ class LoadPanel(QWidget):
         self._show_memory()
         self.show()
 
+    def show_batches(self, times: BatchTimes | None) -> None:
+        """Show the times of batches with the shown options; None if there are none."""
+        self.batches.setText("" if times is None else batches_words(times))
+        self.again.setVisible(times is not None)
+
     def _add(self, name: str, words: str, field: NumberSetting | ChoiceSetting, tip: str) -> None:
         field.setObjectName(f"load_{name}")
         field.edited.connect(lambda value: self._edit(name, value))
@@ -88,6 +107,8 @@ class LoadPanel(QWidget):
         value = UNSET if name == "batch" and value == _MEASURED else value
         self.options = msgspec.structs.replace(self.options, **{name: value})
         self._show_memory()
+        if name not in ("context", "batch"):
+            self.show_batches(None)  # of other options
         if not self.options.problem:
             self.optionsChosen.emit(self.options)
 

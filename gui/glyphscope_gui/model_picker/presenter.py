@@ -7,7 +7,9 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
+from glyphscope.errors import StorageError
 from glyphscope.events import LoadOptions
+from glyphscope.models.batch_sizes import BatchFile, BatchTimes
 from glyphscope.models.finding import FoundModel, find_models
 from glyphscope.models.hub.jobs import DownloadResult
 from glyphscope.models.hub.part import Unfinished, find_unfinished
@@ -90,6 +92,7 @@ class ModelPresenter(QObject):
         dialog.hub.discardRequested.connect(self._discard)
         dialog.modelSelected.connect(self._read_facts)
         dialog.loading.optionsChosen.connect(self._remember)
+        dialog.loading.measureRequested.connect(self._forget_batches)
         dialog.open_line.unloadRequested.connect(self._context.actions.unload_model.trigger)
         self._show_loaded()
         dialog.finished.connect(self._closed)
@@ -123,12 +126,31 @@ class ModelPresenter(QObject):
             self._dialog.open_line.show_status(runs.model, can_unload=can_unload)
 
     def _read_facts(self, path: str) -> None:
-        self._background.start("facts", lambda: read_facts(Path(path)), self._show_facts, self._no_facts)
+        options, folder = (
+            self._context.settings.options_of(model_name_of(path)),
+            self._context.services.places.batches,
+        )
 
-    def _show_facts(self, facts: ModelFacts) -> None:
+        def read() -> tuple[ModelFacts, LoadOptions, BatchTimes | None]:
+            return read_facts(Path(path)), options, BatchFile(folder, Path(path), options).read()
+
+        self._background.start("facts", read, lambda read: self._show_facts(*read), self._no_facts)
+
+    def _show_facts(self, facts: ModelFacts, options: LoadOptions, times: BatchTimes | None) -> None:
         if self._dialog is not None and self._dialog.selected_path == facts.path:
             self._shown = model_name_of(facts.path)
-            self._dialog.show_facts(facts, self._context.settings.options_of(self._shown))
+            self._dialog.show_facts(facts, options, times)
+
+    def _forget_batches(self) -> None:
+        """Delete the measured times of the shown model."""
+        assert self._dialog is not None, "its button is in the dialog"
+        path, folder = Path(self._dialog.selected_path), self._context.services.places.batches
+        try:
+            BatchFile(folder, path, self._dialog.loading.options).delete()
+        except StorageError as error:
+            self._context.show_error(error)
+        else:
+            self._dialog.loading.show_batches(None)
 
     def _no_facts(self, _error: BaseException) -> None:
         """Show nothing: the list already shows the problem with a file."""

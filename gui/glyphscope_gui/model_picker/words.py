@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from glyphscope.events import LoadOptions
+from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER, FoundModel
 from glyphscope.models.memory import Memory, ModelFacts
-from glyphscope.text.figures import byte_size, estimate, parameter_count, percent
+from glyphscope.text.figures import byte_size, estimate, parameter_count, percent, rate
 from glyphscope_gui.model_picker.downloads import Downloading
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
@@ -63,6 +64,13 @@ def memory_words(memory: Memory) -> str:
     free = byte_size(memory.free)
     fits = tr("Fits: {free} free.", free=free) if memory.fits else tr("Does not fit: {free} free.", free=free)
     return f"{words} {fits}"
+
+
+def batches_words(times: BatchTimes) -> str:
+    """The measured speed in batches of each size, and the size that is used."""
+    sizes = sorted(times.ms.items())
+    speeds = ", ".join(f"{size}: {rate(size * 1000 / ms)}" for size, ms in sizes)
+    return tr("Prompt batches: {tokens} tokens, measured ({speeds}).", tokens=times.best, speeds=speeds)
 
 
 def load_words(load: LoadOptions) -> str:

@@ -13,7 +13,9 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import ModelInfo, TokenStep
 from glyphscope.explain.retokenization import Boundaries, boundaries_of
+from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.interface import Model, Vocabulary, same_model
+from glyphscope.models.llama import LlamaModel
 from glyphscope.runs import PreparedRequest
 from glyphscope.strategies.read_ahead import ReadAhead, read_ahead
 from glyphscope.strategies.request import first_prompt
@@ -21,7 +23,8 @@ from glyphscope_gui.runs.worker.jobs import Answer, Priced, Query
 from glyphscope_gui.runs.worker.run_worker import RunWorker
 
 T = TypeVar("T")
-_READ_AHEAD = "read ahead"
+_IDLE = "idle"
+"""The key of the work that ends when the model is needed."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class ModelQueries(QObject):
     """Queries to the open model. `crashed` carries an unhandled exception, `promptRead` a ReadAhead. Lives in the
     window's thread.
 
-    Reading ahead has the lowest priority: any other query, and any run, ends it.
+    Reading ahead and measuring have the lowest priority: any other query, and any run, ends them.
     """
 
     crashed = Signal(object)
@@ -91,15 +94,25 @@ class ModelQueries(QObject):
             done(result)
             self.promptRead.emit(result)
 
+        self.interrupt()
         stop = Event()
         work = partial(prompt_read, request=request, stop=stop.is_set)
-        self._send(_Pending(Query(_READ_AHEAD, work, stop=stop), read, None))
+        self._send(_Pending(Query(_IDLE, work, stop=stop), read, None))
+
+    def measure_batches(
+        self, done: Callable[[BatchTimes | None], None], failed: Callable[[BaseException], None]
+    ) -> None:
+        """Measure the model's batch size; `done` is called with None if something else interrupted that."""
+        self.interrupt()
+        stop = Event()
+        work = partial(batches_measured, stop=stop.is_set)
+        self._send(_Pending(Query(_IDLE, work, stop=stop), done, failed))
 
     def interrupt(self) -> None:
-        """Stop reading ahead, as something else needs the model."""
-        reading = self._pending.get(_READ_AHEAD)
-        if reading is not None:
-            self._worker.interrupt(reading.query)
+        """Stop reading ahead and measuring, as something else needs the model."""
+        idle = self._pending.get(_IDLE)
+        if idle is not None:
+            self._worker.interrupt(idle.query)
 
     def close(self) -> None:
         """Drop all queries; no callback is called from now on."""
@@ -144,6 +157,18 @@ def vocabulary_of(model: Model | None) -> Vocabulary:
 def prompt_read(model: Model | None, request: PreparedRequest, stop: Callable[[], bool]) -> ReadAhead:
     """Evaluate the prompt of the next run in the open model; does nothing if none is open."""
     return ReadAhead() if model is None else read_ahead(request, model, stop)
+
+
+def is_unmeasured(model: Model | None) -> bool:
+    """Whether the batch size of the open model is to be measured."""
+    return isinstance(model, LlamaModel) and model.is_unmeasured
+
+
+def batches_measured(model: Model | None, stop: Callable[[], bool]) -> BatchTimes | None:
+    """Measure the batch size of the open model. Raises ModelError and StorageError."""
+    if not isinstance(model, LlamaModel) or stop():
+        return None
+    return model.measure_batches(lambda: model.cancel() if stop() else None)
 
 
 def priced_prompt_of(model: Model | None, prepared: PreparedRequest) -> Priced | None:

@@ -59,7 +59,8 @@ def new_projects(store: SettingsStore) -> SettingSection:
                 tr("Read ahead"),
                 FlagSetting(tr("while the model is idle")),
                 tr(
-                    "Evaluate the next prompt before Run is pressed, so that the run begins at once; not on battery."
+                    "Evaluate the next prompt before Run is pressed, so that the run begins at once, and "
+                    "measure a model’s prompt batches once; not on battery."
                 ),
             ),
             row(

@@ -1,24 +1,38 @@
-"""Reads the prompt of the next run while the model is idle, so that Run begins at once."""
+"""The work of an idle model: reading the prompt of the next run, so that Run begins at once, and timing batches."""
 
 from __future__ import annotations
 
 import psutil
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from glyphscope.errors import ModelError
+from glyphscope.models.batch_sizes import MAX_OTHERS, BatchTimes
 from glyphscope.runs import PreparedRequest, RunState
 from glyphscope.strategies.read_ahead import ReadAhead, can_read_ahead
 from glyphscope_gui.context import AppContext
+from glyphscope_gui.runs.model_queries import is_unmeasured
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 
 PAUSE_MS = 400
 """Delay after the last change before the prompt is read, as a pause in typing may be short."""
 
 
+IDLE_MS = 10_000
+"""Time without a change before batches are timed; the machine must be idle in it, too."""
+_MAX_FAILURES = 3
+
+
 class ReadAheadPresenter(QObject):
-    """`begun` is emitted when reading begins, `ended` with a ReadAhead when it is over, complete or not."""
+    """`begun` is emitted when reading begins, `ended` with a ReadAhead when it is over, complete or not.
+
+    `measuring` is emitted when the model's batch size is measured, which is done once, and `measured` at the end: with
+    BatchTimes, None if it was interrupted, or an exception.
+    """
 
     begun = Signal()
     ended = Signal(object)
+    measuring = Signal()
+    measured = Signal(object)
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context.window)
@@ -26,6 +40,9 @@ class ReadAheadPresenter(QObject):
         self._evaluated: PreparedRequest | None = None
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self._read)
+        self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
+        self._idle.timeout.connect(self._ask_for_batches)
+        self._failures = 0
         project, runs = context.project, context.runs
         for signal in (
             project.optionsChanged,
@@ -35,15 +52,21 @@ class ReadAheadPresenter(QObject):
             runs.phaseChanged,
             context.settings.changed,
         ):
-            signal.connect(lambda _change=None: self._pause.start())
+            signal.connect(lambda _change=None: self._wait())
         runs.modelStatusChanged.connect(self._model_changed)
         runs.began.connect(self._run_began)
         runs.background.connect(self._forget)
 
     def _model_changed(self, status: ModelStatus) -> None:
         self._forget()
+        self._failures = 0
+        self._idle.stop()
         if status.phase == "ready":
-            self._pause.start()
+            self._wait()
+
+    def _wait(self) -> None:
+        self._idle.stop()
+        self._pause.start()
 
     def _run_began(self, state: RunState) -> None:
         """The run evaluates its prompt itself; reading it again afterwards would discard the answer's tokens."""
@@ -61,6 +84,7 @@ class ReadAheadPresenter(QObject):
             return
         request = self._context.project.next_run()
         if request == self._evaluated:
+            self._wait_for_idle()
             return
         self.begun.emit()
         runs.queries.read_ahead(request, lambda result: self._ended(request, result))
@@ -68,13 +92,43 @@ class ReadAheadPresenter(QObject):
     def _ended(self, request: PreparedRequest, result: ReadAhead) -> None:
         if result.complete:
             self._evaluated = request
-        elif result.events and not result.failed:  # interrupted by other work
-            self._pause.start()
+            self._wait_for_idle()
+        elif (result.events or result.stopped) and not result.failed:  # interrupted by other work
+            self._wait()
         self.ended.emit(result)
+
+    def _wait_for_idle(self) -> None:
+        psutil.cpu_percent()  # the next call returns the load since this one
+        self._idle.start()
+
+    def _ask_for_batches(self) -> None:
+        runs = self._context.runs
+        if runs.is_busy or not self._context.settings.value.read_ahead or on_battery():
+            return
+        if psutil.cpu_percent() > MAX_OTHERS * 100:
+            self._wait_for_idle()
+        else:
+            runs.queries.ask("unmeasured", is_unmeasured, self._measure)
+
+    def _measure(self, unmeasured: bool) -> None:
+        if unmeasured and not self._context.runs.is_busy:
+            self.measuring.emit()
+            self._context.runs.queries.measure_batches(self._measured, self._not_measured)
+
+    def _measured(self, times: BatchTimes | None) -> None:
+        if times is None:  # interrupted by other work
+            self._wait()
+        self.measured.emit(times)
+
+    def _not_measured(self, error: BaseException) -> None:
+        self._failures += 1
+        if isinstance(error, ModelError) and self._failures < _MAX_FAILURES:
+            self._wait_for_idle()
+        self.measured.emit(error)
 
 
 def on_battery() -> bool:
-    """Whether reading ahead would use up a battery. False if the system does not report that, as in a container."""
+    """Whether work ahead of a run would use a battery. False if the system does not report that, as in a container."""
     try:
         battery = psutil.sensors_battery()
     except (AttributeError, OSError, RuntimeError, ValueError):

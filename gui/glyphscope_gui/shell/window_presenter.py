@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QMessageBox
 
+from glyphscope.errors import StorageError
 from glyphscope.events import AnyEvent, PromptEvaluated
+from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.runs import RunState
 from glyphscope.strategies.read_ahead import ReadAhead
 from glyphscope_gui.context import AppContext
@@ -54,6 +56,8 @@ class WindowPresenter(QObject):
         self._connect_pages()
         reading.begun.connect(self._show_reading)
         reading.ended.connect(self._show_read)
+        reading.measuring.connect(self._show_measuring)
+        reading.measured.connect(self._show_measured)
         self._header.show_tools(self._project.tools.registry)
         self._header.show_options(self._project.options)
         self._show_page()
@@ -159,6 +163,21 @@ class WindowPresenter(QObject):
         if read.complete:
             words = tr("{model}, prompt read ahead (%n token(s))", "", read.tokens, model=words)
         self._status.set_state(self._runs.model.phase, words)
+
+    def _show_measuring(self) -> None:
+        self._status.set_state("busy", tr("Measuring prompt batches in the background…"))
+
+    def _show_measured(self, result: BatchTimes | BaseException | None) -> None:
+        if isinstance(result, BatchTimes):
+            words = tr(
+                "Measured: prompts are read in batches of {tokens} tokens when the model is loaded the next time",
+                tokens=result.best,
+            )
+            self._status.set_note(words)
+        elif isinstance(result, StorageError):
+            self._status.set_note(str(result))
+        if not self._runs.is_busy:
+            self._status.set_state(self._runs.model.phase, model_words(self._runs.model))
 
     def _show_phase(self, phase: Phase) -> None:
         busy = phase is not Phase.IDLE

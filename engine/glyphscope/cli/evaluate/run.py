@@ -34,7 +34,7 @@ from glyphscope.evals.suites.reading import STARTER
 from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope.models.opening import EMBEDDED, require_installed
 from glyphscope.models.remote import is_address
-from glyphscope.sessions.named_models import NamedModels, downloaded_file
+from glyphscope.sessions.named_models import NamedModels, downloaded_file, fixed_batch
 
 # typer accepts several values of a list of choices only as an Enum
 Notations = StrEnum("Notations", ["glyph", "json", "native"])
@@ -226,6 +226,8 @@ def run(
         # an earlier result, which lacks the axis for the order of arguments, has the schema's order
         plans = (plan,) if order else (plan, plan_of(msgspec.structs.replace(matrix, orders=("schema",))))
         plan, before = _before(out, plans)
+    begun = ResultFolder.open(before).manifest.models if before is not None else {}
+    options = {name: fixed_batch(name, each, begun.get(name)) for name, each in options.items()}
     control = Control()
     folder, missing = out, 0
     with ExitStack() as stack:

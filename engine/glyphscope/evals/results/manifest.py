@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -12,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.suites.suite import SuiteUsed
 from glyphscope.events import ModelInfo, Sampling
+from glyphscope.models.cores import processor_name
 
 VERSION, IN_SEGMENTS = 2, 2
 """The newest version of results, and the first one with records in segments: earlier ones have a file for each."""
@@ -91,16 +91,6 @@ def this_machine() -> Machine:
 def system_name() -> str:
     """The kernel with its release, and the kind of processor."""
     return f"{platform.system()} {platform.release()} {platform.machine()}"
-
-
-def processor_name() -> str:
-    """The processor's name, as the system reports it."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            found = re.search(r"^model name\s*:\s*(.+)$", file.read(1 << 16), re.MULTILINE)
-    except OSError:
-        return platform.processor()
-    return found.group(1).strip() if found else platform.processor()
 
 
 def _memory() -> int:
