@@ -41,7 +41,7 @@ MACHINES = {
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_fastest_size_is_used_whose_batches_are_quick_unless_progress_would_cost_a_tenth(machine):
+def test_the_fastest_size_is_used_whose_batches_are_quick_unless_progress_would_cost_15_percent(machine):
     ms, interruptible, best = MACHINES[machine]
     assert BatchTimes(ms, interruptible).best == best
 

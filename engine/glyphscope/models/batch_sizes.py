@@ -37,7 +37,7 @@ MAX_MS = 100
 """Milliseconds of a batch after which progress is late, and Stop where a batch cannot be interrupted."""
 _MAX_DOUBLED_MS = 500
 """Milliseconds of a batch from which one of twice the size is not timed: it would show no progress for a second."""
-_WORTH = 0.9
+_WORTH = 0.85
 """The share of the highest speed that is enough if progress comes more often."""
 _AGREED = 1.1
 """A size's two shortest times differ by at most this factor: other programs only make a time longer."""
@@ -58,7 +58,7 @@ class BatchTimes(msgspec.Struct, frozen=True):
     def best(self) -> Batch:
         """The size to use: the fastest one whose batches take at most 100 ms.
 
-        If that is more than 10% slower than the fastest of all and each can be interrupted, so that only progress is
+        If that is more than 15% slower than the fastest of all and each can be interrupted, so that only progress is
         late, the smallest one that is not. If each takes longer and none can be interrupted, the smallest one.
         """
         rates = {size: size / ms for size, ms in self.ms.items()}

@@ -170,7 +170,7 @@ class WindowPresenter(QObject):
     def _show_measured(self, result: BatchTimes | BaseException | None) -> None:
         if isinstance(result, BatchTimes):
             words = tr(
-                "Measured: prompts are read in batches of {tokens} tokens when the model is loaded the next time",
+                "Prompt batches measured: {tokens} tokens from the next loading on",
                 tokens=result.best,
             )
             self._status.set_note(words)
