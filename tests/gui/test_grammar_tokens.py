@@ -345,6 +345,12 @@ def test_a_narrow_table_hides_columns_and_leaves_room_for_the_token(qtbot):
         assert table.columnWidth(TOKEN) >= 80, width
     assert table.isColumnHidden(RULE)
     assert all(table.isColumnHidden(column) for column in LEAST[:2])
+    font = table.font()
+    for points in (10, 12, 14):
+        font.setPointSize(points)
+        table.setFont(font)
+        qtbot.wait(1)
+        assert table.horizontalScrollBar().maximum() == 0, points
 
 
 def test_costs_are_empty_without_mask_times():

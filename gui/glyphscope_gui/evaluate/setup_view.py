@@ -30,6 +30,8 @@ from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
 
 MAX_TRIALS = 1000
+SIDE_BY_SIDE = 860
+"""Pixels of width of the window, at the usual text size, from which the columns are side by side."""
 
 
 class EvalSetupView(FollowsSize, QWidget):
@@ -216,7 +218,8 @@ class EvalSetupView(FollowsSize, QWidget):
     def _fit(self) -> None:
         """Place the columns side by side, or stack them if large text leaves no room."""
         directions = QHBoxLayout.Direction
-        self._row.setDirection(directions.TopToBottom if is_crowded(self) else directions.LeftToRight)
+        crowded = is_crowded(self, SIDE_BY_SIDE)
+        self._row.setDirection(directions.TopToBottom if crowded else directions.LeftToRight)
 
 
 class _Results(PlainList):

@@ -100,7 +100,6 @@ class TokenTable(PlainTable):
         for column, spec in enumerate(COLUMNS):
             if column != TOKEN:
                 self.fit_column(column, spec.widest)
-        self._widths = self._fitted()
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setColumnHidden(RULE, True)
         self.setColumnHidden(PART, True)
@@ -138,20 +137,14 @@ class TokenTable(PlainTable):
         if 0 <= index < self._tokens.rowCount():
             self.setCurrentIndex(self._tokens.index(index, TOKEN))
 
-    def fit_again(self) -> None:
-        for column in range(len(COLUMNS)):
-            self.showColumn(column)  # a hidden one has no width
-        super().fit_again()
-        self._widths = self._fitted()
-        self._fit_columns()
-
-    def _fitted(self) -> dict[int, int]:
-        return {column: self.columnWidth(column) for column in range(len(COLUMNS)) if column != TOKEN}
-
     def _fit_columns(self) -> None:
         room = self.viewport().width()
         unused = {RULE: not self._ruled, PART: not self._parted}
-        widths = {**self._widths, **{column: 0 for column in unused if unused[column]}}
+        widths = {
+            column: 0 if unused.get(column) else self.fitted_width(column)
+            for column in range(len(COLUMNS))
+            if column != TOKEN
+        }
         need = MIN_TOKEN * self.fontMetrics().averageCharWidth() + sum(widths.values())
         hidden = next((h for h in HIDDEN if need - sum(widths[c] for c in h) <= room), HIDDEN[-1])
         for column in HIDDEN[-1]:

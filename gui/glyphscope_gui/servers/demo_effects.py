@@ -88,6 +88,7 @@ class DemoEffects(Card):
         self.outbox_table.fit_column(0, "000")
         self.outbox_table.fit_column(1, "somebody@example.com")
         self.outbox_table.fit_column(3, "00:00:00")
+        self.outbox_table.give_way(3, 0)
         self.scratch_table.fit_column(1, "000.0 kB")
         stack.addWidget(_beside(self.outbox_table, self.mail_view))
         stack.addWidget(_beside(self.scratch_table, self.file_view))

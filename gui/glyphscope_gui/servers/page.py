@@ -24,6 +24,8 @@ from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme.sizes import GAP, is_crowded
 
+SIDE_BY_SIDE = 800
+"""Pixels of width of the window, at the usual text size, from which tools and their panel are side by side."""
 KINDS = (
     ("tools", tr("Tools"), tr("Tools of the server")),
     ("resources", tr("Resources"), tr("Resources and resource templates of the server")),
@@ -97,7 +99,8 @@ class ServersPage(FollowsSize, QWidget):
     def _fit(self) -> None:
         """Set widths that suit the window; the user's widths stay until it changes between wide and narrow."""
         wide = self.width() >= WIDE
-        beside = Qt.Orientation.Vertical if is_crowded(self) else Qt.Orientation.Horizontal
+        crowded = is_crowded(self, SIDE_BY_SIDE)
+        beside = Qt.Orientation.Vertical if crowded else Qt.Orientation.Horizontal
         if beside != self.middle.orientation():  # with large text, the tools are above their panel
             self.middle.setOrientation(beside)
         if wide == self._wide:

@@ -114,10 +114,13 @@ class PlainTable(QTableView):
     def fit_column(self, column: int, widest: str) -> None:
         """Make a column wide enough for its title and the widest expected text."""
         self._fitted_to[column] = widest
+        self.setColumnWidth(column, self.fitted_width(column))
+
+    def fitted_width(self, column: int) -> int:
+        """The width of a fitted column in pixels, also while it is hidden."""
         title = str(self.model().headerData(column, Qt.Orientation.Horizontal) or "")
         metrics = QFontMetrics(self.font())
-        width = max(metrics.horizontalAdvance(widest), metrics.horizontalAdvance(title))
-        self.setColumnWidth(column, width + CELL)
+        return max(map(metrics.horizontalAdvance, (self._fitted_to[column], title))) + CELL
 
     def give_way(self, *columns: int) -> None:
         """Hide these columns, in this order, if the stretched one would be narrower than a name."""

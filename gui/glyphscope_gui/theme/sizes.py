@@ -33,6 +33,6 @@ def times_of(font: QFont) -> float:
     return QFontMetrics(font).height() / _LINE
 
 
-def is_crowded(widget: QWidget) -> bool:
-    """Whether its window is too narrow, for the text size, for all parts side by side."""
-    return widget.window().width() < _CROWDED * letters(widget)
+def is_crowded(widget: QWidget, least: int = _CROWDED) -> bool:
+    """Whether its window is too narrow for all parts side by side, which need `least` pixels at the usual text size."""
+    return widget.window().width() < least * letters(widget)
