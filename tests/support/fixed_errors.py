@@ -315,7 +315,7 @@ FIXES = (
     Breakage(
         "fix: work on a grammar has a time limit",
         "engine/glyphscope/grammar/time_limit.py",
-        "if thread_time() > _WORK.end:",
+        "if _WORK.unread < now:",
         "if False:",
         (f"{_COMPILERS}work_on_a_grammar_is_limited_in_time",),
     ),
