@@ -73,15 +73,21 @@ def pytest_sessionstart() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make one folder of saved prompts for all processes of the session, and one of the servers that fork them.
 
-    The workers find both in their environment. A nightly run reads every prompt by itself, and starts every process.
+    The workers find both in their environment. The prompts stay for the next session, in pytest's cache if it has one.
+    A nightly run reads every prompt by itself, and starts every process.
     """
     here = "GLYPHSCOPE_SAVED_PROMPTS" not in os.environ and EVERY_PROCESS.is_dir()
     if here and settings().max_examples < DEEP:
         folder = tempfile.mkdtemp(prefix="glyphscope-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-        for name in ("prompts", "forks"):
-            (Path(folder) / name).mkdir()
-        os.environ["GLYPHSCOPE_SAVED_PROMPTS"] = f"{folder}/prompts"
+        (Path(folder) / "forks").mkdir()
+        prompts = Path(folder) / "prompts"
+        if (cache := getattr(config, "cache", None)) is not None:
+            from prompt_folder import prompt_folder
+
+            prompts = prompt_folder(cache.mkdir("prompts"))
+        prompts.mkdir(exist_ok=True)
+        os.environ["GLYPHSCOPE_SAVED_PROMPTS"] = str(prompts)
         if hasattr(os, "pidfd_open"):  # Linux
             os.environ["GLYPHSCOPE_FORKS"] = f"{folder}/forks:{os.getpgrp()}:{os.getpid()}"
         path = os.environ.get("PYTHONPATH")

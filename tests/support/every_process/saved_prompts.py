@@ -6,6 +6,8 @@ in the context (its KV cache) is written to a file, with the batches, and read f
 to evaluate the same in the same batches. Everything else is unchanged: the engine is asked for the same batches,
 reports the same progress, counts nothing as cached that it would have computed, and evaluates every token of the
 answer itself. `tests/e2e/test_saved_prompts.py` checks that all figures are the same to the last digit.
+
+The files stay for the next session (`tests/support/prompt_folder.py`). One whose checksum is wrong is removed.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import hashlib
 import os
 import tempfile
 from array import array
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,6 +28,7 @@ WORTH = 32
 """New tokens that are worth a separate file: they take about half a second, and one megabyte."""
 MAX_TOKENS = 2048
 """The largest number of saved tokens: a longer prompt is a test of the context's limit."""
+CHECKSUM = hashlib.sha256().digest_size
 
 
 class Batches:
@@ -75,14 +79,24 @@ class SavedPrompts:
         self._folder, self._salt, self._least = folder, settings.encode(), least
 
     def read(self, batches: Batches) -> tuple[Batches, bytes] | None:
-        """Return a state that begins with these batches."""
+        """Return a state that begins with these batches; a damaged file is removed."""
         _, name = batches.digests(self._salt, self._least)[-1]
+        path = self._folder / name
         try:
-            data = (self._folder / name).read_bytes()
+            data = path.read_bytes()
         except FileNotFoundError:
             return None
-        end = 4 + int.from_bytes(data[:4], "little")
-        return Batches(data[4:end]), data[end:]
+        if hashlib.sha256(memoryview(data)[CHECKSUM:]).digest() != data[:CHECKSUM]:
+            path.unlink(missing_ok=True)
+            return None
+        begin = CHECKSUM + 4
+        end = begin + int.from_bytes(data[CHECKSUM:begin], "little")
+        found = Batches(data[begin:end])
+        if not batches.begins(found):
+            return None
+        with suppress(FileNotFoundError):
+            os.utime(path)  # the files that were not used for longest are removed first
+        return found, data[end:]
 
     def is_new(self, batches: Batches) -> bool:
         """Whether the state is worth a file."""
@@ -91,8 +105,12 @@ class SavedPrompts:
 
     def write(self, batches: Batches, state: bytes) -> None:
         """Write the state; another process may be writing the same."""
-        with tempfile.NamedTemporaryFile(dir=self._folder, prefix="new-") as file:
-            file.write(len(bytes(batches)).to_bytes(4, "little") + bytes(batches) + state)
+        content = len(bytes(batches)).to_bytes(4, "little") + bytes(batches) + state
+        with (
+            suppress(FileNotFoundError),  # another session has other code, and removed the folder
+            tempfile.NamedTemporaryFile(dir=self._folder, prefix="new-") as file,
+        ):
+            file.write(hashlib.sha256(content).digest() + content)
             file.flush()
             for _, name in batches.digests(self._salt, self._least):
                 try:
