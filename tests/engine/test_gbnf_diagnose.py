@@ -268,7 +268,7 @@ def test_complete_grammars_of_the_guide_are_valid_and_the_others_name_what_is_mi
 
 @pytest.fixture
 def probe() -> Iterator[GrammarProbe]:
-    with GrammarProbe(seconds=3.0) as running:
+    with GrammarProbe(seconds=1.0) as running:
         yield running
 
 
