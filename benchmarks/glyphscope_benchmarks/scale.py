@@ -3,10 +3,11 @@
     PYTHONPATH=benchmarks .venv/bin/python -m glyphscope_benchmarks.scale 10000 100000 1000000
 
 Every step is a process: planning, a run that is killed (SIGKILL) after half of the samples, resuming it, making its
-summaries and report, opening it in the window, comparing it with a copy in which every tenth verdict is another,
-exporting it as CSV, and running the same evaluation in the window. The suite has 2,500 scenarios, in four arms; more
-samples are more trials. The scripted model's runs are made once for each arm and outcome, and recorded again for each
-sample: the rest is the program's own work. Files are written below a folder, which needs 13 GB for a million samples.
+summaries and report, opening it in the window by two measures, comparing it with a copy in which every tenth verdict is
+another, exporting it as CSV, and running the same evaluation in the window. The suite has 2,500 scenarios, in four
+arms; more samples are more trials. The scripted model's runs are made once for each arm and outcome, and recorded again
+for each sample: the rest is the program's own work. Files are written below a folder, which needs 13 GB for a million
+samples.
 """
 
 from __future__ import annotations
