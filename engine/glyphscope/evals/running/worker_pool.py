@@ -187,7 +187,8 @@ class SampleQueue:
             if place is None:
                 return ()
             self._begun[worker] = place
-            return self._samples[place * self._together :][: self._together]
+            start = place * self._together
+            return self._samples[start : start + self._together]
 
     def leave(self, worker: int, *, finished: bool = True) -> None:
         """Others make the samples of this worker, first those that it did not finish. From any thread."""
