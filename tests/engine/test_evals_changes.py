@@ -77,12 +77,14 @@ def test_arms_with_different_ids_are_a_pair_where_each_result_has_one(result):
     assert not none.arms and "Only in the first result" in none.notes[0]
 
 
-def test_another_seed_and_another_suite_are_noted(result):
+def test_another_seed_another_suite_and_other_sequences_are_noted(result):
     manifest, samples = result
     suites = tuple(msgspec.structs.replace(each, digest="other") for each in manifest.suites)
-    found = changes_between(result, (msgspec.structs.replace(manifest, seed=99, suites=suites), samples))
+    other = msgspec.structs.replace(manifest, seed=99, suites=suites, sequences=8)
+    found = changes_between(result, (other, samples))
     assert any("seeds differ" in note for note in found.notes)
     assert any("selected scenarios differ" in note for note in found.notes)
+    assert any("sequences in a batch differ (1, 8)" in note for note in found.notes)
 
 
 def test_the_command_fails_on_a_regression_when_asked_to(tmp_path):

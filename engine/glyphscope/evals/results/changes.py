@@ -102,6 +102,9 @@ def _suite_notes(before: Manifest, after: Manifest) -> Iterator[str]:
         yield f"The judges differ ({names[0]}; {names[1]}): some changes may come from the judge."
     if before.seed != after.seed:
         yield f"The seeds differ ({before.seed}, {after.seed}): some changes may be due to chance."
+    if before.sequence_count != after.sequence_count:
+        counts = f"{before.sequence_count}, {after.sequence_count}"
+        yield f"The numbers of sequences in a batch differ ({counts}): some changes may come from the last digits."
 
 
 def _compared(before: str, first: Table, after: str, second: Table) -> tuple[ArmChange, _Changed]:
