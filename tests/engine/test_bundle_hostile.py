@@ -175,7 +175,7 @@ def test_another_compression_method_is_rejected():
         (with_files(grammar_gbnf=None), "lacks grammar.gbnf"),
         (with_files(registry_json=b"{}"), "registry.json does not match the manifest"),
         (with_files(more=b"x"), "more, which is not in its manifest"),
-        (with_record(b"hello\n"), "Not a glyphscope record"),
+        (with_record(b"hello\n"), "Not a Glyphscope record"),
         (with_record(b'{"glyphscope_record": 2}\n'), "newer Glyphscope"),
         (with_record(GIVEN.files["run.jsonl"].replace(b'"type":"token"', b'"type":"tok"', 1)), "is damaged"),
     ],

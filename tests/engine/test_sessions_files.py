@@ -167,8 +167,8 @@ def test_a_project_deleted_meanwhile_is_written_again(tmp_path):
     [
         ("", RecordError, "damaged"),
         ("{", RecordError, "damaged"),
-        ("[]", RecordError, "Not a glyphscope project"),
-        ('{"a": 1}', RecordError, "Not a glyphscope project"),
+        ("[]", RecordError, "Not a Glyphscope project"),
+        ('{"a": 1}', RecordError, "Not a Glyphscope project"),
         ('{"glyphscope_project": 3}', RecordError, "newer Glyphscope"),
         ('{"glyphscope_project": 1, "request": {"prompt": 5, "registry": {}}}', RecordError, "prompt"),
         (

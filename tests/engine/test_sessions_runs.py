@@ -126,11 +126,11 @@ def test_a_damaged_line_in_the_middle_is_reported_with_its_number(tmp_path):
     ("data", "words"),
     [
         (b"", "empty"),
-        (b"hello\n", "Not a glyphscope record"),
-        (encode_event(run_of()[0]) + b"\n", "Not a glyphscope record"),
+        (b"hello\n", "Not a Glyphscope record"),
+        (encode_event(run_of()[0]) + b"\n", "Not a Glyphscope record"),
         (b'{"glyphscope_record": 2}\n', "newer Glyphscope"),
         (b'{"glyphscope_record": 1, "seed": "x"}\n', "Line 1"),
-        (b"\xff\xfe\x00", "Not a glyphscope record"),
+        (b"\xff\xfe\x00", "Not a Glyphscope record"),
     ],
 )
 def test_a_file_that_is_not_a_record_is_rejected(tmp_path, data, words):

@@ -179,9 +179,10 @@ def migrate(document: Any, key: str, newest: int, steps: Migrations, where: str)
     """The document in version `newest`. Raises RecordError if it has no version under `key`, or a newer one."""
     version = document.get(key) if isinstance(document, dict) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        kind = key.replace("_", " ")
         raise RecordError(
-            f"Not a {kind}: it carries no version.", where=where, hint=f'Expected "{key}": {newest}.'
+            f"Not a {key.replace('glyphscope_', 'Glyphscope ')}: no version ({key}) found.",
+            where=where,
+            hint="Choose a file that Glyphscope saved.",
         )
     if version > newest:
         raise RecordError(
