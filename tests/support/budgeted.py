@@ -12,7 +12,7 @@ from llguidance._tokenizer import TokenizerWrapper
 
 from glyphscope.decoding.budget import Budget
 from glyphscope.decoding.loop import Decoder
-from glyphscope.decoding.mask import TokenMask
+from glyphscope.decoding.mask import _SLICE, TokenMask
 from glyphscope.decoding.token_texts import Spelling
 from glyphscope.events import Sampling, TokenStep
 from glyphscope.grammar.lark.emit import lark_rules, to_lark
@@ -38,7 +38,7 @@ class Words:
         self._ids = {piece: token for token, piece in enumerate(spelled)}
         self._longest = max(map(len, spelled))
         self.spelling = Spelling(self.tokens, self.special_token_ids, [self.eos_token_id])
-        self.tokenizer = LLTokenizer(TokenizerWrapper(self), n_vocab=len(self.tokens))
+        self.tokenizer = LLTokenizer(TokenizerWrapper(self), n_vocab=len(self.tokens), slices=[_SLICE])
 
     def __call__(self, data: bytes) -> list[int]:
         """Greedily, which is the canonical tokenization here."""
