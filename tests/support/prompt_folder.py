@@ -14,11 +14,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
-MOST_BYTES = 3 << 30
+MAX_BYTES = 3 << 30
 """When they take more, those that were not used for longest are removed."""
 
 
-def prompt_folder(cache: Path, most_bytes: int = MOST_BYTES) -> Path:
+def prompt_folder(cache: Path, most_bytes: int = MAX_BYTES) -> Path:
     """Make the folder in `cache`, and remove everything else there."""
     folder = cache / what_decides()
     for other in cache.iterdir():
