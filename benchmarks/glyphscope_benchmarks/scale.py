@@ -173,9 +173,11 @@ def _window() -> tuple[QApplication, EvalPage, EvalResultPresenter]:
     from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter
     from glyphscope_gui.evaluate.results_model import EvalResultsModel
     from glyphscope_gui.evaluate.setup import axes
+    from glyphscope_gui.shell.gc_scheduler import Collector
 
     app = QApplication([])
     page = EvalPage()
+    Collector(lambda: True, page)
     for _ in page.make(axes(), EvalResultsModel()):
         pass
     presenter = EvalResultPresenter(page, EvalReading(page), page)
