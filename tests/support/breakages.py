@@ -22,7 +22,7 @@ from breakage import Breakage, without
 from fixed_errors import FIXES
 
 REPOSITORY = Path(__file__).parents[2]
-ROOTS = ("engine", "gui", "assets")
+ROOTS = ("engine", "gui", "assets", "benchmarks")
 PARTS = (*ROOTS, "tests", "docs", "packaging", "pyproject.toml", "Makefile", "README.md", "CHANGELOG.md")
 SECONDS = 300
 """A test fails if it hangs without its handling, and if it requests more memory than `BYTES`."""
