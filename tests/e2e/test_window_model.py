@@ -122,7 +122,9 @@ def reading_window(window):
 
 def reading(qtbot, window):
     """Wait until a prompt is read ahead."""
-    return qtbot.waitSignal(window.reading.ended, timeout=RUN_MS, check_params_cb=lambda read: read.complete)
+    return qtbot.waitSignal(
+        window.idle_model.ended, timeout=RUN_MS, check_params_cb=lambda read: read.complete
+    )
 
 
 def test_a_run_evaluates_one_token_of_a_prompt_that_was_read_ahead(qtbot, reading_window):
@@ -146,7 +148,7 @@ def test_a_run_evaluates_one_token_of_a_prompt_that_was_read_ahead(qtbot, readin
 
 def test_run_does_not_wait_for_reading_ahead(qtbot, reading_window):
     window = reading_window
-    with qtbot.waitSignal(window.reading.begun, timeout=RUN_MS):
+    with qtbot.waitSignal(window.idle_model.begun, timeout=RUN_MS):
         window.start()
     assert finish(qtbot, window).call is not None
     assert evaluated_by(window.runs.events) > 1
@@ -156,7 +158,7 @@ def test_run_does_not_wait_for_reading_ahead(qtbot, reading_window):
 
 def test_the_window_closes_while_a_prompt_is_read_ahead(qtbot, reading_window):
     window = reading_window
-    with qtbot.waitSignal(window.reading.begun, timeout=RUN_MS):
+    with qtbot.waitSignal(window.idle_model.begun, timeout=RUN_MS):
         window.start()
     pid = model_pid(window)
     window.shut_down()

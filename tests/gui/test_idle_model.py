@@ -14,7 +14,7 @@ from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import Settings, places, save_settings
 from glyphscope_gui.runs import model_queries
-from glyphscope_gui.shell import read_ahead_presenter
+from glyphscope_gui.shell import idle_model_presenter
 
 CALL = '{action="search" query="AI news" max_results=10}'
 TIMES = BatchTimes({64: 142.0, 32: 75.0}, True)
@@ -50,11 +50,11 @@ def measuring(monkeypatch):
 
     def begin(*results, load=3.0):
         fake = Measuring(*results)
-        monkeypatch.setattr(read_ahead_presenter, "PAUSE_MS", 5)
-        monkeypatch.setattr(read_ahead_presenter, "IDLE_MS", 20)
+        monkeypatch.setattr(idle_model_presenter, "PAUSE_MS", 5)
+        monkeypatch.setattr(idle_model_presenter, "IDLE_MS", 20)
         monkeypatch.setattr(psutil, "cpu_percent", lambda: load)
         monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
-        monkeypatch.setattr(read_ahead_presenter, "is_unmeasured", lambda _model: not fake.known)
+        monkeypatch.setattr(idle_model_presenter, "is_unmeasured", lambda _model: not fake.known)
         monkeypatch.setattr(model_queries, "batches_measured", fake.measure)
         return fake
 
@@ -71,13 +71,13 @@ def test_an_idle_model_is_measured_once_and_the_status_line_says_so(window, meas
     window = window()
     qtbot.waitUntil(lambda: fake.begun > 0)
     qtbot.waitUntil(lambda: "Measuring prompt batches" in window.status.message.text())
-    with qtbot.waitSignal(window.reading.measured) as measured:
+    with qtbot.waitSignal(window.idle_model.measured) as measured:
         fake.ready.set()
     assert measured.args == [TIMES]
     begun = fake.begun  # more than once, if a query of the window's start ended the first
     assert "Prompt batches measured: 32 tokens" in window.status.note.text()
     assert "Measuring" not in window.status.message.text()
-    with qtbot.waitSignal(window.reading.ended):
+    with qtbot.waitSignal(window.idle_model.ended):
         window.services.project.prompt.set_user("Another prompt")
     qtbot.wait(100)
     assert fake.begun == begun
@@ -92,7 +92,7 @@ def test_run_ends_the_measuring_which_continues_when_the_model_is_idle_again(win
         window.runs.run(window.services.project.next_run())
     assert window.runs.state.call is not None
     qtbot.waitUntil(lambda: fake.begun > begun)
-    with qtbot.waitSignal(window.reading.measured):
+    with qtbot.waitSignal(window.idle_model.measured):
         fake.ready.set()
 
 
@@ -101,7 +101,7 @@ def test_an_edit_ends_the_measuring(window, measuring, qtbot):
     window = window()
     qtbot.waitUntil(lambda: fake.begun > 0)
     begun = fake.begun
-    with qtbot.waitSignal(window.reading.ended):
+    with qtbot.waitSignal(window.idle_model.ended):
         window.services.project.prompt.set_user("Another prompt")
     qtbot.waitUntil(lambda: fake.begun > begun)
 

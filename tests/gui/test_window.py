@@ -21,7 +21,7 @@ from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.page_ids import PageId, PanelId
-from glyphscope_gui.shell.read_ahead_presenter import on_battery
+from glyphscope_gui.shell.idle_model_presenter import on_battery
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'

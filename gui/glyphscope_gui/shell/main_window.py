@@ -31,11 +31,11 @@ from glyphscope_gui.shared.layouts import FollowsSize, holder, vbox
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shared.tab_order import focus_next
 from glyphscope_gui.shell.dock_frame import DockFrame
+from glyphscope_gui.shell.idle_model_presenter import IdleModelPresenter
 from glyphscope_gui.shell.menus import fill_menus
 from glyphscope_gui.shell.navigation import Navigation, Presentation
 from glyphscope_gui.shell.open_files import OpenFiles, dropped_file
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
-from glyphscope_gui.shell.read_ahead_presenter import ReadAheadPresenter
 from glyphscope_gui.shell.record_presenter import RecordBar, RecordPresenter
 from glyphscope_gui.shell.side_panels import SidePanels
 from glyphscope_gui.shell.status_line import StatusLine
@@ -262,15 +262,15 @@ class MainWindow(FollowsSize, QMainWindow):
 
     def _make_presenters(self) -> None:
         context, panels = self.context, self.panels
-        self.reading = ReadAheadPresenter(context)
+        self.idle_model = IdleModelPresenter(context)
         self.presenter = WindowPresenter(
-            context, self.header, self.status, self.navigator, self.dialogs, self.reading
+            context, self.header, self.status, self.navigator, self.dialogs, self.idle_model
         )
         self.record = RecordPresenter(context, self.record_bar, self.header, self.picker, panels)
         self.models = ModelPresenter(context, self.picker)
         self.settings = SettingsPresenter(context)
         self.prompts = PromptPresenter(context, panels.prompt)
-        self.reading.ended.connect(lambda read: self.prompts.watch.note(read.events))
+        self.idle_model.ended.connect(lambda read: self.prompts.watch.note(read.events))
         self.help = HelpPresenter(context, self._bar)
         self.models.welcomed.connect(self.help.show_tour)
         self.history = HistoryPresenter(context, panels.history)

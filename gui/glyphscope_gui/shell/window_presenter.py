@@ -21,9 +21,9 @@ from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.dialogs import open_once
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart
+from glyphscope_gui.shell.idle_model_presenter import IdleModelPresenter
 from glyphscope_gui.shell.navigation import Navigation
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
-from glyphscope_gui.shell.read_ahead_presenter import ReadAheadPresenter
 from glyphscope_gui.shell.status_line import StatusLine
 
 FIGURES_MS = 250
@@ -38,7 +38,7 @@ class WindowPresenter(QObject):
         status: StatusLine,
         navigation: Navigation,
         dialogs: ProjectDialogs,
-        reading: ReadAheadPresenter,
+        idle_model: IdleModelPresenter,
     ) -> None:
         super().__init__(context.window)
         self._context = context
@@ -54,10 +54,10 @@ class WindowPresenter(QObject):
         self._connect_actions()
         self._connect_project()
         self._connect_pages()
-        reading.begun.connect(self._show_reading)
-        reading.ended.connect(self._show_read)
-        reading.measuring.connect(self._show_measuring)
-        reading.measured.connect(self._show_measured)
+        idle_model.begun.connect(self._show_reading)
+        idle_model.ended.connect(self._show_read)
+        idle_model.measuring.connect(self._show_measuring)
+        idle_model.measured.connect(self._show_measured)
         self._header.show_tools(self._project.tools.registry)
         self._header.show_options(self._project.options)
         self._show_page()

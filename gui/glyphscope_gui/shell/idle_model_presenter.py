@@ -15,14 +15,12 @@ from glyphscope_gui.runs.worker.jobs import ModelStatus
 
 PAUSE_MS = 400
 """Delay after the last change before the prompt is read, as a pause in typing may be short."""
-
-
 IDLE_MS = 10_000
 """Time without a change before batches are timed; the machine must be idle in it, too."""
 _MAX_FAILURES = 3
 
 
-class ReadAheadPresenter(QObject):
+class IdleModelPresenter(QObject):
     """`begun` is emitted when reading begins, `ended` with a ReadAhead when it is over, complete or not.
 
     `measuring` is emitted when the model's batch size is measured, which is done once, and `measured` at the end: with
