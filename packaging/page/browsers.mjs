@@ -8,6 +8,7 @@ export const errors = [];
 export const requests = [];
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const PATIENCE = 120_000; // milliseconds: the speed of a machine proves nothing about a page
 
 export function launch(name, executablePath) {
   return name === "firefox"
@@ -17,7 +18,9 @@ export function launch(name, executablePath) {
 
 /** A page in a new context, whose errors, dialogs and requests beyond the disk are collected. */
 export async function open(browser, address, options = {}) {
-  const page = await (await browser.newContext(options)).newPage();
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(PATIENCE);
+  const page = await context.newPage();
   const report = (words) => errors.push(`${address}: ${words}`);
   page.on("console", (message) => message.type() === "error" && report(message.text()));
   page.on("pageerror", (error) => report(String(error)));
