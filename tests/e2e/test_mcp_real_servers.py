@@ -46,12 +46,11 @@ def installed(command: list[str], made: Path) -> Path:
 
 
 def python_server(name: str) -> Path:
-    """Install the server into its own environment: it may need another version of the SDK than Glyphscope does."""
-    home = CACHE / name
-    python = home / "bin" / "python"
-    if not python.exists():
-        installed([sys.executable, "-m", "venv", str(home)], python)
-    return installed([str(python), "-m", "pip", "install", "--quiet", name], home / "bin" / name)
+    """Install the servers into another environment: they may need another version of the SDK than Glyphscope does."""
+    home = CACHE / "python"
+    python = installed([sys.executable, "-m", "venv", "--without-pip", str(home)], home / "bin" / "python")
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-compile"]
+    return installed([*pip, *PYTHON], home / "bin" / name)
 
 
 def node_server(name: str) -> Path:
@@ -60,8 +59,8 @@ def node_server(name: str) -> Path:
         pytest.skip("there is no npm here")
     home = CACHE / "node"
     home.mkdir(parents=True, exist_ok=True)
-    package = f"@modelcontextprotocol/{name}"
-    command = [npm, "install", "--prefix", str(home), "--no-audit", "--no-fund", package]
+    packages = (f"@modelcontextprotocol/{each}" for each in NODE)
+    command = [npm, "install", "--prefix", str(home), "--no-audit", "--no-fund", *packages]
     return installed(command, home / "node_modules" / ".bin" / f"mcp-{name}")
 
 
