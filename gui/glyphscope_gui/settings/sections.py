@@ -136,7 +136,7 @@ def limits(store: SettingsStore) -> SettingSection:
 
 def _own_font() -> str:
     here = next((family for family in MONO_FAMILIES if family in fixed_families()), "")
-    return tr("Automatic: {font}", font=here) if here else tr("Automatic")
+    return tr("Auto: {font}", font=here) if here else tr("Automatic")
 
 
 def _number(name: str, suffix: str = "", step: int = 1) -> NumberSetting:
