@@ -69,15 +69,17 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def _let_python_see_signals(app: QApplication, window: Window) -> QTimer:
-    """Close the window on Ctrl+C in the terminal and on SIGTERM as its close button does, keeping unsaved edits."""
+    """Close the window on Ctrl+C in the terminal and on SIGTERM as its close button does, keeping unsaved edits.
 
-    def close(*_: object) -> None:
+    Only once Qt handles events: a signal may come in the middle of anything, or before `window.start`.
+    """
+
+    def close() -> None:
         window.services.project.keep_unsaved()
-        window.shut_down()
-        app.quit()
+        app.exit()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, close)
+        signal.signal(number, lambda *_: QTimer.singleShot(0, app, close))
     timer = QTimer(app, interval=_SIGNALS_MS)
     timer.timeout.connect(lambda: None)
     timer.start()

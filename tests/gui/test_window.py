@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -330,6 +333,28 @@ def test_the_window_stays_responsive_while_tokens_stream_in():
     figures = json.loads(done.stdout)
     assert figures["tokens"] > 1800
     assert figures["own_p99_ms"] <= 100, figures
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which signals are caught")
+def test_sigterm_ends_a_window_that_has_just_opened_and_leaves_no_temporary_file(tmp_path, unforked):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glyphscope", "gui"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stderr=subprocess.PIPE,
+    )
+    while process.poll() is None and not (list(tmp_path.iterdir()) and catches(process.pid, signal.SIGTERM)):
+        time.sleep(0.01)
+    process.terminate()
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert not [line for line in err.splitlines() if b"propagateSizeHints" not in line]
+    assert list(tmp_path.iterdir()) == []
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    return bool(int(status.partition("SigCgt:")[2].split()[0], 16) >> (number - 1) & 1)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -79,8 +80,13 @@ def theme() -> Theme:
 
 @cache
 def _icons() -> QTemporaryDir:
-    """The folder with the style sheet's pictures, kept as long as the application, which uses the sheet."""
-    return QTemporaryDir()
+    """The folder with the style sheet's pictures, kept as long as the application, which uses the sheet.
+
+    Removed by `atexit`: the program ends without freeing its objects.
+    """
+    folder = QTemporaryDir()
+    atexit.register(folder.remove)
+    return folder
 
 
 class ThemeManager(QObject):
