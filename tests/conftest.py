@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import gc
+import importlib
 import os
 import re
 import runpy
@@ -14,6 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -131,11 +133,24 @@ def keep_from_collector() -> None:
     gc.freeze()
 
 
+def import_share(config: pytest.Config) -> None:
+    """Begin with some of the files, each worker with others, and find the bytecode of the rest: in a new checkout,
+    all workers would compile the same files at the same time. Collection reports what fails here.
+    """
+    files = sorted(Path(__file__).parent.glob("*/test_*.py"))
+    for path in files[int(worker.removeprefix("gw")) :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]:
+        if not pytest_ignore_collect(path, config):
+            with suppress(Exception, pytest.skip.Exception):
+                importlib.import_module(f"tests.{path.parent.name}.{path.stem}")
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Disable garbage collection while imports create many objects that stay, and nothing to collect."""
     gc.disable()
     try:
+        if worker and session.config.args == session.config.getini("testpaths"):
+            import_share(session.config)
         return (yield)
     finally:
         keep_from_collector()
