@@ -18,7 +18,7 @@ from glyphscope.models.llama import LlamaModel
 from glyphscope.models.memory import memory_needed, read_facts
 from glyphscope.models.opening import embedded_path
 
-pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.usefixtures("unforked")]
+pytestmark = [pytest.mark.slow, pytest.mark.model]
 
 COUNT = 4
 INSTRUCTIONS = "You answer questions about numbers in a few words.\n" * 8
@@ -156,6 +156,7 @@ def test_cancelling_one_does_not_end_the_others(model):
     assert items[-1] == Cancelled() and len(steps_of(items)) < 399 and len(others) > 20
 
 
+@pytest.mark.usefixtures("unforked")
 def test_a_process_that_ends_leaves_no_one_waiting():
     with opened() as model:
 

@@ -14,6 +14,7 @@ from glyphscope.events import NOTATIONS, SHAPES, PromptEvaluated
 from glyphscope.models.opening import EMBEDDED
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.page_ids import PageId
+from toolbox import default_tools
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 240_000
@@ -37,6 +38,7 @@ def model_pid(window):
 
 def test_a_masked_run_is_a_valid_call_in_every_notation_and_shape(qtbot, window):
     page = window.page(PageId.PLAYGROUND)
+    window.services.project.tools.replace_registry(default_tools("search", "calculate"))  # shorter prompts
     for notation, shape in product(NOTATIONS, SHAPES):
         window.services.project.set_options(notation=notation, shape=shape)
         state = finish(qtbot, window)
@@ -129,6 +131,7 @@ def reading(qtbot, window):
 
 def test_a_run_evaluates_one_token_of_a_prompt_that_was_read_ahead(qtbot, reading_window):
     window = reading_window
+    window.services.project.set_options(max_tokens=4)
     with reading(qtbot, window) as read:
         window.start()
     assert "prompt read ahead" in window.status.message.text()
