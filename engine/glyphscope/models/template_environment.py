@@ -14,10 +14,13 @@ import threading
 import time
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from datetime import datetime
-from functools import wraps
+from functools import lru_cache, wraps
+from io import StringIO
+from types import CodeType
 from typing import Any
 
-from jinja2 import TemplateError, meta, nodes, pass_eval_context
+from jinja2 import TemplateError, nodes, pass_eval_context
+from jinja2.compiler import CodeGenerator, Frame
 from jinja2.exceptions import TemplateRuntimeError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.filters import do_join
@@ -38,8 +41,8 @@ MAX_WIDTH = 10_000
 
 _WORK = 1 << 27
 _STEP = 64  # the cost of a loop step or a call, if a character costs 1
-_LOOK = 1 << 12
-"""Work between two checks of the clock, each of which takes as long as a step."""
+_LOOK = 1 << 15
+"""Work between two checks of the clock, about half a millisecond; each check takes as long as a few steps."""
 _ITEM = 8
 _BITS = 1 << 14
 # Random, or with results that are not estimated here; no chat template uses them.
@@ -52,6 +55,7 @@ _SHALLOW = frozenset(
     | {"reject", "rejectattr", "reverse", "select", "selectattr", "slice"}
 )
 _SCALARS = frozenset({int, float, bool, type(None)})
+_DICT_NAMES = frozenset(dir(dict))
 _WIDE_PERCENT = re.compile(r"%[^a-zA-Z%]*(?:\d{5}|\*)")
 _WIDE_FIELD = re.compile(r"\{[^{}]*(?:\d{5}|\{)")
 
@@ -71,8 +75,10 @@ class Meter:
     def spend(self, work: int) -> None:
         """Count work, and check the clock now and then."""
         self._left -= work + 1
-        if self._left >= self._next_look:
-            return
+        if self._left < self._next_look:
+            self._look()
+
+    def _look(self) -> None:
         if self._left < 0:
             raise LimitReached("it computes without end, or more than any prompt needs")
         if time.thread_time() > self._deadline:
@@ -82,33 +88,32 @@ class Meter:
     def count(self, value: Any) -> None:
         """Count a new value."""
         if isinstance(value, str):
-            self.allow(len(value))
-            self.spend(len(value))
+            size = work = len(value)
         elif isinstance(value, (list, tuple, dict)):
-            self.allow(len(value))
-            self.spend(_ITEM * len(value))
+            size = len(value)
+            work = _ITEM * size
+        else:
+            return
+        if size > MAX_LENGTH:
+            self.allow(size)
+        self._left -= work + 1  # as in `spend`: most of the time goes into calls otherwise
+        if self._left < self._next_look:
+            self._look()
 
     def measure(self, value: Any) -> int:
         """The number of characters and items in a value, nested ones included: a few lists may share millions."""
         if isinstance(value, str):
             return len(value)
-        size, rest = 0, [value]
+        size = 1
+        rest = [value] if type(value) not in _SCALARS else []
         while rest:
-            one = rest.pop()
-            size += 1
-            if isinstance(one, str):
-                size += len(one)
-                continue
-            if type(one) in _SCALARS:
-                continue
-            if isinstance(one, (dict, Mapping)):
-                rest += [*one, *one.values()]
-            elif isinstance(one, (list, tuple, ValuesView, ItemsView)):
-                rest += one
-            elif isinstance(one, Namespace):
-                rest += one._Namespace__attrs.values()
-            self.allow(size + len(rest))
-        self.allow(size)
+            for item in _items_of(rest.pop()):
+                size += 1
+                if isinstance(item, str):
+                    size += len(item)
+                elif type(item) not in _SCALARS:
+                    rest.append(item)
+            self.allow(size)
         self.spend(size)
         return size
 
@@ -116,6 +121,17 @@ class Meter:
         """Raise LimitReached for a value of that size."""
         if size > MAX_LENGTH:
             raise LimitReached(f"it makes a value of more than {MAX_LENGTH:,} characters or items")
+
+
+def _items_of(value: Any) -> Iterable[Any]:
+    """The keys and values in a value; none if it is not a container. Abstract classes are asked last: they are slow."""
+    if isinstance(value, (list, tuple)):
+        return value
+    if isinstance(value, (dict, Mapping)):
+        return (*value, *value.values())
+    if isinstance(value, Namespace):
+        return value._Namespace__attrs.values()  # type: ignore[no-any-return]
+    return value if isinstance(value, (ValuesView, ItemsView)) else ()
 
 
 class _Metering(NodeTransformer):
@@ -169,6 +185,20 @@ class Generation(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
+class _Generator(CodeGenerator):
+    """Notes the variables that a template reads, which `meta.find_undeclared_variables` would generate it again for."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.variables_read: set[str] = set()
+
+    def enter_frame(self, frame: Frame) -> None:
+        super().enter_frame(frame)
+        for action, name in frame.symbols.loads.values():
+            if action == "resolve" and name not in self.environment.globals:
+                self.variables_read.add(str(name))
+
+
 class TemplateEnvironment(SandboxedEnvironment):
     """The environment of one template. Templates may change lists and dictionaries, so each rendering gets copies."""
 
@@ -178,6 +208,7 @@ class TemplateEnvironment(SandboxedEnvironment):
         super().__init__(
             trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, Generation], optimized=False
         )
+        self.variables_read: frozenset[str] = frozenset()  # by the template compiled last
         self._lock = threading.Lock()
         self._meter = Meter()
         self.finalize = self._count_output
@@ -198,8 +229,8 @@ class TemplateEnvironment(SandboxedEnvironment):
         """The template as a function of its variables, and their names. Both may raise any exception."""
         if len(source) > MAX_LENGTH >> 4:
             raise LimitReached("it is longer than any template")
-        parsed = self.parse(source)
-        template = self.from_string(parsed)
+        code, variables_read = _compiled(source)
+        template = self.template_class.from_code(self, code, self.make_globals(None))
 
         def render(variables: Mapping[str, Any]) -> str:
             with self._lock:
@@ -208,10 +239,17 @@ class TemplateEnvironment(SandboxedEnvironment):
                 size = 0
                 for piece in template.generate(variables):
                     pieces.append(piece)
-                    self._meter.allow(size := size + len(piece))
+                    size += len(piece)
+                    self._meter.allow(size)
                 return "".join(pieces)
 
-        return render, frozenset(meta.find_undeclared_variables(parsed))
+        return render, variables_read
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """As Jinja's, without an exception for each key of a dictionary that is read as an attribute."""
+        if type(obj) is dict and attribute not in _DICT_NAMES and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         return attr not in _LEFT_OUT_METHODS and super().is_safe_attribute(obj, attr, value)
@@ -241,6 +279,15 @@ class TemplateEnvironment(SandboxedEnvironment):
         self._meter.count(result)
         return result
 
+    def _generate(
+        self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
+    ) -> str:
+        written = StringIO()
+        generator = _Generator(self, name, filename, written, defer_init, self.optimized)
+        generator.visit(source)
+        self.variables_read = frozenset(generator.variables_read)
+        return written.getvalue()
+
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         template = super()._parse(source, name, filename)
         _Metering().visit(template)
@@ -266,10 +313,11 @@ class TemplateEnvironment(SandboxedEnvironment):
         meter = self._meter
         sizes = [meter.measure(argument) for argument in arguments]
         size = 0 if name in _SHALLOW else meter.measure(value)
-        numbers = [argument for argument in arguments if isinstance(argument, int)]
-        if name in _WIDTHS and max(numbers, default=0) > MAX_WIDTH:
-            raise LimitReached(f"it asks for a width of more than {MAX_WIDTH:,}")
-        text = str(value) if isinstance(value, str) else ""
+        numbers: list[int] = []
+        if name in _WIDTHS:
+            numbers = [argument for argument in arguments if isinstance(argument, int)]
+            if max(numbers, default=0) > MAX_WIDTH:
+                raise LimitReached(f"it asks for a width of more than {MAX_WIDTH:,}")
         if name == "replace" and len(arguments) > 1:
             size = str(value).count(str(arguments[0])) * sizes[1]
         elif name == "indent":
@@ -277,6 +325,7 @@ class TemplateEnvironment(SandboxedEnvironment):
         elif name == "join" and isinstance(value, str):
             size = sum(sizes) + size * len(arguments[0])
         elif name in ("%", "format"):
+            text = str(value) if isinstance(value, str) else ""
             wide = _WIDE_FIELD if name == "format" and "{" in text else _WIDE_PERCENT
             if wide.search(text.replace("{{", "").replace("}}", "")):
                 raise LimitReached("it formats with a width that is too large or not constant")
@@ -305,13 +354,15 @@ class TemplateEnvironment(SandboxedEnvironment):
         return value
 
     def _measured(self, value: Any) -> Any:
-        if not isinstance(value, (str, int)):
+        if value is not None and not isinstance(value, (str, int)):
             self._meter.measure(value)
         return value
 
     def _count_output(self, value: Any) -> Any:
-        self._meter.allow(size := self._meter.measure(value))
-        self._meter.spend(size)
+        if isinstance(value, str):
+            self._meter.count(value)
+        else:
+            self._meter.spend(self._meter.measure(value))
         return value
 
     @pass_eval_context
@@ -351,6 +402,17 @@ class TemplateEnvironment(SandboxedEnvironment):
         return items
 
 
+@lru_cache(maxsize=128)
+def _compiled(source: str) -> tuple[CodeType, frozenset[str]]:
+    """The code of a template for any environment, and the variables that it reads; may raise any exception.
+
+    Kept, as the prompts of a model and the form of its turns need the same template.
+    """
+    environment = TemplateEnvironment()
+    code = environment.compile(source)
+    return code, environment.variables_read
+
+
 def _product(operator: str, left: Any, right: Any) -> int:
     """The size of a product or a power, before it is computed."""
     if operator == "**":
@@ -365,8 +427,10 @@ def _product(operator: str, left: Any, right: Any) -> int:
 def copied(value: Any) -> Any:
     """A copy of a JSON value whose lists and objects a template may change; `deepcopy` takes ten times as long."""
     if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
-    return [copied(item) for item in value] if isinstance(value, list) else value
+        return {key: copied(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
+    if isinstance(value, list):
+        return [copied(item) if isinstance(item, (dict, list)) else item for item in value]
+    return value
 
 
 def _raise(message: str) -> None:

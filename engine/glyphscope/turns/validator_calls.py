@@ -7,8 +7,10 @@ arguments begin, only one path is left, and a driver (`validator_arguments`, `va
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from glyphscope.events import Code, RunEvent
@@ -393,12 +395,18 @@ def _at_opening(path: Path) -> bool:
     return path.kind == "text" and path.ops[path.op - 1].kind == "call"
 
 
-def beginnings_of(form: TurnForm) -> list[Beginning]:
+def beginnings_of(form: TurnForm) -> tuple[Beginning, ...]:
     """Every way in which calls of a form begin, strict ones first."""
+    return _beginnings(msgspec.json.encode(form))
+
+
+@lru_cache(maxsize=64)
+def _beginnings(key: bytes) -> tuple[Beginning, ...]:
+    form = msgspec.json.decode(key, type=TurnForm)
     found = []
     for call in form.calls:
         found.append(Beginning(call, beginning_of(call, None, section=True), call.strict))
         for text in (text for text, whole in starts(call) if not whole):
             ops = beginning_of(call, None if text in call.call_opens else text, section=False)
             found.append(Beginning(call, ops, False))
-    return sorted(found, key=lambda each: not each.strict)
+    return tuple(sorted(found, key=lambda each: not each.strict))

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
+
 from glyphscope.grammar.builder.turn import Sign
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import loose_tokens
@@ -24,6 +26,7 @@ def gaps(literal: str) -> frozenset[int]:
     return frozenset({*found, at})
 
 
+@lru_cache(maxsize=4096)
 def signs_of(literal: str) -> tuple[Sign, ...]:
     """A marker without the white space in and around it."""
     return tuple(
@@ -49,6 +52,12 @@ class Marker(NamedTuple):
 
 def markers_of(form: TurnForm, names: tuple[str, ...]) -> tuple[Marker, ...]:
     """The markers of a form: those that end a turn or separate its parts, and every beginning of a call."""
+    return _markers(msgspec.json.encode(form), names)
+
+
+@lru_cache(maxsize=64)
+def _markers(key: bytes, names: tuple[str, ...]) -> tuple[Marker, ...]:
+    form = msgspec.json.decode(key, type=TurnForm)
     found = [Marker("wrap", signs_of(text)) for text in form.wrap_markers]
     if form.reasoning is not None:
         found.append(Marker("open", signs_of(form.reasoning.open)))
