@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -107,6 +108,7 @@ VALUES = st.recursive(
 )
 
 
+@cache  # Hypothesis validates a strategy when it is first used
 def schemas(draft: int) -> st.SearchStrategy[dict]:
     simple: dict[str, st.SearchStrategy] = {
         "type": st.sampled_from(["string", "object", "array", "number"]),
