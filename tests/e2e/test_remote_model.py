@@ -13,15 +13,15 @@ import pytest
 
 from glyphscope.events import PromptRendered, RunFinished, RunRequest, Sampling
 from glyphscope.models.opening import EMBEDDED, embedded_path, open_model
-from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run
+from toolbox import default_tools
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 pytest.importorskip("starlette_context")
 
 PROMPTS = ("Search for AI news, 10 results", "Read notes.txt")
-REGISTRY = default_registry().to_document()
+REGISTRY = default_tools("search", "read_file").to_document()
 NEAR = 0.7
 """The lowest ratio of another token's probability to the most likely one's at which it may win instead."""
 
@@ -135,7 +135,7 @@ def test_a_constrained_call_has_a_note_with_the_field(there):
 
 
 def test_an_abort_frees_the_server_for_the_next_run(there):
-    aborted = list(run(request(PROMPTS[0], constraint="off", stop_on="error"), there))
+    aborted = list(run(request(PROMPTS[1], constraint="off", stop_on="error"), there))
     start = time.monotonic()
     again = list(run(request(PROMPTS[0], constraint="mask"), there))
     assert aborted[-1].reason == "aborted" and isinstance(again[-1], RunFinished)
