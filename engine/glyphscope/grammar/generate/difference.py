@@ -222,15 +222,43 @@ def _joined(first: Grammar, second: Grammar) -> tuple[Grammar, tuple[str, str]]:
 def _grouped(named: dict[str, Node]) -> dict[str, int]:
     """The equivalence classes of rules that no number of expansions distinguishes (as in Moore's algorithm)."""
     group = dict.fromkeys(named, 0)
+    templates = _templates(named)
     for _ in range(min(_MAX_ROUNDS, max(_MIN_ROUNDS, _MAX_SHAPES // len(named)))):
-        refined = _refined(named, group)
+        refined = _refined(templates, group)
         if len(set(refined.values())) == len(set(group.values())):
             return refined
         group = refined
     return {name: number for number, name in enumerate(named)}  # undecided: no rules are merged
 
 
-def _refined(named: dict[str, Node], group: dict[str, int]) -> dict[str, int]:
-    numbers: dict[tuple[int, Node], int] = {}
-    shapes = {name: replace_refs(body, lambda ref: RuleRef(str(group[ref]))) for name, body in named.items()}
-    return {name: numbers.setdefault((group[name], shape), len(numbers)) for name, shape in shapes.items()}
+class _Template(NamedTuple):
+    """A rule's body with numbers instead of the names in `refs`; rules with equal bodies share it."""
+
+    body: Node
+    number: int
+    refs: tuple[str, ...]
+
+
+def _templates(named: dict[str, Node]) -> dict[str, _Template]:
+    numbers: dict[Node, int] = {}
+    templates = {}
+    for name, body in named.items():
+        places = {ref: place for place, ref in enumerate(dict.fromkeys(refs(body)))}
+        blank = replace_refs(body, lambda ref, places=places: RuleRef(str(places[ref])))  # type: ignore[misc]
+        templates[name] = _Template(blank, numbers.setdefault(blank, len(numbers)), tuple(places))
+    return templates
+
+
+def _refined(templates: dict[str, _Template], group: dict[str, int]) -> dict[str, int]:
+    shapes: dict[Node, int] = {}
+    known: dict[tuple[int, tuple[int, ...]], int] = {}  # the shape of a template with these groups
+    numbers: dict[tuple[int, int], int] = {}
+    refined = {}
+    for name, template in templates.items():
+        groups = tuple([group[ref] for ref in template.refs])
+        shape = known.get((template.number, groups))
+        if shape is None:
+            body = replace_refs(template.body, lambda place, groups=groups: RuleRef(str(groups[int(place)])))  # type: ignore[misc]
+            shape = known[template.number, groups] = shapes.setdefault(body, len(shapes))
+        refined[name] = numbers.setdefault((group[name], shape), len(numbers))
+    return refined
