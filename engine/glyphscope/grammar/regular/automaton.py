@@ -9,6 +9,7 @@ needs no more memory than a short one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
 from itertools import count, pairwise
 from operator import attrgetter
 from weakref import WeakValueDictionary
@@ -230,18 +231,21 @@ class Automaton:
         return [*listed, *([(free, self.terms.complement(self.state(())))] if free else [])]
 
     def _is_possible(self, start: Intersection) -> bool:
-        """Whether the intersection contains any text; the results for the visited states are cached."""
+        """Whether the intersection contains any text; the results for the visited states are cached.
+
+        States nearer to acceptance are visited first: a string of 10 to 1,000 characters has a text of 10.
+        """
         if start.possible is not None:
             return start.possible
         sources: dict[Intersection, list[Intersection]] = {start: []}
-        waiting, done = [start], False
+        waiting, done = [(start.shortest, 0, start)], False
         while waiting and not done:
-            both = waiting.pop()
+            _, _, both = heappop(waiting)
             for _, target in self._product(both):
                 if target not in sources:
-                    sources[target] = []
                     if target.possible is None:
-                        waiting.append(target)
+                        heappush(waiting, (target.shortest, -len(sources), target))
+                    sources[target] = []
                 sources[target].append(both)
                 done = done or target.possible is True
             if len(sources) > MAX_SEARCH:
@@ -251,7 +255,7 @@ class Automaton:
                 )
         for both in reachable([s for s in sources if s.possible], sources.__getitem__):
             both.possible = True
-        undecided = set(reachable(waiting, sources.__getitem__))
+        undecided = set(reachable((both for _, _, both in waiting), sources.__getitem__))
         for both in sources:
             if both.possible is None and both not in undecided:
                 both.possible = False
