@@ -11,7 +11,7 @@ from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Shortest
 from glyphscope.grammar.traversal import callees_first
-from glyphscope.grammar.tree import Grammar, Node, refs
+from glyphscope.grammar.tree import Grammar, Node
 
 _CHARACTER_BYTES = 4
 _MAX_STATES = 2_000
@@ -145,8 +145,8 @@ class _Reaches:
 def _inner_first(grammar: Grammar) -> list[str] | None:
     """The rules, each after those that it refers to; None if a rule contains itself."""
     done: dict[str, None] = {}
-    for name in callees_first([grammar.root], lambda name: refs(grammar.rules[name].body)):
-        if not done.keys() >= set(refs(grammar.rules[name].body)):
+    for name in callees_first([grammar.root], lambda name: grammar.rules[name].refs):
+        if not done.keys() >= set(grammar.rules[name].refs):
             return None
         done[name] = None
     return list(done)

@@ -21,7 +21,6 @@ from glyphscope.grammar.tree import (
     Seq,
     Unenforced,
     Unordered,
-    refs,
     replace_refs,
 )  # fmt: skip
 
@@ -102,9 +101,9 @@ class RuleBook:
 
         rules: dict[str, Rule] = {}
         roots = [root] if root in productive else []
-        for name in reachable(roots, lambda name: refs(rules[name].body)):
+        for name in reachable(roots, lambda name: rules[name].refs):
             rule = self.rules[name]
-            if not productive.issuperset(refs(rule.body)):
+            if not productive.issuperset(rule.refs):
                 rule = Rule(name, replace_refs(rule.body, productive_node), rule.origin)
             rules[name] = rule
         remaining = tuple(name for name in unlexed if name in rules)
@@ -114,7 +113,7 @@ class RuleBook:
         """The rules that derive any text, assuming that the `given` rules do."""
         users: dict[str, list[str]] = defaultdict(list)
         for rule in self.rules.values():
-            for name in refs(rule.body):
+            for name in rule.refs:
                 users[name].append(rule.name)
         productive = set(given)
         pending = [name for name in self.rules if name not in given]

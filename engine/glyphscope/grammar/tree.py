@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from glyphscope.grammar.chars import Ranges
@@ -230,13 +231,18 @@ NOWHERE = Origin("", "")
 """The origin of a rule without a place."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rule:
     """A name for a node. `origin` is None for rules that several places share."""
 
     name: str
     body: Node
     origin: Origin | None = None
+
+    @cached_property
+    def refs(self) -> tuple[str, ...]:
+        """The names of the rules to which it refers, in reading order."""
+        return tuple(refs(self.body))
 
 
 @dataclass(frozen=True, slots=True)

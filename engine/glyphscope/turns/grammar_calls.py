@@ -30,7 +30,6 @@ from glyphscope.grammar.tree import (
     Unenforced,
     alt,
     optional,
-    refs,
     repeat,
     seq,
     terminal,
@@ -259,12 +258,12 @@ class CallRules:
         """The rules to be partitioned that are not reachable from another one of them."""
         inner: set[str] = set()
         for start in context.unlexed_in:
-            waiting, seen = list(refs(self.book.rules[start].body)), set()
+            waiting, seen = list(self.book.rules[start].refs), set()
             while waiting:
                 name = waiting.pop()
                 if name not in seen:
                     seen.add(name)
-                    waiting += refs(self.book.rules[name].body)
+                    waiting += self.book.rules[name].refs
             inner |= seen - {start}
         return [name for name in context.unlexed_in if name not in inner]
 

@@ -11,7 +11,6 @@ from collections import defaultdict
 
 from glyphscope.grammar.builder.context import Choice, ToolContext, UnenforcedIn
 from glyphscope.grammar.builder.schema import Part
-from glyphscope.grammar.tree import refs
 from glyphscope.registry.pointer import is_under
 
 MAX_FOLLOWED = 8  # unenforced constraints that one rule passes on to its users; one is enough
@@ -49,7 +48,7 @@ def _unenforced_below(
         name = waiting.pop()
         if name not in seen:
             seen.add(name)
-            for other in refs(context.book.rules[name].body):
+            for other in context.book.rules[name].refs:
                 users[other].append(name)
                 waiting.append(other)
     below: dict[str, dict[UnenforcedIn, None]] = defaultdict(dict)

@@ -17,7 +17,6 @@ from glyphscope.grammar.builder.schema import Place, join
 from glyphscope.grammar.builder.values import build_values
 from glyphscope.grammar.notation_syntax import notation_syntax
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.tree import refs
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.pointer import is_under
 from glyphscope.text.shorten import shorten
@@ -128,7 +127,7 @@ def _impossible_places(context: ToolContext) -> Iterator[tuple[str, str]]:
     productive = context.book.productive()
     alive = {origin.pointer for name, origin in context.origins.items() if name in productive}
     for name, origin in context.origins.items():
-        by_itself = productive.issuperset(refs(context.book.rules[name].body))
+        by_itself = productive.issuperset(context.book.rules[name].refs)
         if origin.pointer not in alive and name not in productive and by_itself:
             words = _constraints(context.schema.at(origin.pointer))
             yield (

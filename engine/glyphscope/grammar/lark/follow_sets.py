@@ -17,7 +17,7 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.nullability import may_be_empty
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import callees_first
-from glyphscope.grammar.tree import Grammar, Node, refs
+from glyphscope.grammar.tree import Grammar, Node
 
 _First: TypeAlias = tuple[bool, int]
 """Whether a node is nullable, and the lexemes with which it may begin."""
@@ -34,7 +34,8 @@ class FollowSets:
         self._lexemes: dict[int, tuple[bool, int]] = {}
         self._first: dict[int, _First] = {}
         self._rule_first = dict.fromkeys(self._rules, (False, 0))
-        order = list(callees_first(self._rules, lambda name: refs(self._rules[name])))
+        self._read: set[str] = set()  # rules whose FIRST was used in this round
+        order = list(callees_first(self._rules, lambda name: grammar.rules[name].refs))
         self._find_first(order)
         self._follow: dict[int, int] = {}  # a lexeme's number to the set of lexemes that may follow
         self._find_follow(grammar.root, order[::-1])
@@ -52,15 +53,17 @@ class FollowSets:
         while changed:
             changed = False
             self._first.clear()
+            self._read.clear()
             check_time()
             for name in order:
                 first = self._first_of(self._rules[name])
                 if first != self._rule_first[name]:
                     self._rule_first[name] = first
-                    changed = True  # rules that were read earlier may refer to it
+                    changed = changed or name in self._read
 
     def _first_of(self, node: Node) -> _First:
         if isinstance(node, tree.RuleRef):
+            self._read.add(node.name)
             return self._rule_first[node.name]
         known = self._first.get(id(node))
         if known is None:

@@ -49,7 +49,6 @@ from glyphscope.grammar.tree import (
     Unordered,
     alt,
     joined,
-    refs,
     seq,
     walk,
     with_parts,
@@ -150,7 +149,7 @@ class _Partition:
         """The rules that the root needs, and their lexemes."""
         rules: dict[str, Rule] = {}
         lexemes: dict[Node, None] = {}
-        for name in reachable([self._grammar.root], lambda name: refs(rules[name].body)):
+        for name in reachable([self._grammar.root], lambda name: rules[name].refs):
             if name not in self._rewritten:
                 self._lexemes = {}
                 self._rewritten[name] = _Rewritten(self._rule(name), self._lexemes)
@@ -268,7 +267,7 @@ def _regular_rules(grammar: Grammar) -> dict[str, Node]:
     def of(node: Node) -> Node | None:
         return _without_references(node, regular, of)
 
-    for name in callees_first(grammar.rules, lambda name: refs(grammar.rules[name].body)):
+    for name in callees_first(grammar.rules, lambda name: grammar.rules[name].refs):
         body = of(grammar.rules[name].body)  # None for a recursive rule: a rule that it needs is missing
         if body is not None:
             regular[name] = body
@@ -311,7 +310,7 @@ def _side_by_side(parts: Iterable[Node]) -> Node:
 
 def _below(rules: dict[str, Rule], root: str) -> Grammar:
     """The grammar of a rule and all rules reachable from it."""
-    names = reachable([root], lambda name: refs(rules[name].body))
+    names = reachable([root], lambda name: rules[name].refs)
     return Grammar({name: rules[name] for name in names}, root)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars, tree
-from glyphscope.grammar.tree import Grammar, Node, refs
+from glyphscope.grammar.tree import Grammar, Node
 
 
 def check_references(grammar: Grammar) -> None:
@@ -18,7 +18,7 @@ def check_references(grammar: Grammar) -> None:
     if grammar.root not in grammar.rules:
         raise GrammarError("The first rule is not in the grammar.", where=grammar.root)
     for rule in grammar.rules.values():
-        for name in refs(rule.body):
+        for name in rule.refs:
             if name not in grammar.rules:
                 raise GrammarError(f"No rule is called {name}.", where=rule.name, hint="Define it.")
 
