@@ -14,12 +14,12 @@ _MAX_DIGITS = 9
 
 def step_of(name: str) -> str:
     """A name as one step: `a/b` is `a~1b`."""
-    return name.replace("~", "~0").replace("/", "~1")
+    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
 
 def to_pointer(path: Iterable[str | int]) -> str:
     """`("a/b", 0)` is `/a~1b/0`; the empty path is the empty pointer, which means the whole document."""
-    return "".join("/" + step_of(str(step)) for step in path)
+    return "".join([f"/{step_of(str(step))}" for step in path])
 
 
 def steps_of(pointer: str) -> tuple[str, ...]:

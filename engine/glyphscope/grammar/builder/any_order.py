@@ -73,10 +73,14 @@ def listed_values(
     fixed = [value for value in values if not free or not _objects(value)]
     if free and len(values) > 1:
         context.note_unlexed()  # other values may begin alike
-    nodes = [_plain(context, value, style) for value in fixed]
+    regular: list[Node] = []
+    others: list[Node] = []
+    for value in fixed:
+        node = _plain(context, value, style)
+        (regular if _is_regular(node) else others).append(node)
     return alt(
-        terminal(alt(*(node for node in nodes if _is_regular(node)))),
-        *(node for node in nodes if not _is_regular(node)),
+        terminal(alt(*regular)),
+        *others,
         *(_constant(context, part, value) for value in free),
     )
 

@@ -120,10 +120,11 @@ def _free_counts(
 def _members(context: ToolContext, name: str, parts: Parts, entries: Entries) -> Members:
     names, required = names_of(parts)
     forbidden = {part.schema["not"]["required"][0] for part in parts if forbids_one(part.schema.get("not"))}
+    forbidden |= _excluded_names(context, parts, names)
     members = []
     for key in names:
         places = _property_places(key, parts)
-        if key in forbidden or not all(_name_fits(context, part, key) for part in parts):
+        if key in forbidden:
             member: Node = NEVER
         else:
             member = entries.entry(context, name, key, tuple(places), parts[0])
@@ -147,10 +148,13 @@ def _property_places(key: str, parts: Parts) -> list[Place]:
     return places
 
 
-def _name_fits(context: ToolContext, part: Part, key: str) -> bool:
-    return (
-        "propertyNames" not in part.schema or context.schema.excluded([part.at("propertyNames")], key) is None
-    )
+def _excluded_names(context: ToolContext, parts: Parts, names: list[str]) -> set[str]:
+    limits = [part.at("propertyNames") for part in parts if "propertyNames" in part.schema]
+    return {
+        name
+        for name, why in zip(names, context.schema.excluded(limits, names), strict=True)
+        if why is not None
+    }
 
 
 def _free_entry(

@@ -7,7 +7,7 @@ counts once in a conjunction, so references that lead back to their place termin
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
@@ -88,7 +88,8 @@ class Schema:
                 return place.pointer
             part = Part(place, schema if isinstance(schema, dict) else {})
             parts[place.pointer] = part
-            waiting += [part.at("allOf", i) for i in range(len(part.schema.get("allOf", ())))][::-1]
+            if "allOf" in part.schema:
+                waiting += [part.at("allOf", i) for i in range(len(part.schema["allOf"]))][::-1]
             if "$ref" in part.schema:
                 waiting.append(Place(self._target(part)))
         return tuple(parts.values())
@@ -103,14 +104,16 @@ class Schema:
             hint="Copy what it refers to into $defs.",
         )
 
-    def excluded(self, places: Sequence[Place], value: Any) -> str | None:
-        """The keyword that excludes a constant from the conjunction, according to jsonschema; None if none does."""
-        for place in places:
-            errors = self._validator.evolve(schema=self.at(place.pointer)).iter_errors(value)
-            if (error := next(iter(errors), None)) is not None:
+    def excluded(self, places: Sequence[Place], values: Iterable[Any]) -> Iterator[str | None]:
+        """The keyword that excludes each constant from the conjunction, by jsonschema; None if none does."""
+        validators = [self._validator.evolve(schema=self.at(place.pointer)) for place in places]
+        for value in values:
+            error = next((error for one in validators for error in one.iter_errors(value)), None)
+            if error is None:
+                yield None
+            else:
                 short = isinstance(error.validator_value, str | int | float)
-                return f"{error.validator} {error.validator_value}" if short else str(error.validator)
-        return None
+                yield f"{error.validator} {error.validator_value}" if short else str(error.validator)
 
 
 def type_of(value: Any) -> str:
@@ -140,9 +143,8 @@ def types_of(parts: Parts) -> set[str]:
         if isinstance(excluded, dict) and set(excluded) == {"type"}:
             left -= (_names(excluded["type"]) or set()) - {"integer", "number"}
     if not declared:
-        spoken = {
-            kind for kind, words in _KEYWORDS_OF.items() if any(words & part.schema.keys() for part in parts)
-        }
+        used = set[str]().union(*(part.schema for part in parts))
+        spoken = {kind for kind, words in _KEYWORDS_OF.items() if words & used}
         left &= spoken | ({"integer"} if "number" in spoken else set()) or set(TYPES)
     return left
 

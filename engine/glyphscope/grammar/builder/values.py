@@ -119,8 +119,7 @@ def _listed(context: ToolContext, part: Part, parts: Parts, form: TaggedValue | 
     places = [p.place for p in parts]
     pointer = join(part.place.pointer, "const" if "const" in part.schema else "enum")
     possible = []
-    for value in listed:
-        why = context.schema.excluded(places, value)
+    for value, why in zip(listed, context.schema.excluded(places, listed), strict=True):
         context.note_listed(pointer, json.dumps(value, ensure_ascii=False), why)
         if why is None:
             possible.append(_plain(value))

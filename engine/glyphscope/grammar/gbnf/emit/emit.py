@@ -339,6 +339,6 @@ def _leading(node: Node) -> str:
 
 def _without(node: Node, count: int) -> Node:
     """The node without the first letters of its literal."""
-    if isinstance(node, Seq):
-        return seq(_leading(node)[count:], *node.parts[1:])
-    return seq(_leading(node)[count:])
+    rest = _leading(node)[count:]
+    begins = Literal(rest) if rest else EMPTY
+    return seq(begins, *node.parts[1:]) if isinstance(node, Seq) else begins
