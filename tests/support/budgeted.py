@@ -86,7 +86,6 @@ class Run:
     text: bytes
     complete: bool
     steps: list[TokenStep]
-    least: int
 
     @property
     def narrowed(self) -> list[int]:
@@ -132,4 +131,4 @@ def run(
         steps += batch
     text = b"".join(words.tokens[step.id] for step in steps if not step.end)
     complete = mask._matcher.is_accepting() or any(step.end for step in steps)
-    return Run(text, complete, steps, 0 if budget is None else budget.least([], 0))
+    return Run(text, complete, steps)

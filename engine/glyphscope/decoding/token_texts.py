@@ -218,7 +218,7 @@ class Spelling:
         start = np.zeros(count, dtype=np.int32)
         np.cumsum(length[:-1], out=start[1:])
         characters = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4").astype(np.int32)
-        places = np.zeros(0x110000, dtype=np.int32)
+        places = np.zeros(int(characters.max(initial=0)) + 1, dtype=np.int32)
         places[characters] = 1
         points = np.flatnonzero(places).astype(np.int32)
         places[points] = np.arange(points.size, dtype=np.int32)

@@ -5,6 +5,7 @@ Every walk ends: beyond the depth bound, or if a text gets long, it takes the ch
 
 from __future__ import annotations
 
+from functools import lru_cache
 from random import Random
 from typing import NamedTuple, TypeAlias
 
@@ -13,7 +14,7 @@ from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.nullability import check_references
 from glyphscope.grammar.shortest import Shortest, shortest_path
-from glyphscope.grammar.tree import Grammar, Node
+from glyphscope.grammar.tree import ByIdentity, Grammar, Node
 
 MAX_LENGTH = 1_000_000
 """Characters; a grammar with only longer texts is rejected."""
@@ -40,7 +41,7 @@ def sample_texts(grammar: Grammar, n: int, *, seed: int = 0, depth: int = 12) ->
     Beyond `depth` nested rules, every choice is the shortest. Characters are mostly letters and digits if the grammar
     allows them. Raises GrammarError for a grammar without a text.
     """
-    shortest = _checked(grammar)
+    shortest = _checked(ByIdentity(grammar))
     random = Random(seed)
     return [_Walk(grammar, shortest, random, depth).text() for _ in range(n)]
 
@@ -50,7 +51,7 @@ def covering_texts(grammar: Grammar, *, limit: int = 1_000) -> list[str]:
 
     Returns at most `limit` texts. Raises GrammarError for a grammar without a text.
     """
-    shortest = _checked(grammar)
+    shortest = _checked(ByIdentity(grammar))
     random = Random(0)
     covered: set[Choice] = set()
     texts: dict[str, None] = {_Walk(grammar, shortest, random, 0, covered).text(): None}
@@ -71,7 +72,9 @@ def covering_texts(grammar: Grammar, *, limit: int = 1_000) -> list[str]:
     return list(texts)
 
 
-def _checked(grammar: Grammar) -> Shortest:
+@lru_cache(maxsize=4)
+def _checked(key: ByIdentity[Grammar]) -> Shortest:
+    grammar = key.value
     check_references(grammar)
     shortest = Shortest(grammar)
     length = shortest.rule_length(grammar.root)
