@@ -197,10 +197,12 @@ class Server:
             os.close(null)
             os.chdir("/")
             if module == "glyphscope":
-                from glyphscope.cli.app import _COMMANDS
+                from glyphscope.cli.app import _COMMANDS, app
 
                 for command in _COMMANDS.values():
                     importlib.import_module(f"glyphscope.cli.{command.rpartition('.')[0]}")
+                # typer imports pydantic for the first argument: most of the time of a short command
+                app(["grammar", "check", "--json", os.devnull], standalone_mode=False)
             else:
                 for each in (module, *MODULES[module]):
                     importlib.import_module(each)
