@@ -18,7 +18,9 @@ from glyphscope.models.llama import LlamaModel
 from glyphscope.models.opening import embedded_path, open_model, prepare_model
 from glyphscope.processes.pipe import Pipe
 
-pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.usefixtures("unforked")]
+pytestmark = [pytest.mark.slow, pytest.mark.model]
+unforked = pytest.mark.usefixtures("unforked")
+"""For tests of how the process starts and ends."""
 
 LARK = r"""
 start: "{action=\"" ("search" | "browse") "\" query=\"" /[A-Za-z0-9 é]{1,20}/ "\" max_results=" /[0-9]{1,3}/ "}"
@@ -30,7 +32,7 @@ MESSAGES = [Message("system", "You call tools."), Message("user", "Search for AI
 @pytest.fixture(scope="module")
 def model():
     shares = []
-    opened = open_model("embedded", options=LoadOptions(context=1024), progress=shares.append)
+    opened = open_model("embedded", options=LoadOptions(context=512), progress=shares.append)
     assert shares and shares == sorted(shares) and shares[-1] == 1.0
     yield opened
     opened.close()
@@ -47,6 +49,7 @@ def run(model, prompt, **more):
     return items, steps, "".join(step.text for step in steps)
 
 
+@unforked
 def test_a_model_takes_the_process_that_was_started_early_if_it_lives():
     prepare_model("scripted:x")
     prepare_model("http://localhost:1/v1#x")
@@ -74,7 +77,7 @@ def test_the_model_describes_itself_and_its_vocabulary(model, prompt):
         "llama",
         "Q4_1",
         49152,
-        1024,
+        512,
     )
     assert len(info.sha256) == 64 and info.bytes > 90_000_000 and info.parameters == 134_515_008
     assert prompt.endswith("<|im_start|>assistant\n") and MESSAGES[0].content in prompt
@@ -175,14 +178,14 @@ def test_a_shared_prefix_is_not_evaluated_again(model, prompt):
 def test_a_prompt_longer_than_the_context_is_rejected(model, prompt):
     with pytest.raises(ContextOverflow) as caught:
         run(model, "word " * 2000)
-    assert caught.value.available == 1024 and caught.value.needed > 1900
+    assert caught.value.available == 512 and caught.value.needed > 1900
     assert run(model, prompt, max_tokens=1)[1]
 
 
 def test_a_generation_ends_with_the_context(model):
-    text = "word " * 1020
+    text = "word " * 508
     _, steps, _ = run(model, text, max_tokens=50)
-    assert len(steps) <= 1024 - model.count_tokens(text) + 1
+    assert len(steps) <= 512 - model.count_tokens(text) + 1
 
 
 def timed_cancel(model, items):
@@ -203,7 +206,7 @@ def timed_cancel(model, items):
 
 
 def test_cancelling_does_not_wait_for_the_prompt(model):
-    text = "".join(f"{i} " for i in range(200))
+    text = "".join(f"{i} " for i in range(120))
     seconds, got = timed_cancel(model, model.generate(GenerateRequest(prompt=text)))
     assert got[-1] == Cancelled() and not any(isinstance(item, PromptReady) for item in got)
     assert seconds < 0.1
@@ -214,7 +217,7 @@ def test_cancelling_does_not_wait_for_the_prompt(model):
 
 
 def test_cancelling_does_not_wait_for_the_tokens(model, prompt):
-    seconds, got = timed_cancel(model, model.generate(GenerateRequest(prompt=prompt, max_tokens=900)))
+    seconds, got = timed_cancel(model, model.generate(GenerateRequest(prompt=prompt, max_tokens=400)))
     assert got[-1] == Cancelled() and seconds < 0.1
     assert run(model, prompt, max_tokens=2)[1], "the next generation is not cancelled with it"
 
@@ -267,6 +270,7 @@ def test_tokens_can_be_counted_while_another_thread_generates(model, prompt):
     items.close()
 
 
+@unforked
 def test_a_killed_process_is_restarted_for_the_next_generation():
     with contextlib.closing(LlamaModel(embedded_path(), LoadOptions(context=256))) as model:
         kill_and_continue(model, "Once upon a time")
@@ -287,6 +291,7 @@ def kill_and_continue(model, prompt):
         os.kill(killed, 0)
 
 
+@unforked
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_answer_that_cannot_be_read_is_a_dead_model(monkeypatch):
     read = Pipe.read
@@ -305,6 +310,7 @@ def test_an_answer_that_cannot_be_read_is_a_dead_model(monkeypatch):
         model.count_tokens("Once upon a time")
 
 
+@unforked
 @pytest.mark.parametrize("wait", [0.0, 0.05, 0.3])
 def test_opening_a_model_can_be_stopped(wait):
     """The first time before its process exists, the others while it starts and while it loads."""
@@ -320,6 +326,7 @@ def test_opening_a_model_can_be_stopped(wait):
     assert set(threading.enumerate()) <= threads  # those of earlier tests may have ended
 
 
+@unforked
 def test_a_closed_model_leaves_no_process_thread_or_pipe():
     threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
     model = LlamaModel(embedded_path(), LoadOptions(context=256))
@@ -344,6 +351,7 @@ for _ in model.generate(GenerateRequest(prompt="word " * 3000)):
 """
 
 
+@unforked
 def test_the_process_ends_with_its_parent():
     with subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True) as parent:
         child = int(parent.stdout.readline())

@@ -15,10 +15,10 @@ import pytest
 
 from glyphscope.events import AnyEvent, PromptRendered, RunRequest, Sampling
 from glyphscope.models.opening import EMBEDDED, open_model
-from glyphscope.registry import default_registry
 from glyphscope.sessions.compare import strip_times
 from glyphscope.strategies import run
 from prompt_folder import prompt_folder, what_decides
+from toolbox import default_tools
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -39,7 +39,7 @@ def reported() -> list[AnyEvent | int | None]:
     with closing(open_model(EMBEDDED)) as model:
         for changes in REQUESTS:
             fields = {"prompt": "Search for AI news", "max_tokens": 40, **changes}
-            request = RunRequest(registry=default_registry().to_document(), **fields)
+            request = RunRequest(registry=default_tools("search", "read_file").to_document(), **fields)
             events += [
                 event.cached if isinstance(event, PromptRendered) else strip_times(event)
                 for event in run(request, model)
