@@ -50,6 +50,7 @@ _SWITCHES = {
     "thinking_mode": ("disabled", "enabled"),
 }
 """The variables by which templates switch reasoning, with their values for off and on."""
+_DATES = {"date_string": "%d %b %Y", "datetime": "%b %d %Y"}
 _OFTEN_LEFT_OUT = ("system", "tool")
 """Roles whose messages some templates leave out without an error."""
 
@@ -121,13 +122,8 @@ class ChatTemplate:
         variables: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """The variables other than the messages: the available ones that the template uses."""
-        today = datetime.now()
-        offered: dict[str, Any] = {
-            **self._tokens,
-            "add_generation_prompt": True,
-            "date_string": f"{today:%d %b %Y}",
-            "datetime": f"{today:%b %d %Y}",
-        }
+        offered: dict[str, Any] = {**self._tokens, "add_generation_prompt": True}
+        offered |= {name: f"{datetime.now():{form}}" for name, form in _DATES.items() if name in self.reads}
         if "functions" in self.reads:
             offered["functions"] = json.dumps(tools, ensure_ascii=False, indent=4) if tools else ""
         if tools:

@@ -25,7 +25,7 @@ from jinja2.exceptions import TemplateRuntimeError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.filters import do_join
 from jinja2.parser import Parser
-from jinja2.runtime import Context
+from jinja2.runtime import Context, Macro
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
@@ -55,6 +55,7 @@ _SHALLOW = frozenset(
     | {"reject", "rejectattr", "reverse", "select", "selectattr", "slice"}
 )
 _SCALARS = frozenset({int, float, bool, type(None)})
+_BUILT_IN = frozenset({str, list, dict})
 _DICT_NAMES = frozenset(dir(dict))
 _WIDE_PERCENT = re.compile(r"%[^a-zA-Z%]*(?:\d{5}|\*)")
 _WIDE_FIELD = re.compile(r"\{[^{}]*(?:\d{5}|\{)")
@@ -148,7 +149,13 @@ class _Metering(NodeTransformer):
         return _filter(first, "_concat", *rest)
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
+        """Equality with a constant takes no time, whatever the other value is."""
         self.generic_visit(node)
+        operands = (node.expr, node.ops[0].expr)
+        if [operand.op for operand in node.ops] in (["eq"], ["ne"]) and any(
+            isinstance(operand, nodes.Const) for operand in operands
+        ):
+            return node
         node.expr = _measured(node.expr)
         for operand in node.ops:
             operand.expr = _measured(operand.expr)
@@ -252,11 +259,18 @@ class TemplateEnvironment(SandboxedEnvironment):
         return super().getattr(obj, attribute)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        kind: Callable[[], Any] = type(obj)
+        if kind in _BUILT_IN:
+            return _is_safe_method(kind, attr)
         return attr not in _LEFT_OUT_METHODS and super().is_safe_attribute(obj, attr, value)
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
         meter = self._meter
         meter.spend(_STEP)
+        if type(obj) is Macro:  # nearly all calls; it is safe, and has no owner
+            result = context.call(obj, *args, **kwargs)
+            meter.count(result)
+            return result
         method = getattr(obj, "__wrapped__", obj)  # the sandbox has its own `format`
         owner = getattr(method, "__self__", None)
         before = len(owner) if isinstance(owner, (list, dict)) else 0
@@ -275,7 +289,7 @@ class TemplateEnvironment(SandboxedEnvironment):
             self._estimate("%", left, (right,))
         elif operator in ("*", "**"):
             self._meter.allow(_product(operator, left, right))
-        result = super().call_binop(context, operator, left, right)
+        result = self.binop_table[operator](left, right)
         self._meter.count(result)
         return result
 
@@ -400,6 +414,13 @@ class TemplateEnvironment(SandboxedEnvironment):
         items = list(value)
         self._meter.measure(items)
         return items
+
+
+@lru_cache(maxsize=1024)
+def _is_safe_method(kind: Callable[[], Any], name: str) -> bool:
+    """Jinja's answer for a type whose attributes are the same in all values."""
+    safe = SandboxedEnvironment().is_safe_attribute(kind(), name, None)
+    return safe and name not in _LEFT_OUT_METHODS
 
 
 @lru_cache(maxsize=128)
