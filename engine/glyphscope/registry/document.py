@@ -101,7 +101,7 @@ def plain(document: Any) -> tuple[Any, list[Problem]]:
     stack: list[tuple[Any, Any, Any, Path]] = [(document, root, 0, ())]
     while stack:
         value, parent, slot, path = stack.pop()
-        if isinstance(value, dict | list | tuple) and len(path) > MAX_NESTING:
+        if len(path) > MAX_NESTING and isinstance(value, (dict, list, tuple)):
             problems.append(Problem(to_pointer(path[:8]), f"{_TOO_DEEP} {_TOO_DEEP_HINT}"))
             return None, problems
         if isinstance(value, dict):
@@ -110,22 +110,36 @@ def plain(document: Any) -> tuple[Any, list[Problem]]:
             repeated = getattr(value, "repeated", ())
             problems += (Problem(to_pointer((*path, key)), "Duplicate key.") for key in repeated)
             for key in value:
-                if isinstance(key, str) and not _writable(key):
-                    problems.append(Problem(to_pointer(path), f"The key {key!r} is not valid Unicode."))
-                elif isinstance(key, str):
+                if not isinstance(key, str):
+                    problems.append(Problem(to_pointer(path), f"The key {key!r} is not a text."))
+                elif key.isascii() or _writable(key):
                     copy[key] = None
                 else:
-                    problems.append(Problem(to_pointer(path), f"The key {key!r} is not a text."))
-            stack.extend((value[key], copy, key, (*path, key)) for key in reversed(copy))
-        elif isinstance(value, list | tuple):
+                    problems.append(Problem(to_pointer(path), f"The key {key!r} is not valid Unicode."))
+            for key in reversed(copy):
+                if _is_common(item := value[key]):
+                    copy[key] = item
+                else:
+                    stack.append((item, copy, key, (*path, key)))
+        elif isinstance(value, (list, tuple)):
             items: list[Any] = [None] * len(value)
             parent[slot] = items
-            stack.extend((value[i], items, i, (*path, i)) for i in reversed(range(len(items))))
+            for index in reversed(range(len(items))):
+                if _is_common(item := value[index]):
+                    items[index] = item
+                else:
+                    stack.append((item, items, index, (*path, index)))
         else:
             if reason := _not_json(value):
                 problems.append(Problem(to_pointer(path), reason))
             parent[slot] = value
     return root[0], problems
+
+
+def _is_common(value: Any) -> bool:
+    """Whether it is a scalar without a problem, as most values are: they need no place on the stack."""
+    kind = type(value)
+    return (kind is str and value.isascii()) or kind is bool or kind is int or value is None
 
 
 def _not_json(value: Any) -> str:

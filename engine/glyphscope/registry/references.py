@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urldefrag, urljoin
 
 from glyphscope.registry.keywords import IN_PLACE, children, draft_of
@@ -16,8 +15,7 @@ MAX_SCHEMAS = 100_000
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """One schema, its place, the base URI of its references, and the number of schemas around it."""
 
     path: Path
@@ -59,7 +57,8 @@ class Places:
             if place.path in self._by_path:
                 continue
             base = self._name(place)
-            place = replace(place, base=base)
+            if base != place.base:
+                place = place._replace(base=base)
             self.all.append(place)
             if len(self.all) > MAX_SCHEMAS:
                 raise TooManySchemas
