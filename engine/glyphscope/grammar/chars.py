@@ -55,13 +55,15 @@ def intersection(a: Ranges, b: Ranges) -> Ranges:
     common: list[tuple[int, int]] = []
     at = other = 0
     while at < len(a) and other < len(b):
-        low, high = max(a[at][0], b[other][0]), min(a[at][1], b[other][1])
-        if low <= high:
-            common.append((low, high))
-        if a[at][1] < b[other][1]:
+        (first, last), (begin, end) = a[at], b[other]
+        if last < end:
             at += 1
         else:
+            last = end
             other += 1
+        low = first if first > begin else begin
+        if low <= last:
+            common.append((low, last))
     return tuple(common)
 
 
