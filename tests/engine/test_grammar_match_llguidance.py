@@ -1,5 +1,7 @@
 """Glyphscope's matcher and llguidance on the grammars of calls: the same texts, the same longest viable prefix."""
 
+from functools import cache
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,13 +69,18 @@ def pair(grammar):
     return compile_grammar(grammar).start(), template
 
 
+@cache
+def bundled(notation, shape):
+    grammar = build_call_grammar(default_registry(), notation, shape)
+    return grammar, *pair(grammar)
+
+
 @pytest.mark.parametrize("notation", ["json", "glyph"])
 @pytest.mark.parametrize("shape", ["flat", "tool-args"])
 @at_most(300)
 @given(data=st.data())
 def test_llguidance_and_the_matcher_agree_on_mutated_calls_of_the_bundled_tools(notation, shape, data):
-    grammar = build_call_grammar(default_registry(), notation, shape)
-    start, template = pair(grammar)
+    grammar, start, template = bundled(notation, shape)
     for text in sample_texts(grammar, 3, seed=data.draw(st.integers(0, 10_000))):
         assert ours(start, text) == theirs(template, text) == (len(text), True)
         wrong = mutated(data, text)
