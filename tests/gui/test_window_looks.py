@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
-from PySide6.QtGui import QStandardItemModel
+from PySide6.QtGui import QFont, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QScrollArea
 
 from every_page import ABORTED, show_masked
@@ -55,6 +55,18 @@ def test_a_change_of_theme_restyles_each_widget_only_a_few_times(open_window, qa
     qapp.removeEventFilter(count)
     assert count.styled.total() <= 3 * len(QApplication.allWidgets())  # a deep style sheet took ten
     window.context.themes.choose("light")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("points", [0, 15])
+def test_a_page_that_was_hidden_so_far_has_the_look_of_the_window(open_window, points):
+    """It gets the style sheet when it is first shown, or with another text size."""
+    window = open_window(scripted)
+    window.context.themes.choose("light", points)
+    window.navigator.show(PageId.COMPARE)
+    font = window.page(PageId.COMPARE).view.run_button.font()
+    assert font.weight() == QFont.Weight.DemiBold and font.pointSizeF() == window_points()
+    window.context.themes.choose("light", 0)
 
 
 @pytest.mark.slow

@@ -41,6 +41,7 @@ from glyphscope_gui.shell.side_panels import SidePanels
 from glyphscope_gui.shell.status_line import StatusLine
 from glyphscope_gui.shell.window_presenter import WindowPresenter
 from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.theme.dressing import update_sizes
 from glyphscope_gui.theme.sizes import letters
 
 LEFT, RIGHT = 292, 336
@@ -76,7 +77,7 @@ class MainWindow(FollowsSize, QMainWindow):
         self.actions_ = Actions(self)
         self.dialogs = ProjectDialogs(services.project, self)
         self.status = StatusLine()
-        with themes.undressed():
+        with themes.undressed() as hidden:
             self._make_context(services, themes)
             self.pages: dict[PageId, Page] = {
                 page: import_module(f"glyphscope_gui.{page}").create(self.context) for page in PageId
@@ -85,8 +86,8 @@ class MainWindow(FollowsSize, QMainWindow):
             self._place_centre()
             self._place_docks()
             self._place_top()
-        for widget in self.findChildren(QWidget):
-            widget.updateGeometry()  # otherwise the first layout uses some of the sizes without the style sheet
+            hidden += self.navigator.behind
+        update_sizes(self)
         self.header.restyle()
         for page in self.pages.values():
             self._framed.timeout.connect(page.complete)
@@ -189,7 +190,7 @@ class MainWindow(FollowsSize, QMainWindow):
         """Make the context of the pages, and the panels beside them."""
         self.panels = SidePanels(services, self)
         self._framed.timeout.connect(self.panels.tools.make_recorded)
-        self.navigator = Navigation(self, lambda: [*self.panels.docks.values(), self.right])
+        self.navigator = Navigation(self, lambda: [*self.panels.docks.values(), self.right], themes.dress)
         runs = RunController(
             services.open_model, self, services.servers.sources, services.settings.options_of
         )

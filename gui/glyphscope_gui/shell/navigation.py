@@ -204,17 +204,22 @@ class Navigation(QObject):
     """The navigator of the pages: their stack, and the rail that chooses one.
 
     `docks` are the docks of the first page; other pages begin without them, but the user may open them there too.
+    `dress` gets the place of a page before it is shown.
     """
 
     leaving = Signal(object)
     shown = Signal(object)
 
-    def __init__(self, window: QMainWindow, docks: Callable[[], list[QDockWidget]]) -> None:
+    def __init__(
+        self, window: QMainWindow, docks: Callable[[], list[QDockWidget]], dress: Callable[[QWidget], None]
+    ) -> None:
         super().__init__(window)
         self._window = window
         self._docks = docks
+        self._dress = dress
         self.stack = QStackedWidget(window)
         self.pages: dict[PageId, Page] = {}
+        self._places: dict[PageId, QWidget] = {}
         self._states: dict[PageId, QByteArray] = {}
         self._focus: dict[PageId, QWidget] = {}
         self.current = next(iter(PageId))
@@ -223,8 +228,9 @@ class Navigation(QObject):
         """Add the pages, of which the first is shown. Returns the rail that chooses among them."""
         self.pages = {page.id: page for page in pages}
         self._presentation = presentation
-        for page in pages:
-            self.stack.addWidget(_Scrolled(page.widget))
+        self._places = {page.id: _Scrolled(page.widget) for page in pages}
+        for place in self._places.values():
+            self.stack.addWidget(place)
         self.rail = PageRail(pages, self._window)
         self.rail.chosen.connect(self.show)
         self.rail.show_page(self.current)
@@ -234,6 +240,11 @@ class Navigation(QObject):
     def page(self) -> Page:
         """The shown page."""
         return self.pages[self.current]
+
+    @property
+    def behind(self) -> list[QWidget]:
+        """The places of the pages that are not shown."""
+        return [place for page, place in self._places.items() if page != self.current]
 
     @property
     def is_cut_off(self) -> bool:
@@ -277,7 +288,8 @@ class Navigation(QObject):
                 for dock in self._docks():
                     dock.hide()
             self.current = page
-            self.stack.setCurrentIndex(list(self.pages).index(page))
+            self._dress(self._places[page])
+            self.stack.setCurrentWidget(self._places[page])
         finally:
             window.setUpdatesEnabled(painted)
         self.rail.show_page(page)

@@ -8,7 +8,8 @@ sheet in use.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt
@@ -38,6 +39,16 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
+def update_sizes(part: QWidget) -> None:
+    """Let the layouts ask for all sizes again, as some were computed without the style sheet."""
+    for widget in _within(part):
+        widget.updateGeometry()
+
+
+def _within(part: QWidget) -> list[QWidget]:
+    return [part, *part.findChildren(QWidget)]
+
+
 class Dressing(QObject):
     """Restyles the application's widgets; a hidden one is restyled at the latest when it is shown."""
 
@@ -47,6 +58,8 @@ class Dressing(QObject):
         self._slices = Slices(self)
         self._waiting: dict[QWidget, None] = {}
         """Widgets that still have the previous look."""
+        self._undressed: set[QWidget] = set()
+        """Hidden parts of a window whose widgets have had no sheet yet."""
         self._keeper = QWidget()
         """Always has a sheet: without any, Qt would forget the colours and fonts that the sheets replaced."""
         self._keeper.setStyleSheet("QWidget {}")
@@ -61,6 +74,8 @@ class Dressing(QObject):
 
     def change_at_once(self, palette: QPalette, sheet: str) -> None:
         """Leave it to Qt: another text size changes fonts that only Qt resolves, through every widget's parents."""
+        if sheet == self._app.styleSheet():  # of another window
+            return
         self._slices.stop()
         self._waiting = {}
         with no_collection():
@@ -68,9 +83,30 @@ class Dressing(QObject):
             self._app.setPalette(palette)
             self._app.setStyleSheet(sheet)
 
+    def put_on(self, sheet: str, hidden: Iterable[QWidget]) -> None:
+        """Use the sheet where there is none, but in the `hidden` parts of a window only once `dress` is called."""
+        self._undressed = {*filter(isValid, self._undressed), *hidden}
+        within = [widget for part in self._undressed for widget in _within(part)]
+        deque(self._exchange(within, self._app.palette(), sheet), maxlen=0)
+
+    def dress(self, part: QWidget) -> None:
+        """Restyle a part that is about to be shown, if it was hidden all the time, as Qt would have done."""
+        if part not in self._undressed or not isValid(part):
+            return
+        self._undressed.remove(part)
+        with no_collection():
+            for widget in _within(part):
+                if widget.testAttribute(_POLISHED):
+                    widget.style().polish(widget)
+            for widget in _within(part):
+                QCoreApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
+        update_sizes(part)
+
     def finish(self) -> None:
         """Restyle all waiting widgets now."""
         self._slices.finish()
+        for part in list(self._undressed):
+            self.dress(part)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """While widgets wait, filter all events of the application."""
@@ -80,7 +116,8 @@ class Dressing(QObject):
 
     def _change(self, palette: QPalette, sheet: str, shown: Callable[[], None]) -> Steps:
         with self._unpainted():
-            yield from self._exchange(palette, sheet)
+            self._waiting = dict.fromkeys((yield from self._exchange(self._app.allWidgets(), palette, sheet)))
+            self._undressed.clear()
             for widget in list(self._waiting):
                 if isValid(widget) and widget.isVisible():
                     self._dress(widget)
@@ -95,12 +132,14 @@ class Dressing(QObject):
             if isValid(self):  # otherwise Qt has removed it
                 self._app.removeEventFilter(self)
 
-    def _exchange(self, palette: QPalette, sheet: str) -> Steps:
-        """Exchange palette and sheet without changing any widget; all widgets then wait."""
+    def _exchange(
+        self, widgets: Iterable[QWidget], palette: QPalette, sheet: str
+    ) -> Generator[None, None, list[QWidget]]:
+        """Exchange palette and sheet without changing these widgets; returns those that are to be restyled."""
         polished: list[QWidget] = []
         without_style: list[QWidget] = []
         try:
-            for widget in filter(isValid, self._app.allWidgets()):
+            for widget in filter(isValid, widgets):
                 if widget.testAttribute(_POLISHED):
                     widget.setAttribute(_POLISHED, False)
                     polished.append(widget)
@@ -117,7 +156,7 @@ class Dressing(QObject):
                 widget.setAttribute(_POLISHED, True)
             for widget in filter(isValid, without_style):
                 widget.setAttribute(_OWN_STYLE, False)
-        self._waiting = dict.fromkeys(polished)
+        return polished
 
     @contextmanager
     def _unpainted(self) -> Iterator[None]:

@@ -127,6 +127,7 @@ class ThemeManager(QObject):
         if (families, points) == (mono_families(), font_size or self._system_points):
             self._apply()
             return
+        self.finish()  # Qt resolves the fonts of widgets with the sheet
         code = self._code_sizes()
         self._dress_font(font_size)
         self._apply(at_once=True)
@@ -137,19 +138,24 @@ class ThemeManager(QObject):
         self._dressing.finish()
 
     @contextmanager
-    def undressed(self) -> Iterator[None]:
+    def undressed(self) -> Iterator[list[QWidget]]:
         """Remove the style sheet while a window is built, as Qt restyles a widget at each change of parent.
 
-        Pages are built in a fifth of the time. Meanwhile, sizes are those without the sheet.
+        Pages are built in a fifth of the time. Meanwhile, sizes are those without the sheet. Hidden parts that are
+        added to the list get it by `dress`.
         """
+        hidden: list[QWidget] = []
         sheet = self._app.styleSheet()
         with no_collection():
             self._app.setStyleSheet("")
         try:
-            yield
+            yield hidden
         finally:
-            with no_collection():
-                self._app.setStyleSheet(sheet)
+            self._dressing.put_on(sheet, hidden)
+
+    def dress(self, part: QWidget) -> None:
+        """Restyle a part that `undressed` left out; called before it is shown for the first time."""
+        self._dressing.dress(part)
 
     def enlarge(self, part: QWidget, points: float) -> None:
         """Show a part of the window in that text size at once, as the whole window would take seconds; 0 resets it.
