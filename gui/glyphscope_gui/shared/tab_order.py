@@ -64,12 +64,11 @@ def _children(parent: QWidget, also: QWidget | None) -> list[QWidget]:
         found = list(_laid_out(layout))
     known = set(found)
     others = [child for child in parent.children() if isinstance(child, QWidget) and child not in known]
-    others.sort(key=lambda child: (child.y(), child.x()))
-    return [
-        child
-        for child in (*found, *others)
-        if not child.isWindow() and _is_passed(child, also, child.isVisible())
-    ]
+    found, others = (
+        [child for child in children if _is_passed(child, also, child.isVisible()) and not child.isWindow()]
+        for children in (found, others)
+    )
+    return found + sorted(others, key=lambda child: (child.y(), child.x()))
 
 
 def _laid_out(layout: QLayout) -> Iterator[QWidget]:
