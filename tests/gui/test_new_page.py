@@ -30,6 +30,8 @@ def test_it_is_in_the_rail_and_in_the_menu(open_window):
     assert action.shortcut().toString() == f"Ctrl+{len(PageId)}" and action.isChecked()
 """
 
+FOCUS = "tests/gui/test_accessibility.py::test_everything_that_takes_the_focus_has_an_accessible_name"
+
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
@@ -59,19 +61,16 @@ def pytest_in(root, *arguments):
     )
 
 
-def test_a_page_is_added_by_one_folder_and_one_line(copy):
-    done = pytest_in(copy, "tests/gui/test_notes.py", "tests/gui/test_shown.py")
-    assert "2 passed" in done.stdout, done.stdout + done.stderr
+def test_a_page_is_added_by_one_folder_and_one_line_and_passes_the_accessibility_tests(copy):
+    done = pytest_in(copy, "tests/gui/test_notes.py", "tests/gui/test_shown.py", FOCUS)
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_accessibility_tests_go_through_an_added_page(copy):
     view = copy / "gui/glyphscope_gui/notes/__init__.py"
-    focus = ("tests/gui/test_accessibility.py", "-k", "takes_the_focus")
-    done = pytest_in(copy, *focus)
-    assert done.returncode == 0, done.stdout + done.stderr
     page = view.read_text("utf-8")
     view.write_text(page.replace('        self.view.setAccessibleName(tr("Notes"))\n', ""), "utf-8")
-    done = pytest_in(copy, *focus)
+    done = pytest_in(copy, FOCUS)
     view.write_text(page, "utf-8")
     assert done.returncode == 1 and "notes" in done.stdout, done.stdout + done.stderr
 
