@@ -28,6 +28,7 @@ LOOP = {
     "strategy": "loop",
     "loop": {"tool_use": "enforced", "failure_policy": "fatal", "max_turns": 2},
     "system": "You call the tool calculate, and give its result.",
+    "max_tokens": 32,
 }
 SUITE = {
     "glyphscope_suite": 1,
