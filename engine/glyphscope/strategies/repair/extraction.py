@@ -25,7 +25,9 @@ MAX_HEAD = 200
 MAX_CHARACTERS = 400_000
 """A longer text is left unchanged; one of this length may take a second."""
 
-_GLYPH_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}\[\]]|```', re.DOTALL)
+_GLYPH_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{\[](?:[^"{}\[\]`]*+[{\[])*+|["}\]]|```', re.DOTALL)
+"""A string, opening brackets with the text between them, or another sign."""
+_NOT_OPENING = re.compile(r"[^{\[]+")
 _FENCE = "```"
 _HEAD = re.compile(r"[^\W\d][\w\-./@+]*+\Z")
 _KEY = r'["{{ ,\n\t]{}"?[ \t]*[=:]'
@@ -113,8 +115,8 @@ def _read_glyph(text: str, start: int, ended: bool) -> LenientObject:
         piece, end = match[0], match.start()
         if piece == _FENCE:
             break
-        if piece in "{[":
-            stack.append(piece)
+        if piece[0] in "{[":
+            stack += _NOT_OPENING.sub("", piece)
         elif piece == '"' or (piece in "}]" and piece != ("}" if stack.pop() == "{" else "]")):
             return LenientObject(False, end)  # an unterminated string, or a bracket that closes nothing
         last = end = match.end()
