@@ -57,16 +57,16 @@ class LazyGbnfConstraint:
     def allowed(self) -> Allowed:
         if self._begun is not None:
             return self._begun.allowed()
-        allowed = np.ones(self._engine.vocabulary, np.bool_)
-        for token in self._completing():
-            allowed[token] = self.takes(token)
+        allowed = self._allowed_anywhere.copy()
+        if halves := list(self._halves()):
+            for token in (*self._containing, *(token for rest in halves for token in self._beginning(rest))):
+                allowed[token] = self.takes(token)
         return allowed
 
     def takes(self, token: int) -> bool:
         if self._begun is not None:
             return self._begun.takes(token)
-        begun = self._starts(token)
-        return begun is None or self._fits(begun)
+        return self._takes_after(self._tail, token)
 
     def commit(self, token: int) -> None:
         if self._begun is not None:
@@ -77,7 +77,7 @@ class LazyGbnfConstraint:
         if self._engine.is_end(token):
             self._ended = True
             return
-        begins = self._starts(token) is not None
+        begins = self._starts(self._tail, token) is not None
         self._last.append(token)
         self._tail += self._engine.pieces[token]
         if begins:
@@ -89,11 +89,15 @@ class LazyGbnfConstraint:
         while self._last and len(self._tail) - len(self._engine.pieces[self._last[0]]) >= longest - 1:
             self._tail = self._tail[len(self._engine.pieces[self._last.pop(0)]) :]
 
-    def _starts(self, token: int) -> bytes | None:
+    def _takes_after(self, tail: bytes, token: int) -> bool:
+        begun = self._starts(tail, token)
+        return begun is None or self._fits(begun)
+
+    def _starts(self, tail: bytes, token: int) -> bytes | None:
         """The text from the first trigger on, if the token is added; None if it completes no trigger."""
         if self._engine.is_end(token):
             return None
-        written = self._tail + self._engine.pieces[token]
+        written = tail + self._engine.pieces[token]
         found = [place for trigger in self._triggers if (place := written.find(trigger)) >= 0]
         return written[min(found) :] if found else None
 
@@ -105,16 +109,25 @@ class LazyGbnfConstraint:
         except MatchLimit:
             return False
 
-    def _completing(self) -> Iterator[int]:
-        """The tokens that complete a trigger and write more: only these can continue against the grammar."""
-        yield from self._containing
+    def _halves(self) -> Iterator[bytes]:
+        """The rests of the triggers with whose first bytes the text ends."""
         for trigger in self._triggers:
             for length in range(1, len(trigger)):
                 if self._tail.endswith(trigger[:length]):
-                    yield from self._beginning(trigger[length:])
+                    yield trigger[length:]
+
+    @cached_property
+    def _allowed_anywhere(self) -> Allowed:
+        """The allowed tokens after a text that does not end within a trigger."""
+        allowed = np.ones(self._engine.vocabulary, np.bool_)
+        for token in self._containing:
+            allowed[token] = self._takes_after(b"", token)
+        return allowed
 
     @cached_property
     def _containing(self) -> list[int]:
+        """The tokens that contain a trigger and write more: only these, and the tokens that begin with the rest of a
+        trigger and write more, can continue against the grammar."""
         return [
             token
             for token, piece in enumerate(self._engine.pieces)
