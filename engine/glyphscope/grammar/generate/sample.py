@@ -165,7 +165,9 @@ class _Walk:
                 pieces.append(node.text)
             elif isinstance(node, tree.CharClass):
                 ranges = chars.complement(node.ranges) if node.negated else node.ranges
-                pieces.append(self._character(chars.intersection(ranges, chars.ALL)))
+                pieces.append(self._character(_common(ranges, chars.ALL)))
+            elif isinstance(node, tree.Seq) and way is None:
+                waiting += [(part, depth, None) for part in node.parts[::-1]]
             elif isinstance(node, tree.Seq):
                 forced, rest = way or (-1, None)
                 parts = reversed(list(enumerate(node.parts)))
@@ -275,7 +277,7 @@ class _Walk:
             moves = automaton.moves(state)
             if not moves or (state.final and self.random.random() < 0.1):
                 break
-            plain = [move for move in moves if chars.intersection(move[0], PLAIN)]
+            plain = [move for move in moves if _common(move[0], PLAIN)]
             ranges, state = self.random.choice(plain if plain and self.random.random() < 0.8 else moves)
             characters.append(self._character(ranges))
             steps -= 1
@@ -287,11 +289,13 @@ class _Walk:
         chance = self.random.random()
         common: Ranges = ()
         if chance < 0.9 or not self.depth:
-            common = chars.intersection(ranges, PLAIN if chance < 0.7 else PRINTABLE)
-            common = common or chars.intersection(ranges, PRINTABLE)
+            common = _common(ranges, PLAIN if chance < 0.7 else PRINTABLE) or _common(ranges, PRINTABLE)
         low, high = self.random.choice(common or ranges)
         return chr(self.random.randint(low, high))
 
 
 def _is_plain(node: Node) -> bool:
-    return isinstance(node, tree.CharClass) and bool(chars.intersection(node.ranges, PLAIN)) != node.negated
+    return isinstance(node, tree.CharClass) and bool(_common(node.ranges, PLAIN)) != node.negated
+
+
+_common = lru_cache(maxsize=256)(chars.intersection)  # texts have few classes, but many characters
