@@ -30,6 +30,7 @@ def silent() -> Iterator[None]:
 
 
 BUFFER = ctypes.create_string_buffer(1024)
+CONTROL, USER_DEFINED = llama.LLAMA_TOKEN_ATTR_CONTROL, llama.LLAMA_TOKEN_ATTR_USER_DEFINED
 
 
 def piece(vocab: int, token: int) -> bytes:
@@ -40,10 +41,7 @@ def piece(vocab: int, token: int) -> bytes:
 
 def special(vocab: int, token: int, text: bytes) -> bool:
     kind = llama.llama_vocab_get_attr(vocab, token)
-    looks = text.startswith(b"<") and text.endswith(b">")
-    return bool(
-        kind & llama.LLAMA_TOKEN_ATTR_CONTROL or (kind & llama.LLAMA_TOKEN_ATTR_USER_DEFINED and looks)
-    )
+    return bool(kind & CONTROL or (kind & USER_DEFINED and text.startswith(b"<") and text.endswith(b">")))
 
 
 @pytest.mark.slow
