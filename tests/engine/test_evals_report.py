@@ -37,7 +37,7 @@ from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.records import parse_record
 from made_results import GOOD, TOO_MANY, WRONG, events_of, four_arms, made_manifest, made_sample
 from made_samples import MadeResult, made_arms
-from page_runs import BROWSERS, in_browser
+from page_runs import in_browser
 
 VOID = {"meta", "br", "link", "img", "input", "hr", "path", "line", "circle", "rect"}
 HOSTILE = (
@@ -492,7 +492,6 @@ def test_the_report_does_not_grow_with_the_trials() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("browser", BROWSERS)
 def test_a_cell_leads_to_the_token_where_a_run_went_wrong_in_a_browser(
     browser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

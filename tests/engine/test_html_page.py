@@ -38,7 +38,7 @@ from glyphscope.sessions.exports.html_page import MAX_RUNS, html_page
 from glyphscope.sessions.records import encode_record, parse_record
 from glyphscope.text.figures import byte_size, duration_ms, percent
 from glyphscope.visible import visible
-from page_runs import BROWSERS, BUILT, SOURCE, dump, dumps_of_page, in_browser, node, with_modules
+from page_runs import BUILT, SOURCE, dump, dumps_of_page, in_browser, node, with_modules
 from page_text import PageText
 
 RECORDS = [f"runs/{name}" for name in resources.names("runs", ".jsonl")]
@@ -366,15 +366,24 @@ def _pages():
     return runs
 
 
+@pytest.fixture(scope="module")
+def made():
+    """The runs of each page, and the pages."""
+    runs = _pages()
+    records = {
+        name: [RecordedRun(parse_record(encode_record(run)).events) for run in page]
+        for name, page in runs.items()
+    }
+    return runs, {name: html_page(page) for name, page in records.items()}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("browser", BROWSERS)
-def test_pages_work_in_a_browser_without_network_and_are_accessible(browser, tmp_path):
-    runs = _pages()
+def test_pages_work_in_a_browser_without_network_and_are_accessible(browser, made, tmp_path):
+    runs, texts = made
     pages = {name: tmp_path / f"{name}.html" for name in runs}
     for name, page in pages.items():
-        records = [RecordedRun(parse_record(encode_record(run)).events) for run in runs[name]]
-        page.write_text(html_page(records), encoding="utf-8")
+        page.write_text(texts[name], encoding="utf-8")
     found = in_browser("browse.mjs", browser, tmp_path, *pages.values())
     assert len(found) == len(runs)
     for name, page in pages.items():

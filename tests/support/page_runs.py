@@ -53,17 +53,23 @@ def with_modules() -> str:
     return node()
 
 
+def browser_program(browser: str) -> str:
+    """The program of a browser; skips the test where it, Node.js or npm's packages are not installed."""
+    with_modules()
+    executable = next(filter(None, map(shutil.which, BROWSERS[browser])), None)
+    if executable is None:
+        pytest.skip(f"{browser.capitalize()} is not installed")
+    return executable
+
+
 def in_browser(script: str, browser: str, folder: Path, *arguments: str | Path) -> Any:
     """The JSON that a script of packaging/page prints; it gets the browser, `folder` and the arguments.
 
     Skips the test where Node.js, npm's packages or the browser are not installed.
     """
-    program = with_modules()
-    executable = next(filter(None, map(shutil.which, BROWSERS[browser])), None)
-    if executable is None:
-        pytest.skip(f"{browser.capitalize()} is not installed")
+    executable = browser_program(browser)
     done = subprocess.run(
-        [program, str(SOURCE / script), browser, executable, str(folder), *map(str, arguments)],
+        [node(), str(SOURCE / script), browser, executable, str(folder), *map(str, arguments)],
         capture_output=True,
         encoding="utf-8",
         timeout=580,
