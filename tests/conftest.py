@@ -153,7 +153,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
             import_share(session.config)
         return (yield)
     finally:
-        keep_from_collector()
+        gc.freeze()
         gc.enable()
 
 

@@ -135,14 +135,15 @@ def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, 
 def _actions(
     window: Window, themes: ThemeManager, events: tuple[AnyEvent, ...]
 ) -> dict[str, tuple[Callable[[], None], SignalInstance | None]]:
-    """A user's actions while a run is shown, each with the signal of its end. Pages are shown for the first time."""
+    """A user's actions while a run is shown, each with the signal of its end. Pages are shown for the first time, which
+    a change of theme would make shorter.
+    """
     actions: dict[str, tuple[Callable[[], None], SignalInstance | None]] = {
-        "open record": (lambda: window.runs.show_record(events), window.runs.ended),
-        "change theme": (lambda: themes.choose("dark"), None),
+        "open record": (lambda: window.runs.show_record(events), window.runs.ended)
     }
     for page in reversed(PageId):
         actions[f"show {page.value}"] = (partial(window.navigator.show, page), None)
-    return actions
+    return actions | {"change theme": (lambda: themes.choose("dark"), None)}
 
 
 def _spin(ms: int) -> None:

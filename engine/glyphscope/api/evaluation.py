@@ -38,6 +38,7 @@ from glyphscope.events import (
     Strategy,
 )
 from glyphscope.sessions.named_models import NamedModels, fixed_batch
+from glyphscope.structs import ready
 
 _FRAMES = ("pandas", "polars")
 """The libraries of data frames, the preferred one first."""
@@ -163,7 +164,7 @@ def evaluate(
     axes["jobs"] = place.jobs
     given = {"suites": _texts(suites), "models": _texts(models), "orders": (None,), **axes}
     try:
-        matrix = msgspec.convert(given, Matrix)
+        matrix = msgspec.convert(given, ready(Matrix))
     except msgspec.ValidationError as error:
         raise GlyphscopeError(f"Invalid setting of an evaluation: {error}.") from None
     plan, folder = plan_of(matrix), Path(out)

@@ -36,6 +36,7 @@ from glyphscope.sessions.named_models import open_named
 from glyphscope.sessions.settings import users_prompt_cache
 from glyphscope.strategies import cancellable
 from glyphscope.strategies import run as run_request
+from glyphscope.structs import ready
 
 
 class RunSettings(TypedDict, total=False):
@@ -141,6 +142,6 @@ def _request(prompt: str, tools: Tools, info: ModelInfo, settings: RunSettings) 
         **members,
     )
     try:
-        return msgspec.convert(msgspec.to_builtins(request), RunRequest)
+        return msgspec.convert(msgspec.to_builtins(request), ready(RunRequest))
     except msgspec.ValidationError as error:
         raise GlyphscopeError(f"Invalid setting of a run: {error}.") from None

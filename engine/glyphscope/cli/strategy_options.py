@@ -15,6 +15,7 @@ from glyphscope.cli.output import print_note
 from glyphscope.events import LoopSettings, RepairSettings, RouterSettings, Strategy
 from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.routing.candidates import read_router, router_preset, router_presets
+from glyphscope.structs import ready
 from glyphscope.text.json_values import json_or_text
 from glyphscope.tools.approval import parse_approvals
 
@@ -146,7 +147,7 @@ def _with(loop: LoopSettings, text: str) -> LoopSettings:
         given = [word.strip() for word in given.split(",") if word.strip()]
     fields = {**msgspec.structs.asdict(loop), name: given}
     try:
-        return msgspec.convert(fields, LoopSettings)
+        return msgspec.convert(fields, ready(LoopSettings))
     except msgspec.ValidationError as error:
         choices = get_args(get_type_hints(LoopSettings)[name])
         words = all(isinstance(choice, str) for choice in choices)

@@ -26,6 +26,7 @@ from glyphscope.events.stages import (
     TransformActed,
 )
 from glyphscope.events.tools import ApprovalGiven, ApprovalNeeded, ToolProgressed, ToolResult, ToolStarted
+from glyphscope.structs import ready
 
 
 class RunStarted(RunEvent, frozen=True, kw_only=True, tag="run_started"):
@@ -251,7 +252,7 @@ AnyEvent: TypeAlias = (
     | ApprovalNeeded | ApprovalGiven | ToolStarted | ToolProgressed | ToolResult
 )  # fmt: skip
 
-_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(ready(AnyEvent))
 
 
 _LEFT_OUT: dict[str, dict[str, Any]] = {

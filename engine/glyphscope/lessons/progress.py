@@ -9,6 +9,7 @@ import msgspec
 from glyphscope.errors import StorageError
 from glyphscope.inputs import read_file
 from glyphscope.sessions.files import atomic_write
+from glyphscope.structs import ready
 
 MAX_LESSONS = 1_000
 """The maximum number of lessons with stored progress; the least recently used are removed first."""
@@ -48,7 +49,7 @@ class Progress:
         self._path = path
         try:
             content = read_file(path, MAX_BYTES)
-            self._lessons = msgspec.json.decode(content, type=dict[str, LessonProgress])
+            self._lessons = msgspec.json.decode(content, type=ready(dict[str, LessonProgress]))
         except (StorageError, ValueError, RecursionError):  # also invalid UTF-8
             self._lessons = {}
 

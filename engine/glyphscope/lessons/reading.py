@@ -33,6 +33,7 @@ from glyphscope.lessons.lesson import (
 from glyphscope.lessons.run_settings import NAMES, VARY, bound_problems, merged, request_of, value_at
 from glyphscope.lessons.tables import QUESTIONS, ChoiceTable, LessonExperiment, LessonHead, LessonRun
 from glyphscope.lessons.toml import place, read_toml
+from glyphscope.structs import ready
 from glyphscope.text.figures import byte_size
 
 MAX_BYTES = 1_000_000
@@ -157,7 +158,7 @@ class _Reading:
                 self._report_at(block, (key,), f"{key} is one line of words.")
         if not 1 <= table["minutes"] <= 600:
             self._report_at(block, ("minutes",), "minutes is how long the lesson takes, from 1 to 600.")
-        return msgspec.convert(table, LessonHead)
+        return msgspec.convert(table, ready(LessonHead))
 
     def _step(self, section: Section) -> Step:
         if section.line > 1 and not section.title:
@@ -206,7 +207,7 @@ class _Reading:
             self._add_run(block, name, settings)
         self.used.append(_Mention(name, block, "name"))
         self.last = name
-        watch = msgspec.convert({key: table[key] for key in table.keys() - NAMES}, LessonRun)
+        watch = msgspec.convert({key: table[key] for key in table.keys() - NAMES}, ready(LessonRun))
         if watch.start < 0 or (watch.stop is not None and watch.stop <= watch.start):
             self._report_at(
                 block,
@@ -239,7 +240,7 @@ class _Reading:
             return None
         given = {key: value for key, value in table.items() if key in NAMES}
         self._add_run(block, name, merged(self.asked[of], given), given)
-        own = msgspec.convert({key: table[key] for key in table.keys() - NAMES}, LessonExperiment)
+        own = msgspec.convert({key: table[key] for key in table.keys() - NAMES}, ready(LessonExperiment))
         request = self.runs.get(name)
         for name_or_place in own.vary:
             if name_or_place in VARY or request is None:
@@ -275,13 +276,13 @@ class _Reading:
         self.used.append(_Mention(run, block, "run"))
         members = {**table, "run": run, "line": block.line}
         if kind == "character":
-            about_text = msgspec.convert(members, CharacterQuestion)
+            about_text = msgspec.convert(members, ready(CharacterQuestion))
             if len(about_text.text) > MAX_TEXT:
                 self._report_at(
                     block, ("text",), f"A text to choose a character of has at most {MAX_TEXT:,} of them."
                 )
             return about_text
-        question = msgspec.convert(members, NextQuestion)
+        question = msgspec.convert(members, ready(NextQuestion))
         if question.token < 0:
             self._report_at(block, ("token",), "Tokens are counted from 0.")
         if not 2 <= question.most <= MAX_OPTIONS:
@@ -294,7 +295,7 @@ class _Reading:
         return question
 
     def _choice(self, block: Block, table: dict[str, Any]) -> ChoiceQuestion | None:
-        options = msgspec.convert(table, ChoiceTable).option
+        options = msgspec.convert(table, ready(ChoiceTable)).option
         right = sum(option.right for option in options)
         if not 2 <= len(options) <= MAX_OPTIONS:
             self._report_at(

@@ -41,6 +41,7 @@ from glyphscope.prompting.presets import preset
 from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.routing.candidates import router_preset
+from glyphscope.structs import ready
 
 MAX_TOKENS = 512
 """The maximum tokens of an answer of a lesson's run."""
@@ -141,7 +142,7 @@ def bound_problems(given: Mapping[str, Any]) -> Iterator[Found]:
 def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest | None, list[Found]]:
     """The request, or all errors in its settings; types and bounds were already checked."""
     found: list[Found] = []
-    settings = msgspec.convert(dict(given), RunSettings)
+    settings = msgspec.convert(dict(given), ready(RunSettings))
     if not settings.prompt.strip():
         found.append((("prompt",), "A run has a prompt: what the user says to the model."))
     registry = _tried(found, "registry", lambda: _registry(settings, folder))

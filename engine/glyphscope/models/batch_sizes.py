@@ -29,6 +29,7 @@ from glyphscope.events.load_options import USUAL_BATCH, Batch
 from glyphscope.inputs import storage_error
 from glyphscope.models.cores import physical_cores, processor_name
 from glyphscope.models.files import identity_of, libraries_in
+from glyphscope.structs import ready
 
 TOKENS = 512
 """The tokens of the prompt that is evaluated in batches of each size."""
@@ -165,7 +166,7 @@ class BatchFile:
     def read(self) -> BatchTimes | None:
         """The times; None without a usable file."""
         try:
-            times = msgspec.json.decode(self.path.read_bytes(), type=BatchTimes)
+            times = msgspec.json.decode(self.path.read_bytes(), type=ready(BatchTimes))
         except (OSError, msgspec.MsgspecError, RecursionError):
             return None
         return times if times.ms and all(0 < ms < math.inf for ms in times.ms.values()) else None

@@ -11,6 +11,7 @@ from glyphscope.errors import ModelError
 from glyphscope.events import KvType, LoadOptions
 from glyphscope.models.files import available_memory, model_info
 from glyphscope.models.gguf import TENSOR_TYPES, Header, read_with_heads
+from glyphscope.structs import ready
 from glyphscope.text.figures import byte_size
 
 KV_TYPES: dict[KvType, int] = {
@@ -63,7 +64,7 @@ class Memory(NamedTuple):
 def read_facts(path: Path) -> ModelFacts:
     """The facts in the file's header. Raises ModelError for a file that is not a GGUF model or is damaged."""
     header = read_with_heads(path)
-    facts = msgspec.convert(model_info(path, header), ModelFacts, from_attributes=True)
+    facts = msgspec.convert(model_info(path, header), ready(ModelFacts), from_attributes=True)
     layers = max(header.number(f"{header.architecture}.block_count"), 0)
     return msgspec.structs.replace(facts, layers=layers, kv_values=_kv_values(header))
 

@@ -36,6 +36,7 @@ from glyphscope.models.interface import (
     Usage,
 )
 from glyphscope.models.scripted import TextModel
+from glyphscope.structs import ready
 from glyphscope.turns import TurnForm
 
 
@@ -149,7 +150,7 @@ def _form_of(started: RunStarted | None) -> TurnForm | None:
     if started is None or not started.request.form:
         return None
     try:
-        return convert(started.request.form, TurnForm)
+        return convert(started.request.form, ready(TurnForm))
     except ValidationError:
         return None
 

@@ -27,6 +27,7 @@ from glyphscope.models.files import Identity, available_memory, identity_of, lib
 from glyphscope.models.llama_engine import LEAST, LlamaEngine
 from glyphscope.models.llama_sequence import LlamaSequence
 from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stored_files
+from glyphscope.structs import ready
 from glyphscope.text.lines import common_length
 
 WORTH = 128
@@ -217,7 +218,7 @@ def _read_header(file: BinaryIO) -> _Header | None:
         return None
     size = int.from_bytes(file.read(4), "little")
     try:
-        return msgspec.msgpack.decode(file.read(min(size, _MAX_HEADER)), type=_Header)
+        return msgspec.msgpack.decode(file.read(min(size, _MAX_HEADER)), type=ready(_Header))
     except msgspec.MsgspecError:
         return None
 

@@ -13,6 +13,8 @@ from typing import IO, Generic, TypeVar
 
 import msgspec
 
+from glyphscope.structs import ready
+
 _LENGTH = struct.Struct("<I")
 _LIMIT = 1 << 30
 _BLOCK, _LARGE_BLOCK = 1 << 16, 1 << 20
@@ -25,7 +27,7 @@ class Pipe(Generic[F]):
 
     def __init__(self, read_fd: int, write_fd: int, kind: type[F]) -> None:
         self._read_fd, self._write_fd = read_fd, write_fd
-        self._decoder: msgspec.msgpack.Decoder[F] = msgspec.msgpack.Decoder(kind)
+        self._decoder: msgspec.msgpack.Decoder[F] = msgspec.msgpack.Decoder(ready(kind))
         self._encoder = msgspec.msgpack.Encoder()
         self._writing = threading.Lock()
         self._ahead = bytearray()
@@ -46,7 +48,7 @@ class Pipe(Generic[F]):
             # imported here, as the events take longer to import than a child to start
             from glyphscope.events.encoding import encode_json
 
-            body = self._encoder.encode(msgspec.json.decode(encode_json(frame), type=type(frame)))
+            body = self._encoder.encode(msgspec.json.decode(encode_json(frame), type=ready(type(frame))))
         if len(body) >= _LIMIT:
             raise ValueError("a frame of 1.1 GB or more")
         data = memoryview(_LENGTH.pack(len(body)) + body)

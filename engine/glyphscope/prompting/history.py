@@ -12,6 +12,7 @@ import msgspec
 from glyphscope.events import Message, RunRequest, ToolCall
 from glyphscope.prompting.template import Part, WrittenSpan
 from glyphscope.registry import ToolRegistry
+from glyphscope.structs import ready
 from glyphscope.turns import TurnForm, TurnTools, read_turn
 
 HISTORY = "history"
@@ -99,7 +100,7 @@ def history_turns(
 def _form(request: RunRequest) -> TurnForm | None:
     """The request's form of turns; None also for an invalid one, which the run rejects."""
     try:
-        return msgspec.convert(request.form, TurnForm) if request.form else None
+        return msgspec.convert(request.form, ready(TurnForm)) if request.form else None
     except msgspec.ValidationError:
         return None
 

@@ -17,6 +17,7 @@ import msgspec
 
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.inputs import refuse_special, storage_error, sync_folder
+from glyphscope.structs import ready
 
 
 class ChangedOnDisk(StorageError):
@@ -170,7 +171,7 @@ def convert_versioned(
     """The document as `kind`. `versions` are as in `migrate`. Raises RecordError, also if `what` is damaged."""
     document = migrate(document, *versions, where)
     try:
-        return msgspec.convert(document, kind)
+        return msgspec.convert(document, ready(kind))
     except (msgspec.ValidationError, RecursionError) as error:
         raise RecordError(f"{what} is damaged: {error}.", where=where, hint=hint) from None
 

@@ -34,6 +34,7 @@ from glyphscope.runs.endings import may_call
 from glyphscope.sessions.files import folder_lock, move_aside, now
 from glyphscope.sessions.history_search import MAX_SCORE, conditions, tag_column
 from glyphscope.sessions.records import encode_record, parse_record
+from glyphscope.structs import ready
 
 VERSION = 4
 NO_CALL = "no-call"
@@ -393,7 +394,7 @@ def _row(values: Sequence[Any]) -> HistoryRow:
 
 def _sampling(text: str) -> Sampling | None:
     try:
-        return msgspec.json.decode(text, type=Sampling)
+        return msgspec.json.decode(text, type=ready(Sampling))
     except msgspec.DecodeError:
         return None
 

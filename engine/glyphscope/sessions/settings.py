@@ -20,6 +20,7 @@ from glyphscope.inputs import read_file
 from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.sessions.files import Migrations, atomic_write, migrate, move_aside
 from glyphscope.sessions.places import Places, places
+from glyphscope.structs import ready
 from glyphscope.text.json_values import json_file
 from glyphscope.text.shorten import json_excerpt
 
@@ -196,7 +197,7 @@ def _converted(document: dict[str, Any]) -> LoadedSettings:
             continue
         value = document.pop(field.name)
         try:
-            values[field.name] = msgspec.convert(value, field.type)
+            values[field.name] = msgspec.convert(value, ready(field.type))
         except msgspec.ValidationError as error:
             wrong.append(
                 f"{field.name} was {json_excerpt(value, _MAX_SHOWN)} ({_expected(field.type) or error})"

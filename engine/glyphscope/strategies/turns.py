@@ -12,6 +12,7 @@ from glyphscope.events import RunEvent, RunRequest, Violation
 from glyphscope.models.chat import THINKING
 from glyphscope.registry import ToolRegistry
 from glyphscope.strategies.decode import Validator
+from glyphscope.structs import ready
 from glyphscope.turns import TurnForm
 from glyphscope.turns.form import state_of
 from glyphscope.turns.grammar import TurnOptions, turn_triggers
@@ -37,7 +38,7 @@ def turn_form(request: RunRequest) -> TurnForm | None:
     if not request.form:
         return None
     try:
-        return msgspec.convert(request.form, TurnForm)
+        return msgspec.convert(request.form, ready(TurnForm))
     except msgspec.ValidationError as error:
         raise PromptError(
             f"The request's form of turns is invalid: {error}.",

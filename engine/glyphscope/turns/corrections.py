@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from glyphscope import resources
+from glyphscope.structs import ready
 from glyphscope.turns.form import CallForm, Correction, Encoding, Piece, ReasoningForm, TurnForm, Wrap
 
 TABLE = "forms/corrections.toml"
@@ -61,7 +62,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @lru_cache(maxsize=1)
 def corrections() -> tuple[Row, ...]:
     """The rows of the table, in its order."""
-    return msgspec.toml.decode(resources.read_text(TABLE), type=_Table).row
+    return msgspec.toml.decode(resources.read_text(TABLE), type=ready(_Table)).row
 
 
 def correct(form: TurnForm, renderings: dict[str, str]) -> TurnForm:
@@ -94,7 +95,7 @@ def _corrected(form: TurnForm, row: Row) -> TurnForm:
     if row.call and calls:
         changes = dict(row.call)
         if "pieces" in changes:
-            changes["pieces"] = msgspec.convert(changes["pieces"], tuple[Piece, ...])
+            changes["pieces"] = msgspec.convert(changes["pieces"], ready(tuple[Piece, ...]))
         calls = (replace(calls[0], **changes), *calls[1:])
     reasoning = row.reasoning or form.reasoning
     if reasoning is not None and (row.call_ends or row.again):

@@ -13,6 +13,7 @@ import msgspec
 
 from glyphscope.errors import PromptError
 from glyphscope.inputs import read_file
+from glyphscope.structs import ready
 
 PieceKind: TypeAlias = Literal["text", "name", "arguments", "id", "index", "object", "key", "value"]
 Encoding: TypeAlias = Literal["json", "tagged", "pythonic", "dict"]
@@ -255,7 +256,7 @@ def load_form(path: Path) -> TurnForm:
     """The form in a JSON file. Raises PromptError with the error in the file."""
     data = read_file(path, _MAX_BYTES, "a form of turns", error=PromptError)
     try:
-        return msgspec.json.decode(data, type=TurnForm)
+        return msgspec.json.decode(data, type=ready(TurnForm))
     except msgspec.DecodeError as error:
         raise PromptError(f"Invalid form of turns: {error}.", where=str(path)) from None
 

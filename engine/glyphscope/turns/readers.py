@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from glyphscope import resources
 from glyphscope.events import TokenStep
 from glyphscope.registry import ToolRegistry
+from glyphscope.structs import ready
 from glyphscope.turns.form import TurnForm, state_of
 from glyphscope.turns.read import Turn, read_turn
 from glyphscope.turns.slots import written
@@ -72,7 +73,7 @@ class Reading(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=1)
 def known_forms() -> tuple[KnownForm, ...]:
     """The notations of the assets."""
-    return msgspec.json.decode(resources.read_bytes(KNOWN), type=_Known).forms
+    return msgspec.json.decode(resources.read_bytes(KNOWN), type=ready(_Known)).forms
 
 
 def readings(

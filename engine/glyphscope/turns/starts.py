@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from glyphscope.structs import ready
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import is_tag, loose, tokens
 
@@ -47,7 +48,7 @@ def marker_pattern(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
 
     The starts of a text are in the order in which they are tried. `key` is the form as JSON, which is hashable.
     """
-    form = msgspec.json.decode(key, type=TurnForm)
+    form = msgspec.json.decode(key, type=ready(TurnForm))
     found: list[tuple[str, Start]] = []
     used = "".join([*(call.opening for call in form.calls), *form.wrap_markers])
     found += [(loose(text), Start("wrap")) for text in form.wrap_markers]
@@ -78,7 +79,7 @@ def _is_closing(start: Start) -> bool:
 @lru_cache(maxsize=64)
 def openings_alone(key: bytes) -> re.Pattern[str]:
     """Markup directly before a call in another notation: a tag that opens calls of the form, or a fence."""
-    form = msgspec.json.decode(key, type=TurnForm)
+    form = msgspec.json.decode(key, type=ready(TurnForm))
     tags = {token for call in form.calls for token in tokens(call.opening) if is_tag(token)}
     return re.compile("(?:" + "|".join((r"```\w*", *map(re.escape, sorted(tags)))) + r")\s*\Z")
 

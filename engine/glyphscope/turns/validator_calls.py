@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from glyphscope.events import Code, RunEvent
 from glyphscope.notation import structure as s
+from glyphscope.structs import ready
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.starts import starts
 from glyphscope.turns.tools import TurnTools
@@ -402,7 +403,7 @@ def beginnings_of(form: TurnForm) -> tuple[Beginning, ...]:
 
 @lru_cache(maxsize=64)
 def _beginnings(key: bytes) -> tuple[Beginning, ...]:
-    form = msgspec.json.decode(key, type=TurnForm)
+    form = msgspec.json.decode(key, type=ready(TurnForm))
     found = []
     for call in form.calls:
         found.append(Beginning(call, beginning_of(call, None, section=True), call.strict))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from glyphscope.grammar.builder.turn import Sign
+from glyphscope.structs import ready
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import loose_tokens
 from glyphscope.turns.starts import CALL_KEYS, closing_tags, marker_like, starts
@@ -57,7 +58,7 @@ def markers_of(form: TurnForm, names: tuple[str, ...]) -> tuple[Marker, ...]:
 
 @lru_cache(maxsize=64)
 def _markers(key: bytes, names: tuple[str, ...]) -> tuple[Marker, ...]:
-    form = msgspec.json.decode(key, type=TurnForm)
+    form = msgspec.json.decode(key, type=ready(TurnForm))
     found = [Marker("wrap", signs_of(text)) for text in form.wrap_markers]
     if form.reasoning is not None:
         found.append(Marker("open", signs_of(form.reasoning.open)))

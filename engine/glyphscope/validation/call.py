@@ -19,6 +19,7 @@ from glyphscope.notation import structure as s
 from glyphscope.notation.read_glyph import is_head
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import ToolRegistry
+from glyphscope.structs import ready
 from glyphscope.validation.call_level import CallKeys, CallLevel, tool_candidates
 from glyphscope.validation.candidates import Candidate, anything
 from glyphscope.validation.levels import ObjectLevel
@@ -126,8 +127,8 @@ class CallValidator(StreamingValidator):
             tool_allowed=self.tool_allowed,
             tool_char=self.tool_char,
             arguments=self.arguments,
-            errors=msgspec.convert(self.violations, list[CheckError], from_attributes=True),
-            fields=msgspec.convert(self.fields, list[CheckField], from_attributes=True),
+            errors=msgspec.convert(self.violations, ready(list[CheckError]), from_attributes=True),
+            fields=msgspec.convert(self.fields, ready(list[CheckField]), from_attributes=True),
             chars=self.chars,
             tokens=self._token + 1,
         )

@@ -31,6 +31,7 @@ from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import AnyEvent
 from glyphscope.inputs import read_file
 from glyphscope.runs import run_state
+from glyphscope.structs import ready
 from glyphscope_gui.evaluate.result import EvalResult, Pair, Pairs, pairs_that_differ, read_samples
 from glyphscope_gui.evaluate.setup import Price, SuiteChoice, editable, price, suite_choice, suite_choices
 from glyphscope_gui.evaluate.words import MeasureName
@@ -197,7 +198,7 @@ def _saved_summary(folder: ResultFolder, table: Table) -> Summary | None:
         newest = max((folder.path / name).stat().st_mtime_ns for name in (SAMPLES, MANIFEST))
         if path.stat().st_mtime_ns < newest:
             return None
-        summary = msgspec.json.decode(read_file(path), type=Summary)
+        summary = msgspec.json.decode(read_file(path), type=ready(Summary))
     except (OSError, ValueError, RecursionError, GlyphscopeError):
         return None
     return summary if summary.samples == len(table) and summary.digest == folder.manifest.digest else None

@@ -18,6 +18,7 @@ from glyphscope.evals.suites.call_form import (
 )
 from glyphscope.evals.suites.suite import ExpectedCall, Scenario
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.structs import ready
 from glyphscope_gui.evaluate.assertions_form import AssertionsForm
 from glyphscope_gui.evaluate.checks_form import ChecksForm
 from glyphscope_gui.shared.labels import named, words_label
@@ -232,6 +233,6 @@ def _as_json(scenario: Scenario) -> str:
 def _of_json(text: str) -> Scenario:
     """Raises GlyphscopeError."""
     try:
-        return msgspec.json.decode(text.encode("utf-8", "replace"), type=Scenario)
+        return msgspec.json.decode(text.encode("utf-8", "replace"), type=ready(Scenario))
     except (msgspec.MsgspecError, RecursionError) as error:
         raise GlyphscopeError(tr("Not a scenario: {why}.", why=str(error))) from None

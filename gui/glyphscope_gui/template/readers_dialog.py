@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from glyphscope.events import TokenStep
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState
+from glyphscope.structs import ready
 from glyphscope.text.figures import percent
 from glyphscope.text.shorten import listed
 from glyphscope.text.tokens import token_text
@@ -50,7 +51,7 @@ def last_answer(state: RunState) -> Answer:
     steps = tuple(token.step for token in state.tokens)
     request = state.started.request
     try:
-        form = msgspec.convert(request.form, TurnForm) if request.form else None
+        form = msgspec.convert(request.form, ready(TurnForm)) if request.form else None
     except msgspec.ValidationError:
         form = None  # from a later version
     text = "".join(step.text for step in steps)

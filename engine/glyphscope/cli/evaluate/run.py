@@ -35,6 +35,7 @@ from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope.models.opening import EMBEDDED, require_installed
 from glyphscope.models.remote import is_address
 from glyphscope.sessions.named_models import NamedModels, downloaded_file, fixed_batch
+from glyphscope.structs import ready
 
 # typer accepts several values of a list of choices only as an Enum
 Notations = StrEnum("Notations", ["glyph", "json", "native"])
@@ -209,7 +210,7 @@ def run(
     numbers = {"first": first or 0, "trials": trials, "seed": seed, "jobs": place.jobs, "savings": savings}
     numbers["sequences"] = sequences
     judge = _model_name(judge, place) if judge else ""
-    matrix = msgspec.convert({**members, **numbers, "search": search, "judge": judge}, Matrix)
+    matrix = msgspec.convert({**members, **numbers, "search": search, "judge": judge}, ready(Matrix))
     for name in matrix.models:
         _require_installed(name, place)
     options = {name: loading.options(name) for name in matrix.models}

@@ -36,6 +36,7 @@ from glyphscope.models.opening import SCRIPTED
 from glyphscope.models.remote import is_address
 from glyphscope.runs import PreparedRequest
 from glyphscope.sessions.named_models import RECORDED
+from glyphscope.structs import ready
 
 MAX_SAMPLES = 1_000_000
 
@@ -366,7 +367,7 @@ def _arms(matrix: Matrix) -> Iterator[Arm]:
         usual = default_order(members["constraint"])
         if members["order"] is None or members["constraint"] == "off":  # which enforces no order
             members["order"] = usual
-        yield msgspec.convert(members, Arm)
+        yield msgspec.convert(members, ready(Arm))
 
 
 def _loaded(name: str, matrix: Matrix) -> LoadedSuite:

@@ -15,6 +15,7 @@ import msgspec
 from glyphscope import resources
 from glyphscope.errors import find_named
 from glyphscope.events import Sampling
+from glyphscope.structs import ready
 
 CATALOGUE, PROFILES = "evals/catalogue.json", "evals/profiles.json"
 
@@ -38,7 +39,7 @@ class Recommendation(_ForModels, frozen=True, kw_only=True):
 @lru_cache(maxsize=1)
 def catalogue() -> tuple[Recommendation, ...]:
     """All entries; the first that matches a model counts."""
-    return tuple(msgspec.json.decode(resources.read_bytes(CATALOGUE), type=list[Recommendation]))
+    return tuple(msgspec.json.decode(resources.read_bytes(CATALOGUE), type=ready(list[Recommendation])))
 
 
 def recommended_presets(model: str) -> tuple[str, ...]:
@@ -68,13 +69,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """The sampling for a model of that name."""
         family = next((each for each in self.for_models if each.fits(model)), None)
         members = {**self.sampling, **(family.sampling if family else {}), "seed": seed}
-        return msgspec.convert(members, Sampling)
+        return msgspec.convert(members, ready(Sampling))
 
 
 @lru_cache(maxsize=1)
 def profiles() -> tuple[Profile, ...]:
     """All profiles, in the order in which they are offered."""
-    return tuple(msgspec.json.decode(resources.read_bytes(PROFILES), type=list[Profile]))
+    return tuple(msgspec.json.decode(resources.read_bytes(PROFILES), type=ready(list[Profile])))
 
 
 def profile(name: str) -> Profile:

@@ -44,6 +44,7 @@ from glyphscope.events.encoding import encode_json
 from glyphscope.inputs import read_file, refuse_special, storage_error
 from glyphscope.sessions import atomic_write
 from glyphscope.sessions.records import Record, encode_record, parse_record
+from glyphscope.structs import ready
 
 SAMPLES, MANIFEST, TABLES, SUITES, RUNS = "samples.jsonl", "manifest.json", "tables.json", "suites", "runs"
 _KEY = "glyphscope_eval"
@@ -103,7 +104,7 @@ class ResultFolder:
         """The suites' tables, for each model that was opened; empty if no suite has any."""
         data = _read(self.path / TABLES)
         try:
-            return msgspec.json.decode(data, type=list[SuiteTables]) if data else []
+            return msgspec.json.decode(data, type=ready(list[SuiteTables])) if data else []
         except (ValueError, RecursionError) as error:  # also invalid UTF-8
             raise RecordError(f"The tables are damaged: {error}.", where=str(self.path / TABLES)) from None
 
@@ -130,7 +131,7 @@ class ResultFolder:
 
     def _parsed(self, kind: type[_Line], start: int = 0) -> Iterator[tuple[bytes, list[_Line]]]:
         """Whole lines in portions, with their contents, from byte `start` on."""
-        decoder = msgspec.json.Decoder(kind)
+        decoder = msgspec.json.Decoder(ready(kind))
         for part in self._portions(start):
             try:
                 yield part, decoder.decode_lines(part)
@@ -203,7 +204,7 @@ class ResultFolder:
         """The samples of these rows of the table, in their order. Raises StorageError, and RecordError if a line is
         damaged, or the file was changed since the table was made.
         """
-        path, decoder = self.path / SAMPLES, msgspec.json.Decoder(Sample)
+        path, decoder = self.path / SAMPLES, msgspec.json.Decoder(ready(Sample))
         if not len(rows):
             return []
         refuse_special(path)
@@ -474,6 +475,6 @@ def _read_manifest(path: Path) -> Manifest:
             hint="Open it with a newer Glyphscope.",
         )
     try:
-        return msgspec.convert(document, Manifest)
+        return msgspec.convert(document, ready(Manifest))
     except msgspec.ValidationError as error:
         raise RecordError(f"The manifest is damaged: {error}.", where=str(file)) from None

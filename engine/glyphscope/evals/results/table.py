@@ -23,6 +23,7 @@ from glyphscope.errors import StorageError
 from glyphscope.evals.results.sample import Failure, Reason, Sample, has_answer
 from glyphscope.events.encoding import encode_json
 from glyphscope.sessions import atomic_file
+from glyphscope.structs import ready
 
 INDEX = "samples.index"
 INDEXED_FROM = 20_000
@@ -298,7 +299,7 @@ class TableBuilder:
 
     def add_sample(self, sample: Sample, start: int = 0) -> None:
         """Add a sample; `start` is a number by which it is found."""
-        self.add(msgspec.json.decode(encode_json(sample), type=Line), start, 0)
+        self.add(msgspec.json.decode(encode_json(sample), type=ready(Line)), start, 0)
 
     def table(self, end: int = 0) -> Table:
         """The table of the first `end` bytes of the lines, of which some were added; none can be added afterwards."""
@@ -419,7 +420,7 @@ def read_index(path: Path, lines: Path) -> Table | None:
 
     try:
         with open(path, "rb") as file:
-            head = msgspec.json.decode(file.readline(), type=_Head)
+            head = msgspec.json.decode(file.readline(), type=ready(_Head))
             start = file.tell()
         with open(lines, "rb") as file:
             file.seek(max(0, head.lines - _TAIL))

@@ -14,6 +14,7 @@ from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import ApprovalRule, RunRequest, Sampling
 from glyphscope.registry import ToolRegistry
 from glyphscope.strategies import compose
+from glyphscope.structs import ready
 
 _ALLOWED = (ApprovalRule(source=SCRIPTED, action="allow"),)
 
@@ -49,7 +50,7 @@ def request_for(
                 "sources": {tool.name: SCRIPTED for tool in registry.allowed} if executed else {},
                 "approvals": _ALLOWED if executed else (),
             },
-            RunRequest,
+            ready(RunRequest),
         )
     except msgspec.ValidationError as error:
         raise GlyphscopeError(

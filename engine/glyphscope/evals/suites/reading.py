@@ -43,6 +43,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.places import find_places
 from glyphscope.registry.pointer import Path, steps_of, to_pointer
+from glyphscope.structs import ready
 from glyphscope.text.figures import byte_size
 from glyphscope.text.lines import Lines
 
@@ -146,7 +147,7 @@ class _Reading:
 
     def suite(self, document: dict[str, Any]) -> Suite:
         """The suite of a document without errors, including the files that it names. Raises SuiteError."""
-        suite = msgspec.convert(document, Suite)
+        suite = msgspec.convert(document, ready(Suite))
         named = Counter(each.registry for each in suite.scenarios if isinstance(each.registry, str))
         sizes = (times * len(msgspec.json.encode(self._registry(source))) for source, times in named.items())
         if (together := sum(sizes)) > MAX_BYTES:
@@ -203,7 +204,7 @@ class _Reading:
 
     def _part_problems(self, kind: Any, part: Any, known: KnownTools | None, at: Path) -> Iterator[Found]:
         try:
-            struct = msgspec.convert(part, kind)
+            struct = msgspec.convert(part, ready(kind))
         except (msgspec.ValidationError, RecursionError) as error:  # errors that `problems_of` does not check
             yield at, f"{error}."
             return

@@ -24,6 +24,7 @@ from glyphscope.models.hub.part import PartialFile
 from glyphscope.models.hub.wire import Failure, Found
 from glyphscope.models.remote.keys import fits_header
 from glyphscope.models.remote.retry import Retries, Timeouts
+from glyphscope.structs import ready
 from glyphscope.text.figures import estimate
 
 T = TypeVar("T")
@@ -116,7 +117,7 @@ class Hub:
         address, retries = f"{constants.ENDPOINT}/api/models{path}", Retries(QUESTION)
         while True:
             try:
-                return msgspec.json.decode(self._body(address, query), type=kind)
+                return msgspec.json.decode(self._body(address, query), type=ready(kind))
             except Exception as error:
                 time.sleep(retries.pause(failed(error, where, self._token)))
 

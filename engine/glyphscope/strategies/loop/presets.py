@@ -14,6 +14,7 @@ import msgspec
 from glyphscope import resources
 from glyphscope.errors import find_named
 from glyphscope.events import LoopSettings
+from glyphscope.structs import ready
 
 _FOLDER, _SUFFIX = "loop_presets", ".json"
 
@@ -33,7 +34,7 @@ def loop_presets() -> tuple[LoopPreset, ...]:
     names.sort(key=lambda name: (name != "default", name))
     return tuple(
         msgspec.structs.replace(
-            msgspec.json.decode(resources.read_bytes(f"{_FOLDER}/{name}{_SUFFIX}"), type=LoopPreset),
+            msgspec.json.decode(resources.read_bytes(f"{_FOLDER}/{name}{_SUFFIX}"), type=ready(LoopPreset)),
             name=name,
         )
         for name in names
@@ -57,4 +58,4 @@ def compose(names: Sequence[str]) -> LoopSettings:
             if field in ("transforms", "deny"):
                 value = list(dict.fromkeys((*settings.get(field, ()), *value)))
             settings[field] = value
-    return msgspec.convert({**settings, "presets": list(names)}, LoopSettings)
+    return msgspec.convert({**settings, "presets": list(names)}, ready(LoopSettings))

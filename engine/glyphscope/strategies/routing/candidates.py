@@ -19,6 +19,7 @@ from rapidfuzz import fuzz, process
 from glyphscope import resources
 from glyphscope.errors import PromptError, find_named
 from glyphscope.events import NameCandidate, RouterSettings
+from glyphscope.structs import ready
 
 LIBRARY = f"rapidfuzz {rapidfuzz.__version__}"
 
@@ -159,14 +160,14 @@ def router_preset(name: str) -> RouterSettings:
 def read_router(data: str | bytes, where: str = "") -> RouterSettings:
     """The settings in a JSON text: an object with any of their fields. Raises PromptError with the place."""
     try:
-        fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        fields = msgspec.json.decode(data, type=ready(dict[str, msgspec.Raw]))
         known = RouterSettings.__struct_fields__
         for name in fields:
             if name not in known:
                 raise PromptError(
                     f'Router settings have no "{name}".', where=where, hint=f"They have {', '.join(known)}."
                 )
-        return msgspec.json.decode(data, type=RouterSettings)
+        return msgspec.json.decode(data, type=ready(RouterSettings))
     except (msgspec.DecodeError, RecursionError) as error:
         raise PromptError(
             f"Invalid router settings: {error}.",

@@ -18,6 +18,7 @@ import msgspec
 
 from glyphscope import resources
 from glyphscope.errors import ToolError
+from glyphscope.structs import ready
 from glyphscope.text.shorten import shorten
 
 K1, B, TITLE_WEIGHT = 1.2, 0.75, 3
@@ -132,7 +133,7 @@ class Corpus:
 def bundled_corpus() -> Corpus:
     """The bundled documents, by source in alphabetical order."""
     names = resources.names("corpus", ".json")
-    decoder = msgspec.json.Decoder(list[Document])
+    decoder = msgspec.json.Decoder(ready(list[Document]))
     return Corpus(
         document for name in names for document in decoder.decode(resources.read_bytes(f"corpus/{name}"))
     )

@@ -23,6 +23,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from glyphscope.structs import ready
 from glyphscope.text.figures import byte_size
 from glyphscope.tools.mcp.lines import MAX_LINE, Line
 from glyphscope.tools.mcp.log import ProtocolLog
@@ -87,7 +88,7 @@ class Guard:
         if not line.data.lstrip().startswith(b"{"):
             return self._no_message(line, "it is not a JSON object")
         try:
-            envelope = msgspec.json.decode(line.data, type=_Envelope)
+            envelope = msgspec.json.decode(line.data, type=ready(_Envelope))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return self._no_message(line, str(error))
         if envelope.method is not None:
