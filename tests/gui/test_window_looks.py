@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -14,6 +15,7 @@ from fake_context import scripted
 from glyphscope_gui.playground.run_page import LOW
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.labels import ElidedLabel
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.shared.plain_table import MIN_NAME, PlainTable
 from glyphscope_gui.shell.main_window import (
@@ -321,3 +323,13 @@ def test_the_words_of_an_abort_are_no_higher_than_their_lines_after_they_were_na
     qtbot.waitUntil(lambda: banner.title.height() > 1.5 * line)
     banner.setMaximumWidth(10_000)
     qtbot.waitUntil(lambda: banner.title.height() < 1.5 * line)
+
+
+def test_a_number_at_the_end_of_an_elided_line_is_whole_or_left_out(qtbot):
+    label = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
+    qtbot.addWidget(label)
+    label.setText("464 tokens     tools 1,219, examples 121, prompt 7")
+    shown = {label.elided(width) for width in range(20, label.sizeHint().width() + 20)}
+    assert label.text() in shown and "464 tokens     tools …" in shown
+    numbers = {number for text in shown for number in re.findall(r"[\d,]*\d", text)}
+    assert numbers == {"464", "1,219", "121", "7"}

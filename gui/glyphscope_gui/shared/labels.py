@@ -6,6 +6,7 @@ splitter, FittedLabel if it must not make a page scroll, and LessonLabel in a le
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
@@ -19,6 +20,7 @@ from glyphscope_gui.shared.plain_text import plain_tip
 
 OnClick: TypeAlias = Callable[..., object] | SignalInstance | None
 Named = TypeVar("Named", bound=QObject)
+_CUT_NUMBER = re.compile(r"[\d.,]+…$")
 
 
 def named(
@@ -96,7 +98,9 @@ def words_label(
 
 
 class ElidedLabel(PlainLabel):
-    """Requests only a few characters of width, so that it cannot widen a dock."""
+    """Requests only a few characters of width, so that it cannot widen a dock. A number is not cut at its end: `21…` of
+    219 would be another number.
+    """
 
     def __init__(
         self,
@@ -111,10 +115,15 @@ class ElidedLabel(PlainLabel):
     def minimumSizeHint(self) -> QSize:
         return QSize(20, super().minimumSizeHint().height())
 
+    def elided(self, width: int) -> str:
+        """Return the part of the text that fits into that many pixels."""
+        shown = self.fontMetrics().elidedText(self.text(), self._mode, width)
+        return _CUT_NUMBER.sub("…", shown) if shown != self.text() else shown
+
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         box = self.contentsRect()
-        shown = self.fontMetrics().elidedText(self.text(), self._mode, box.width())
+        shown = self.elided(box.width())
         self.setToolTip(plain_tip(self.text()) if shown != self.text() else "")
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(box, self.alignment(), shown)
