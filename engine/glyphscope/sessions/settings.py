@@ -126,7 +126,7 @@ class LoadedSettings(NamedTuple):
 def bounds(name: str) -> tuple[float, float]:
     """The minimum and the maximum of a numeric setting."""
     meta = next(field.type for field in msgspec.structs.fields(Settings) if field.name == name)
-    info = msgspec.inspect.type_info(meta)
+    info = msgspec.inspect.type_info(ready(meta))
     assert isinstance(info, msgspec.inspect.IntType | msgspec.inspect.FloatType)
     assert info.ge is not None and info.le is not None
     return info.ge, info.le
@@ -214,7 +214,7 @@ def _expected(kind: Any) -> str:
     """The allowed values of a setting in words; empty if its own error explains it better."""
     if get_origin(kind) is Literal:
         return f"it is one of {', '.join(map(str, get_args(kind)))}"
-    info = msgspec.inspect.type_info(kind)
+    info = msgspec.inspect.type_info(ready(kind))
     if isinstance(info, msgspec.inspect.IntType | msgspec.inspect.FloatType) and info.le is not None:
         return f"it is a number from {info.ge} to {info.le}"
     return ""

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import inspect
 
 from glyphscope.registry.pointer import Path
+from glyphscope.structs import ready
 from glyphscope.text.shorten import shorten
 
 Found = tuple[Path, str]
@@ -56,7 +57,7 @@ def no_such(name: str, known: tuple[str, ...], what: str) -> str:
 
 @lru_cache(maxsize=256)
 def _info(kind: Any) -> inspect.Type:
-    return inspect.type_info(kind)
+    return inspect.type_info(ready(kind))
 
 
 def _struct(kind: Any) -> inspect.StructType:
