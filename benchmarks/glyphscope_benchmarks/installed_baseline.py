@@ -3,7 +3,9 @@
 Run it with `PYTHON installed_baseline.py NAME FILE OPTIONS`. OPTIONS are arguments of `llama_cpp.Llama` as JSON, and
 `server`, the path of a `llama-server`. The protocol is the same as in `glyphscope_benchmarks.baseline`, with one task:
 `{"task": "grammar", "prompt", "schema", "max_tokens"}` generates greedily, and `stamps` has the time of each token's
-arrival; tokens that arrive together have the same time.
+arrival; tokens that arrive together have the same time. `start` is when the evaluation of the prompt's last token
+began. Servers do not show that, and Outlines evaluates the whole prompt each time: there, the arrival of the first
+token is the start, and it has no stamp.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from functools import lru_cache
 from typing import Any
 
 Generate = Callable[[str, str, int], "tuple[list[float], str]"]
-"""From prompt, schema and maximum tokens to stamps and text."""
+"""From prompt, schema and maximum tokens to start and stamps, in one list, and text."""
 
 _PATIENCE = 120.0
 
@@ -29,35 +31,43 @@ _PATIENCE = 120.0
 def guidance(path: str, options: dict[str, Any]) -> Iterator[Generate]:
     """guidance's `json`, without its widget and probabilities."""
     import guidance as library
-    from guidance.models import LlamaCpp
-    from guidance.models._llama_cpp import LlamaCppEngine
+    from guidance.models import _llama_cpp as models
 
-    stamps: list[float] = []
-    work = LlamaCppEngine.__call__
+    times: list[float] = []
 
-    def stamped(*arguments: Any, **more: Any) -> Any:
-        generator = work(*arguments, **more)
-        try:
-            while True:
-                response = next(generator)
-                arrived = sum(not token.is_input for token in response.tokens)
-                stamps.extend([time.perf_counter()] * arrived)
-                yield response
-        except StopIteration as end:
-            return end.value
+    class TimedEngine(models.LlamaCppEngine):  # type: ignore[misc, unused-ignore]
+        def read(self, prompt: str) -> None:
+            """Leave only the prompt in the cache: without it, each call would evaluate all of it."""
+            super().get_logits(self.tokenizer.encode(prompt.encode()))
 
-    LlamaCppEngine.__call__ = stamped
-    model = LlamaCpp(path, echo=False, enable_monitoring=False, **options)
+        def get_logits(self, *arguments: Any, **more: Any) -> Any:
+            times[:] = times or [time.perf_counter()]
+            return super().get_logits(*arguments, **more)
+
+        def __call__(self, *arguments: Any, **more: Any) -> Any:
+            responses = super().__call__(*arguments, **more)
+            try:
+                while True:
+                    response = next(responses)
+                    times.extend([time.perf_counter()] * len(response.tokens))
+                    yield response
+            except StopIteration as end:
+                return end.value
+
+    models.LlamaCppEngine = TimedEngine
+    model = models.LlamaCpp(path, echo=False, enable_monitoring=False, **options)
 
     def generate(prompt: str, schema: str, most: int) -> tuple[list[float], str]:
-        stamps.clear()
         asked = library.json(
             "call", schema=json.loads(schema), temperature=0.0, max_tokens=most, separators=(",", ":")
         )
         try:
-            return stamps, str((model + prompt + asked)["call"])
+            prompted = model + prompt
+            prompted._interpreter.engine.read(prompt)
+            times.clear()
+            return times, str((prompted + asked)["call"])
         except KeyError:  # cut off at the limit
-            return stamps, ""
+            return times, ""
 
     yield generate
 
@@ -68,12 +78,12 @@ def outlines(path: str, options: dict[str, Any]) -> Iterator[Generate]:
     import llama_cpp
     import outlines as library
 
-    stamps: list[float] = []
+    times: list[float] = []
 
     class TimedLlama(llama_cpp.Llama):  # type: ignore[misc, unused-ignore]
         def sample(self, *arguments: Any, **more: Any) -> Any:
             token = super().sample(*arguments, **more)
-            stamps.append(time.perf_counter())
+            times.append(time.perf_counter())
             return token
 
     model = library.from_llamacpp(TimedLlama(path, verbose=False, **options), chat_mode=False)
@@ -84,9 +94,9 @@ def outlines(path: str, options: dict[str, Any]) -> Iterator[Generate]:
 
     def generate(prompt: str, schema: str, most: int) -> tuple[list[float], str]:
         made = generator(schema)
-        stamps.clear()
+        times.clear()
         text = str(made(prompt, max_tokens=most, temperature=0.0))
-        return stamps, text
+        return times, text
 
     yield generate
 
@@ -210,8 +220,10 @@ def main() -> None:
                 if generate is None:
                     generate = stack.enter_context(BASELINES[name](path, json.loads(options)))
                 asked = json.loads(line)
-                stamps, text = generate(asked["prompt"], json.dumps(asked["schema"]), asked["max_tokens"])
-                answer: dict[str, Any] = {"stamps": stamps, "text": text}
+                times, text = generate(asked["prompt"], json.dumps(asked["schema"]), asked["max_tokens"])
+                if not times:
+                    raise RuntimeError("it generated no token")
+                answer: dict[str, Any] = {"start": times[0], "stamps": times[1:], "text": text}
             except Exception as error:
                 answer = {"error": f"{type(error).__name__}: {error}"}
             print(json.dumps(answer), file=answers, flush=True)

@@ -23,7 +23,7 @@ from glyphscope_benchmarks import documents, reading
 from glyphscope_benchmarks.baseline_process import Baseline, running
 from glyphscope_benchmarks.decoding import beginning_with, convertible, request_for, stamped
 from glyphscope_benchmarks.environments import Environment, llama_tools, package_versions
-from glyphscope_benchmarks.figures import Figure, Row
+from glyphscope_benchmarks.figures import Figure, Row, at_least
 from glyphscope_benchmarks.timing import Plan, Stamped, interleaved_by_prompt, rates, ratios
 
 PROMPTS = 3
@@ -31,9 +31,10 @@ PROMPTS = 3
 _SCRIPT = Path(__file__).with_name("installed_baseline.py")
 _PATIENCE = 300.0
 _TIMED = (
-    "JSON calls of the seven tools, the same prompts, schemas, file, threads and options, greedy; tokens after the "
-    "first arrival by the time since it, so that no side's prompt, compiler or request counts; ours without evidence"
+    "JSON calls of the seven tools, the same prompts, schemas, file, threads and options, greedy; all tokens, from the "
+    "evaluation of the prompt's last token on, so that no side's prompt or compiler counts; ours without evidence"
 )
+_FROM_FIRST = "its tokens after the first one, from the arrival of that one on"
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,13 @@ class InstalledBaseline:
 
 
 def _row(name: str, constraint: str) -> Row:
-    return Row(f"tokens/s, our mask over {name}", "ratio", f"{_TIMED}; {constraint}", higher_is_better=True)
+    return Row(f"tokens/s, our mask over {name}", "ratio", f"{_TIMED}; {constraint}", at_least(1.0))
 
 
-_GBNF = "the grammar is llama-cpp-python's conversion of the schema, over HTTP on this machine, streamed"
+_GBNF = (
+    "the grammar is llama-cpp-python's conversion of the schema, over HTTP on this machine, streamed; "
+    f"{_FROM_FIRST}, so that no request counts"
+)
 _SERVER = Environment("server", extra="server")
 BASELINES = (
     InstalledBaseline(
@@ -64,7 +68,11 @@ BASELINES = (
         "outlines",
         Environment("outlines", ("outlines[llamacpp]>=1.2",)),
         "outlines",
-        _row("Outlines", "a Generator of the schema with the default engine, made once"),
+        _row(
+            "Outlines",
+            f"a Generator of the schema with the default engine, made once; {_FROM_FIRST}, as it evaluates the whole "
+            "prompt for each call",
+        ),
     ),
     InstalledBaseline("python-server", _SERVER, "llama-cpp-python", _row("llama_cpp.server", _GBNF)),
     InstalledBaseline(
@@ -110,11 +118,11 @@ def _figure(
     if failed := [each for rounds in theirs for each in rounds if isinstance(each, str)]:
         return baseline.row.missing(failed[0])
     speed = [
-        rates([[each.after_first for each in rounds if isinstance(each, Stamped)] for rounds in side])
+        rates([[each for each in rounds if isinstance(each, Stamped)] for rounds in side])
         for side in (ours, theirs)
     ]
     if not all(all(side) for side in speed):
-        return baseline.row.missing("its calls had no token after the first arrival")
+        return baseline.row.missing("its calls had no token that could be timed")
     samples = {
         f"{name}_{unit}": value
         for name, side, rounds in (("ours", speed[0], ours), ("baseline", speed[1], theirs))

@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
+from glyphscope.events import RunRequest
+
 T = TypeVar("T")
 K = TypeVar("K")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The extent of measurements. More rounds give steadier medians; `call_rounds` use long prompts and are slowest."""
+    """The extent of measurements. More rounds give steadier medians; `call_rounds` use long prompts and are slowest.
+
+    `call_tokens` is the limit of a call, by default that of a run: far from it, its budget has nothing to do, which no
+    baseline has.
+    """
 
     rounds: int
     call_rounds: int
@@ -24,11 +30,12 @@ class Plan:
     text_tokens: int
 
 
+LIMIT = RunRequest(prompt="", registry={}).max_tokens
 FULL = Plan(
-    rounds=5, call_rounds=5, sizes=(1_000, 100_000, 1_000_000), prompts=7, call_tokens=48, text_tokens=96
+    rounds=5, call_rounds=5, sizes=(1_000, 100_000, 1_000_000), prompts=7, call_tokens=LIMIT, text_tokens=96
 )
 QUICK = Plan(
-    rounds=1, call_rounds=1, sizes=(1_000, 100_000, 1_000_000), prompts=2, call_tokens=32, text_tokens=48
+    rounds=1, call_rounds=1, sizes=(1_000, 100_000, 1_000_000), prompts=2, call_tokens=LIMIT, text_tokens=48
 )
 
 
@@ -85,12 +92,6 @@ class Stamped:
     def seconds(self) -> float:
         """From the start to the last arrival."""
         return self.arrivals[-1][0] - self.start if self.arrivals else 0.0
-
-    @property
-    def after_first(self) -> Stamped:
-        """The generation since its first arrival, without the tokens of that arrival."""
-        first = self.arrivals[0][0] if self.arrivals else self.start
-        return Stamped(first, tuple(arrival for arrival in self.arrivals if arrival[0] > first))
 
     @property
     def intervals(self) -> list[float]:
