@@ -69,7 +69,8 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def _let_python_see_signals(app: QApplication, window: Window) -> QTimer:
-    """Close the window on Ctrl+C in the terminal and on SIGTERM as its close button does, keeping unsaved edits.
+    """Close the window on Ctrl+C in the terminal, on SIGTERM and when the terminal is closed (not under `nohup`), as
+    its close button does, keeping unsaved edits.
 
     Only once Qt handles events: a signal may come in the middle of anything, or before `window.start`.
     """
@@ -78,8 +79,9 @@ def _let_python_see_signals(app: QApplication, window: Window) -> QTimer:
         window.services.project.keep_unsaved()
         app.exit()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: QTimer.singleShot(0, app, close))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: QTimer.singleShot(0, app, close))
     timer = QTimer(app, interval=_SIGNALS_MS)
     timer.timeout.connect(lambda: None)
     timer.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from glyphscope.cli.mcp.answering import _answer
+from glyphscope.cli.signals import closing_when_ended
 from glyphscope.events import AnyEvent, Token, encode_event
 from glyphscope.sessions import read_record
 from glyphscope.tools.mcp.questions import Question
@@ -155,3 +157,13 @@ main()
         [sys.executable, "-c", code, "models"], capture_output=True, timeout=240, check=False
     )
     assert (done.returncode, done.stderr) == (130, b"")
+
+
+def test_under_nohup_a_closed_terminal_does_not_end_a_command():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with closing_when_ended():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGHUP, before)

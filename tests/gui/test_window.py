@@ -337,15 +337,16 @@ def test_the_window_stays_responsive_while_tokens_stream_in():
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which signals are caught")
-def test_sigterm_ends_a_window_that_has_just_opened_and_leaves_no_temporary_file(tmp_path, unforked):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_signal_ends_a_window_that_has_just_opened_and_leaves_no_temporary_file(number, tmp_path, unforked):
     process = subprocess.Popen(
         [sys.executable, "-m", "glyphscope", "gui"],
         env={**os.environ, "TMPDIR": str(tmp_path)},
         stderr=subprocess.PIPE,
     )
-    while process.poll() is None and not (list(tmp_path.iterdir()) and catches(process.pid, signal.SIGTERM)):
+    while process.poll() is None and not (list(tmp_path.iterdir()) and catches(process.pid, number)):
         time.sleep(0.01)
-    process.terminate()
+    process.send_signal(number)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0
     assert not [line for line in err.splitlines() if b"propagateSizeHints" not in line]

@@ -14,11 +14,18 @@ _ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def closing_when_ended() -> Iterator[None]:
-    """A context in which SIGTERM and a closed terminal raise KeyboardInterrupt, so that open resources are closed."""
+    """A context in which SIGTERM and a closed terminal raise KeyboardInterrupt, so that open resources are closed.
+
+    Ignored signals stay ignored: under `nohup`, a command continues when its terminal is closed.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = [(number, signal.signal(number, signal.default_int_handler)) for number in _ASKED_TO_END]
+    before = [
+        (number, signal.signal(number, signal.default_int_handler))
+        for number in _ASKED_TO_END
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]
     try:
         yield
     finally:
