@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.decoding.evidence import Evidence
+from glyphscope.decoding.evidence import Evidence, best_token
 from glyphscope.decoding.sampler import Draw, SamplerState, top
 from glyphscope.decoding.text import text_decoder
 from glyphscope.errors import ModelError
@@ -110,6 +110,20 @@ def test_greedy_takes_the_best_allowed_token():
     assert sampler.draw(row, None, []).id == 1
     draw = sampler.draw(row, np.array([True, False, True, True]), [])
     assert (draw.id, draw.probability(3), draw.probability(1)) == (3, 1.0, 0.0)
+
+
+@at_most(300)
+@given(rows, st.sampled_from([1.0, 2.0]), st.sampled_from([0.0, 1.0]), st.data())
+def test_a_known_best_token_does_not_change_the_choice(row, penalty, temperature, data):
+    allowed = np.array(data.draw(st.lists(st.booleans(), min_size=row.size, max_size=row.size)))
+    allowed[data.draw(st.integers(0, row.size - 1))] = True
+    recent = data.draw(st.lists(st.integers(0, row.size - 1), max_size=5))
+    sampling = Sampling(temperature=temperature, repeat_penalty=penalty)
+    for mask in (allowed, None):
+        one, other = (
+            SamplerState(sampling).draw(row, mask, recent, best) for best in (best_token(row), None)
+        )
+        assert one.id == other.id and one.ids.tolist() == other.ids.tolist() and one.left == other.left
 
 
 def test_the_penalty_counts_a_repeated_token_once():

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from glyphscope.decoding.budget import Budget
-from glyphscope.decoding.evidence import Evidence, best_logit
+from glyphscope.decoding.evidence import Evidence, best_token
 from glyphscope.decoding.mask import Constraint
 from glyphscope.decoding.response_prefix import PrefixToken
 from glyphscope.decoding.sampler import Allowed, Draw, Logits, SamplerState
@@ -234,8 +234,8 @@ class Decoder:
                     hint="The grammar asks for text that this model's tokens cannot write.",
                 )
         masked = time.perf_counter()
-        best = best_logit(row)  # before sampling, whether or not its figures are reported
-        draw = self._sampler.draw(row, allowed, self._tokens)
+        best = best_token(row)  # before sampling, whether or not its figures are reported
+        draw = self._sampler.draw(row, allowed, self._tokens, best)
         if self._constraint is not None:
             self._constraint.commit(draw.id)
         evidence = None if self._evidence == "none" else Evidence(row, best)

@@ -17,6 +17,7 @@ Allowed = NDArray[np.bool_]
 
 _BLOCK = 64
 """Logits in a block; only the maximum of each block is compared first."""
+_LEAST = float(np.finfo(np.float32).min)
 _MANY = 4096
 """From this number of tokens on, sorting by integers and selecting the reported ones is faster."""
 
@@ -83,7 +84,7 @@ def top(logits: Logits, k: int) -> NDArray[np.int64]:
     if 0 < k < logits.size // _BLOCK:
         whole = logits.size - logits.size % _BLOCK
         maxima = logits[:whole].reshape(_BLOCK, -1).max(axis=0)
-        bound = max(np.partition(maxima, -k)[-k], np.finfo(np.float32).min)
+        bound = max(np.partition(maxima, -k)[-k], _LEAST)
         ids = np.flatnonzero(logits >= bound)
     else:
         ids = np.flatnonzero(logits > -np.inf)
@@ -116,8 +117,15 @@ class SamplerState:
         self._sampling = sampling
         self._random = np.random.Generator(np.random.PCG64(sampling.seed & (2**64 - 1)))
 
-    def draw(self, logits: Logits, allowed: Allowed | None, recent: Sequence[int]) -> Draw:
-        """Sample one of the allowed tokens; there must be at least one. `recent` are the text's tokens so far."""
+    def draw(
+        self, logits: Logits, allowed: Allowed | None, recent: Sequence[int], best: int | None = None
+    ) -> Draw:
+        """Sample one of the allowed tokens; there must be at least one.
+
+        `recent` are the text's tokens so far, `best` is the first token with the largest logit, if known.
+        """
+        if best is not None and self._takes_best and (allowed is None or allowed[best]):
+            return Draw(best, np.array([best]), np.ones(1))
         draw = self.put(-1, logits, allowed, recent)
         ids, final = draw.ids, draw.probabilities
         place = 0
@@ -140,6 +148,11 @@ class SamplerState:
         if min_p < candidates.size or sampling.temperature != 1.0:
             weights = _softmax(logits[ids].astype(np.float64) / sampling.temperature)
         return Draw(token, ids, weights, candidates, top_p)
+
+    @property
+    def _takes_best(self) -> bool:
+        """Whether the allowed token with the largest logit is always chosen."""
+        return self._sampling.temperature <= 0 and self._sampling.repeat_penalty == 1.0
 
     def skip(self) -> None:
         """Use up the random number of a token that was put in place of a sampled one."""
