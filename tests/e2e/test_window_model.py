@@ -103,6 +103,7 @@ def test_each_step_decodes_one_token(qtbot, window):
     seen = len(window.runs.state.tokens)
     qtbot.wait(300)
     assert len(window.runs.state.tokens) == seen
+    assert window.status.message.text() == "Step by step"
     click(qtbot, window, "stepButton")
     qtbot.waitUntil(lambda: len(window.runs.state.tokens) > seen)
     with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):

@@ -129,11 +129,15 @@ class WindowPresenter(QObject):
 
     def _show_evaluated(self, events: Iterable[AnyEvent]) -> None:
         for event in events:
-            if isinstance(event, PromptEvaluated) and event.done < event.total:
+            if not isinstance(event, PromptEvaluated):
+                continue
+            if event.done < event.total:
                 words = tr(
                     "Reading the prompt: {done:,} of {total:,} tokens", done=event.done, total=event.total
                 )
                 self._status.set_state("busy", words)
+            else:
+                self._show_state()
 
     def _show_outcome(self, _ended: object) -> None:
         self._status.set_note(outcome_words(self._runs.state))
@@ -176,8 +180,7 @@ class WindowPresenter(QObject):
             self._status.set_note(words)
         elif isinstance(result, StorageError):
             self._status.set_note(str(result))
-        if not self._runs.is_busy:
-            self._status.set_state(self._runs.model.phase, model_words(self._runs.model))
+        self._show_state()
 
     def _show_phase(self, phase: Phase) -> None:
         busy = phase is not Phase.IDLE
@@ -185,16 +188,20 @@ class WindowPresenter(QObject):
         self._header.set_editable(not busy)
         if busy:
             self._figures.start()
+            self._status.set_note("")
         else:
             self._figures.stop()
+        self._show_state()
+
+    def _show_state(self) -> None:
+        """Show the phase of the run, or else the state of the model."""
         words = {
             Phase.RUNNING: tr("Running"),
             Phase.STEPPING: tr("Step by step"),
             Phase.STOPPING: tr("Stopping…"),
         }
-        if busy:
+        if (phase := self._runs.phase) in words:
             self._status.set_state("busy", words[phase])
-            self._status.set_note("")
         else:
             self._status.set_state(self._runs.model.phase, model_words(self._runs.model))
 
