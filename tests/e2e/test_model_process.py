@@ -327,6 +327,15 @@ def test_opening_a_model_can_be_stopped(wait):
 
 
 @unforked
+def test_stopping_the_opening_leaves_a_model_that_is_open():
+    opening = Opening(lambda share: None)
+    with contextlib.closing(open_model("embedded", progress=opening)) as model:
+        pid = model.pid
+        opening.cancel()
+        assert model.count_tokens("Once upon a time") > 0 and model.pid == pid
+
+
+@unforked
 def test_a_closed_model_leaves_no_process_thread_or_pipe():
     threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
     model = LlamaModel(embedded_path(), LoadOptions(context=256))

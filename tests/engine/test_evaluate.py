@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from eval_suite import ANSWERS, SUITE, AnsweringModel, suite_file
-from glyphscope.errors import ModelError, RecordError, StorageError
+from glyphscope.errors import ModelDied, ModelError, RecordError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Plan, Planned, plan_of
 from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder
 from glyphscope.evals.results.sample import Sample
@@ -170,6 +170,52 @@ def test_a_failed_run_is_a_sample_that_can_be_repeated(tmp_path):
     assert not any(isinstance(e, SampleBegun) for e in events(asked, tmp_path, resume=folder.path))
     events(asked, tmp_path, resume=folder.path, again=True)
     assert {sample.scenario for sample in folder.samples() if sample.answered} == {*ANSWERS}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_sample_that_fails_because_of_the_stop_is_not_saved_and_resuming_makes_it(tmp_path, jobs):
+    control = Control()
+
+    class Ending(AnsweringModel):
+        def generate(self, request):
+            if len(self.asked) == 1:  # in the middle of the second one
+                control.stop()
+                raise ModelDied("The model's process was ended by SIGKILL.", stderr="")
+            yield from super().generate(request)
+
+    asked = plan(tmp_path, jobs=jobs)
+    reported = events(asked, tmp_path / "out", opener=Ending, control=control)
+    folder = result(reported)
+    assert all(sample.answered for sample in folder.samples())
+    assert not folder.manifest.missing and not folder.manifest.finished
+    events(asked, tmp_path, resume=folder.path)
+    assert {sample.scenario for sample in folder.samples()} == {*ANSWERS}
+
+
+def test_a_loading_that_is_stopped_does_not_make_its_model_a_missing_one(tmp_path):
+    control = Control()
+
+    def stopped(name: str) -> AnsweringModel:
+        control.stop()
+        raise ModelError("Loading the model was stopped.")
+
+    folder = result(events(plan(tmp_path), tmp_path / "out", opener=stopped, control=control))
+    assert not folder.manifest.missing
+
+
+@pytest.mark.parametrize("ended", ["was ended by SIGKILL", "was ended by SIGTERM"])
+def test_resuming_makes_samples_again_whose_process_was_ended_from_outside(tmp_path, ended):
+    class Dying(AnsweringModel):
+        def generate(self, request):
+            for _ in super().generate(request):
+                raise ModelDied(f"The model's process {ended}.", stderr="some line")
+
+    asked = plan(tmp_path, scenarios=("sum", "site"))
+    folder = result(events(asked, tmp_path / "out", opener=Dying))
+    assert folder.ended_in_the_middle(folder.table()) == len(folder.samples()) == 2
+    events(asked, tmp_path, resume=folder.path)
+    assert folder.ended_in_the_middle(folder.table()) == 0
+    assert all(sample.answered for sample in folder.samples())
 
 
 @pytest.mark.slow

@@ -541,8 +541,8 @@ def test_stop_while_the_model_is_opened_is_shown_as_stopped(open_page, qtbot):
         if name == "scripted:slow":
             opening.set()
             ended = threading.Event()
-            progress.begins(ended.set)
-            ended.wait(10)
+            with progress.ended_by(ended.set):
+                ended.wait(10)
             raise ModelError("The opening of the model was stopped.")
         return Answers()
 

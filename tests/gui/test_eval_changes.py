@@ -1,15 +1,17 @@
-"""A result beside an earlier one, by another measure, and as a table."""
+"""A result beside an earlier one, by another measure, as a table, and with samples to make again."""
 
 from __future__ import annotations
 
 import json
 import threading
 
+import msgspec
 import pytest
 from PySide6.QtCore import Qt
 
 from evaluating import ended, good, open_it
 from glyphscope.evals.results.folder import ResultFolder, ResultRow
+from glyphscope.evals.results.sample import Failure
 from glyphscope.sessions import places
 from glyphscope_gui.evaluate.changes_view import AFTER, ChangesDialog
 from glyphscope_gui.evaluate.result import EvalResult
@@ -123,3 +125,16 @@ def test_figures_by_another_measure_are_computed_in_the_background_also_while_a_
     assert view.model.result is before
     qtbot.waitUntil(lambda: view.model.result is page.result_presenter.result is not before)
     assert {kind for in_window, kind in computed if in_window} <= {"scenario"}
+
+
+def test_a_finished_result_with_samples_whose_process_was_ended_is_resumed(page, qtbot, tmp_path):
+    path = made_result(tmp_path)
+    open_it(qtbot, page, path)
+    assert not page.view.resume_button.isVisible()
+    samples = [*ResultFolder.open(path).samples()]
+    failure = Failure(reason="MODEL_FAILED", detail="The model's process was ended by SIGKILL. SIGKILL")
+    samples[1] = msgspec.structs.replace(samples[1], ok=False, outcome="failed", failures=(failure,))
+    (path / "samples.jsonl").write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in samples))
+    open_it(qtbot, page, path)
+    assert page.view.resume_button.isVisible()
+    assert "process was ended: 1 sample. Resume" in page.view.notice.label.text()

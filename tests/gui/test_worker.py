@@ -238,8 +238,8 @@ def test_stop_does_not_wait_for_a_model_that_is_being_opened(qtbot):
         if len(tries) > 1:
             return ScriptedModel(GOOD)
         progress(0.5)
-        progress.begins(ended.set)
-        assert ended.wait(20), "the opening did not end"
+        with progress.ended_by(ended.set):
+            assert ended.wait(20), "the opening did not end"
         raise ModelError("Loading the model was stopped.")
 
     controller = RunController(opener)

@@ -163,25 +163,31 @@ class Opening:
     def __init__(self, report: Callable[[float], None]) -> None:
         self._report = report
         self._lock = threading.Lock()
-        self._end: Callable[[], None] | None = None
+        self._ends: list[Callable[[], None]] = []
         self.cancelled = False
 
     def __call__(self, share: float) -> None:
         self._report(share)
 
-    def begins(self, end: Callable[[], None]) -> None:
-        """Register `end`, which ends the loading from any thread. Called at once if loading was cancelled."""
+    @contextmanager
+    def ended_by(self, end: Callable[[], None]) -> Iterator[None]:
+        """For the time of a loading: `end` ends it, from any thread. Called at once if loading was cancelled."""
         with self._lock:
-            self._end = end
+            self._ends.append(end)
             if self.cancelled:
                 end()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._ends.remove(end)
 
     def cancel(self) -> None:
-        """End the loading: the function that opens the model raises ModelError."""
+        """End the loading: the function that opens the model raises ModelError. A loaded model continues."""
         with self._lock:
             self.cancelled = True
-            if self._end is not None:
-                self._end()
+            for end in self._ends:
+                end()
 
 
 class Model(Protocol):

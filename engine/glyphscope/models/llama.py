@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -222,10 +222,10 @@ class LlamaModel:
                 self._process.close()
                 self._process = None
             process = next_process()
-            if isinstance(progress, Opening):
-                progress.begins(process.kill)
+            cancellable = progress.ended_by(process.kill) if isinstance(progress, Opening) else nullcontext()
             try:
-                self._info = self._load(process, progress)
+                with cancellable:
+                    self._info = self._load(process, progress)
             except BaseException:
                 process.close()
                 raise

@@ -32,6 +32,7 @@ from glyphscope.events import AnyEvent
 from glyphscope.inputs import read_file
 from glyphscope.runs import run_state
 from glyphscope.structs import ready
+from glyphscope.text.figures import pluralize
 from glyphscope_gui.evaluate.result import EvalResult, Pair, Pairs, pairs_that_differ, read_samples
 from glyphscope_gui.evaluate.setup import Price, SuiteChoice, editable, price, suite_choice, suite_choices
 from glyphscope_gui.evaluate.words import MeasureName
@@ -185,8 +186,9 @@ def read_result(path: Path, measure: MeasureName = "ok") -> Opened:
     table = folder.table()
     summary = _saved_summary(folder, table) or summarise(folder.manifest, table)
     result = EvalResult(path, folder.manifest, table, summary).prepared(measure)
-    unfinished = not folder.manifest.finished and not folder.is_being_written
-    return Opened(result, _note(folder, result), unfinished)
+    ended = folder.ended_in_the_middle(table)
+    unfinished = (ended > 0 or not folder.manifest.finished) and not folder.is_being_written
+    return Opened(result, _note(folder, result, ended), unfinished)
 
 
 def _saved_summary(folder: ResultFolder, table: Table) -> Summary | None:
@@ -204,8 +206,10 @@ def _saved_summary(folder: ResultFolder, table: Table) -> Summary | None:
     return summary if summary.samples == len(table) and summary.digest == folder.manifest.digest else None
 
 
-def _note(folder: ResultFolder, result: EvalResult) -> str:
-    """Describe missing samples, another process that writes to the result, and torn lines."""
+def _note(folder: ResultFolder, result: EvalResult, ended: int) -> str:
+    """Describe missing samples, another process that writes to the result, torn lines, and samples that were `ended`
+    before their answer.
+    """
     manifest, words = result.manifest, []
     if folder.is_being_written:
         words.append(tr("Another evaluation is writing to this result. Open it again to see new samples."))
@@ -219,6 +223,13 @@ def _note(folder: ResultFolder, result: EvalResult) -> str:
         )
     if folder.is_torn and not words:
         words.append(tr("The last line of samples.jsonl is incomplete; Resume reruns that sample."))
+    if ended:
+        words.append(
+            tr(
+                "Without an answer, as the model's process was ended: {samples}. Resume runs them again.",
+                samples=pluralize(ended, "sample"),
+            )
+        )
     words.extend(
         tr("{name} was skipped: {why}", name=name, why=why) for name, why in manifest.missing.items()
     )

@@ -25,11 +25,12 @@ import msgspec
 
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.evals.results.manifest import IN_SEGMENTS, VERSION, Manifest
-from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.sample import Sample, was_ended
 from glyphscope.evals.results.segments import FOLDER, SegmentWriter, read_place
 from glyphscope.evals.results.table import (
     INDEX,
     INDEXED_FROM,
+    READ_IN_TURN,
     Line,
     Rows,
     Samples,
@@ -225,6 +226,15 @@ class ResultFolder:
                 hint="If the file was changed meanwhile, open the result again. Otherwise take the line out; its "
                 "sample can be made again with --resume.",
             ) from None
+
+    def ended_in_the_middle(self, table: Table) -> int:
+        """The number of samples that resuming makes again (`was_ended`). Raises as `samples_at`."""
+        import numpy as np
+
+        failed = [number for number, failure in enumerate(table.failures) if failure.reason == "MODEL_FAILED"]
+        rows = table.rows[np.isin(table.rows["failure"], failed)] if failed else table.rows[:0]
+        parts = (rows[first : first + READ_IN_TURN] for first in range(0, len(rows), READ_IN_TURN))
+        return sum(was_ended(sample.failures) for part in parts for sample in self.samples_at(part))
 
     def record(self, name: str) -> Record:
         """A record, by its name in a sample: of a user's turn in `runs`, or of a judge. Raises StorageError, and

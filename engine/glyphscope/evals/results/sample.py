@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
@@ -28,6 +29,9 @@ NO_ANSWER: frozenset[Reason] = frozenset(
         "CHECK_FAILED", "JUDGE_FAILED",
     }
 )  # fmt: skip
+
+
+_ENDED = re.compile(r"\bwas ended by SIG(KILL|TERM|INT|HUP)\b")  # the words of `processes.how_ended`
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,3 +130,10 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 def has_answer(failures: Iterable[Failure]) -> bool:
     """Whether a sample with these failures has an answer of the model."""
     return not any(failure.reason in NO_ANSWER for failure in failures)
+
+
+def was_ended(failures: Iterable[Failure]) -> bool:
+    """Whether the process of the model was ended from outside in the middle of the sample: by the system, which had no
+    memory left or ended the session, or by Stop in results of older versions.
+    """
+    return any(each.reason == "MODEL_FAILED" and _ENDED.search(each.detail) for each in failures)

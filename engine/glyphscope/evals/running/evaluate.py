@@ -24,7 +24,7 @@ from glyphscope.evals.matrix.plan import LoadedSuite, Matrix, Plan, Planned, Sam
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter, list_results, newest_of
 from glyphscope.evals.results.manifest import IN_SEGMENTS, MAX_FILES, Manifest, WorkerFacts, this_machine
-from glyphscope.evals.results.sample import Failure, has_answer
+from glyphscope.evals.results.sample import Failure, has_answer, was_ended
 from glyphscope.evals.running.forecast import Forecast
 from glyphscope.evals.running.local_workers import LocalWorkers, Opener
 from glyphscope.evals.running.progress import (
@@ -62,7 +62,8 @@ def evaluate(
 ) -> Generator[Progress, None, None]:
     """Make the samples and save each in the folder: a new one below `out`, or `resume`, which is continued.
 
-    With `again`, samples without an answer (the model died or was not reached) are made again.
+    Of `resume`, samples are made again whose process was ended in the middle of them; with `again`, all without an
+    answer (the model died or was not reached).
     `workers` are those of this process unless given, with models from `opener`.
     Closing the iterator stops the evaluation, as does `control.stop()`, from any thread. `allow_python` is the user's
     consent to run the suites' Python functions. Raises StorageError if nothing can be written, RecordError if `resume`
@@ -109,12 +110,12 @@ class _Made(msgspec.Struct):
 
 
 def _made(folder: ResultFolder, order: SampleOrder, *, again: bool) -> bytearray:
-    """A byte for each planned sample, 1 for those in the folder; with `again`, only for those with an answer."""
+    """A byte for each planned sample, 1 for those in the folder that are not made again."""
     made = bytearray(len(order))
     for each in folder.lines(_Made):
         place = order.place(each.arm, each.suite, each.scenario, each.trial)
         if place is not None:
-            made[place] = not again or has_answer(each.failures)
+            made[place] = has_answer(each.failures) or not (again or was_ended(each.failures))
     return made
 
 
@@ -193,7 +194,8 @@ class _Work:
             with self.workers.pool(name, todo, self.control) as pool:
                 yield from self._gathered(name, pool)
         except ModelError as error:
-            yield self._missing(name, str(error))
+            if not self.control.stopped.is_set():  # otherwise its loading was stopped
+                yield self._missing(name, str(error))
 
     def _gathered(self, name: str, pool: WorkerPool) -> Iterator[Progress]:
         fails: Counter[str] = Counter()  # one after the other, by worker
@@ -208,7 +210,7 @@ class _Work:
                 continue
             left_out = fails[item.worker] >= PATIENCE
             if item.stopped or (left_out and not item.worker and not item.sample.answered):
-                continue  # a stopped one is dropped, and so is a failed one after the limit
+                continue  # a stopped one is made again by resuming; a failed one after the limit is not
             sample = self.writer.add(item.sample, item.runs)
             self.done += 1
             self.forecast.add(item.planned, item.seconds)

@@ -58,8 +58,8 @@ class WorkerOpened:
 
 @dataclass(frozen=True)
 class FinishedSample:
-    """A sample and the events of each of its runs, made in `seconds` by the `worker` of that address. `stopped`: it was
-    cancelled in its last run.
+    """A sample and the events of each of its runs, made in `seconds` by the `worker` of that address. `stopped`: the
+    evaluation was stopped before it had an answer.
     """
 
     planned: Planned
@@ -374,7 +374,8 @@ class WorkerPool:
 
         def finish(planned: Planned, sample: Sample, runs: list[list[AnyEvent]]) -> None:
             if left.pop(planned.id, None) is not None:
-                stopped = self._ended.is_set() and sample.outcome == "cancelled"
+                ended = self._ended.is_set() or self._control.stopped.is_set()
+                stopped = ended and (sample.outcome == "cancelled" or not sample.answered)
                 seconds = time.monotonic() - began
                 self._items.put(FinishedSample(planned, sample, runs, seconds, stopped, thread.address))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from glyphscope.errors import ModelError
@@ -168,10 +169,10 @@ def open_remote(
     """
     connection = Connection(address, key_of(address), patience or Timeouts())
     exchange = Exchange(connection)
-    if isinstance(progress, Opening):
-        progress.begins(exchange.cancel)
+    cancellable = progress.ended_by(exchange.cancel) if isinstance(progress, Opening) else nullcontext()
     try:
-        found = find(exchange)
+        with cancellable:
+            found = find(exchange)
     except BaseException as error:
         connection.close()
         if isinstance(error, Interrupted):
