@@ -5,11 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 from glyphscope.errors import GlyphscopeError, StorageError
 from glyphscope.text.figures import byte_size
+from glyphscope.text.shorten import shorten
+
+_BELOW: ContextVar[tuple[Path, ...]] = ContextVar("folders whose files other files may name", default=())
 
 
 def read_file(
@@ -34,6 +39,40 @@ def read_file(
         if isinstance(failure, error):
             raise
         raise error(failure.message, where=failure.where, hint=failure.hint) from failure
+
+
+@contextmanager
+def files_below(*folders: Path) -> Iterator[None]:
+    """Within the context, `named_file` also finds the files below these folders, which the user has named."""
+    token = _BELOW.set((*_BELOW.get(), *folders))
+    try:
+        yield
+    finally:
+        _BELOW.reset(token)
+
+
+def named_file(folder: Path, name: str) -> Path:
+    """The path of a file that another file names, from its folder; it need not exist.
+
+    Raises StorageError for a file outside of the folder and of those of `files_below`, symbolic links followed: the
+    other file can be a stranger's, and what is made of it, such as a result, contains what was read.
+    """
+    where = str(folder / shorten(name, 200))
+    try:
+        inside = folder.resolve()
+        path = (inside / name).resolve()
+        path.exists()  # raises for a name that is too long
+        roots = [inside, *(each.resolve() for each in _BELOW.get())]
+    except (OSError, RuntimeError, ValueError) as error:  # also a cycle of links, and a null byte
+        why = (error.strerror if isinstance(error, OSError) else "") or str(error).partition(":")[0]
+        raise StorageError(f"This is not the path of a file: {why}.", where=where) from None
+    if not any(path.is_relative_to(root) for root in roots):
+        raise StorageError(
+            f"The file is outside of the folder {folder}.",
+            where=where,
+            hint="Copy it into that folder. For a suite, the option --files-below FOLDER allows another one.",
+        )
+    return path
 
 
 def utf8_text(data: bytes, where: str, *, hint: str, error: type[GlyphscopeError] = StorageError) -> str:

@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 import os
+from contextlib import suppress
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import sample_id
+from glyphscope.evals.results import folder as folders
 from glyphscope.evals.results import segments
 from glyphscope.evals.results.folder import (
     MANIFEST,
@@ -25,6 +27,7 @@ from glyphscope.evals.results.folder import (
     safe_name,
 )
 from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.report import write_summaries
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.segments import read_place
 from made_results import GOOD, events_of
@@ -270,3 +273,58 @@ def test_a_result_of_an_earlier_version_keeps_a_file_for_each_record(folder):
 )
 def test_a_text_that_is_not_a_place_in_a_segment_is_a_path(text):
     assert read_place(text) is None
+
+
+# links
+
+
+@pytest.mark.parametrize("planned", [2, 5000])
+@pytest.mark.parametrize(
+    "name",
+    ["manifest.json", "samples.jsonl", "tables.json", "summary.json", "summary.csv", "by_scenario.json", "report.html",
+     "samples.index", "runs", "records", "report", "report.new"],
+)  # fmt: skip
+def test_a_link_in_a_result_is_not_followed_by_what_writes_into_it(tmp_path, monkeypatch, name, planned):
+    monkeypatch.setattr(folders, "INDEXED_FROM", 1)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "file").write_text("mine\n")
+    folder = ResultFolder.create(tmp_path / "results", Manifest(digest="d", planned=planned), {})
+    added(folder, sample("a"))
+    (folder.path / name).unlink(missing_ok=True) if "." in name else None
+    if (folder.path / name).is_dir():
+        (folder.path / name).rename(tmp_path / "moved")
+    target = elsewhere if "." not in name or name.endswith(".new") else elsewhere / "file"
+    (folder.path / name).symlink_to(target)
+    for write in (
+        lambda: folder.keep(folder.manifest),
+        lambda: folder.keep_tables([]),
+        lambda: added(folder, sample("b")),
+        folder.table,
+        lambda: write_summaries(folder, folder.samples()),
+    ):
+        with suppress(StorageError, RecordError):
+            write()
+    assert [each.name for each in elsewhere.iterdir()] == ["file"]
+    assert (elsewhere / "file").read_text() == "mine\n"
+
+
+def test_a_link_is_named_with_its_remedy(folder, tmp_path):
+    (folder.path / "summary.csv").symlink_to(tmp_path / "mine")
+    with pytest.raises(StorageError, match="This is a link") as error:
+        write_summaries(folder, folder.samples())
+    assert error.value.where.endswith("summary.csv") and "Remove the link" in error.value.hint
+
+
+def test_a_record_behind_a_link_is_not_read(folder, tmp_path):
+    (tmp_path / "secret.jsonl").write_text("secret")
+    (folder.path / "runs").mkdir()
+    (folder.path / "runs" / "a.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    with pytest.raises(StorageError, match="outside of the folder"):
+        folder.record_bytes("runs/a.jsonl")
+
+
+def test_the_folder_of_a_result_itself_may_be_a_link(folder, tmp_path):
+    (tmp_path / "link").symlink_to(folder.path)
+    added(ResultFolder.open(tmp_path / "link"), sample("a"))
+    assert len(folder.samples()) == 1

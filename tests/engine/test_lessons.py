@@ -167,9 +167,14 @@ def test_a_lesson_reads_no_file_outside_of_its_folder(tmp_path):
     (inside / "link.json").symlink_to(tmp_path / "out.json")
     for name in ("../out.json", "link.json", str(tmp_path / "out.json")):
         text = HEAD + RUN.replace('constraint = "off"', f'registry = "{name}"')
-        assert any("outside of its folder" in message for _, _, message in problems(text, folder=inside))
+        assert any("outside of the folder" in message for _, _, message in problems(text, folder=inside))
     with pytest.raises(RecordError):
         LessonPlace("x.md", inside / "x.md").events("../../etc/passwd")
+    (tmp_path / "run.jsonl").write_text("{}")
+    (inside / "runs").mkdir()
+    (inside / "runs" / "a.jsonl").symlink_to(tmp_path / "run.jsonl")
+    with pytest.raises(StorageError, match="outside of the folder"):
+        LessonPlace("x.md", inside / "x.md").events("a")
 
 
 # -- recordings and answers ----------------------------------------------------------------------------------------

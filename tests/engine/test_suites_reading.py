@@ -3,10 +3,13 @@
 import json
 import os
 import time
+from pathlib import Path
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
+from glyphscope.cli.app import app
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites import reading
 from glyphscope.evals.suites.reading import (
@@ -17,6 +20,7 @@ from glyphscope.evals.suites.reading import (
     suite_registry,
 )
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite
+from glyphscope.inputs import files_below
 from glyphscope.registry import default_registry
 from glyphscope.registry.places import find_places
 from glyphscope.text.lines import line_and_column
@@ -227,6 +231,49 @@ def test_a_registry_beside_the_file_is_included_in_the_suite(tmp_path):
     assert suite_registry(suite, suite.scenarios[0]).unknown_arguments == "allow"
 
 
+NAMING: dict[str, dict] = {
+    "registry": {"registry": "{}"},
+    "registry of a scenario": {"scenarios": [scenario(registry="{}")]},
+    "function": {"scenarios": [scenario(expect={"extra_calls": True, "python": [{"function": "{}:right"}]})]},
+}
+
+
+@pytest.mark.parametrize("kind", NAMING)
+@pytest.mark.parametrize("name", ["../{}", "sub/../../{}", "link", "{folder}/{}"])
+def test_a_file_outside_of_the_suites_folder_is_read_only_if_its_folder_is_named(tmp_path, kind, name):
+    other = "checks.py" if kind == "function" else "tools.json"
+    secret = "def right(result): return True" if kind == "function" else default_registry().to_document()
+    (tmp_path / other).write_text(secret if isinstance(secret, str) else json.dumps(secret))
+    (tmp_path / "suites").mkdir()
+    link = f"link{Path(other).suffix}"
+    (tmp_path / "suites" / link).symlink_to(tmp_path / other)
+    named = link if name == "link" else name.replace("{folder}", str(tmp_path)).replace("{}", other)
+    path = tmp_path / "suites" / "mine.json"
+    path.write_text(json.dumps(document(scenario()) | NAMING[kind]).replace("{}", named))
+    with pytest.raises(SuiteError, match="outside of the folder") as error:
+        load_suite(path)
+    assert str(tmp_path / "suites") in str(error.value) and "--files-below" in str(error.value)
+    with files_below(tmp_path):
+        suite = load_suite(path)
+    assert check_suite(suite) == ()
+    result = CliRunner().invoke(app, ["suite", "check", str(path)])
+    assert result.exit_code == 1 and "outside of the folder" in result.output
+    assert (
+        CliRunner().invoke(app, ["suite", "check", str(path), "--files-below", str(tmp_path)]).exit_code == 0
+    )
+
+
+@pytest.mark.parametrize("name", ["loop", "a\u0000b", "x" * 300, "folder"])
+def test_a_name_that_is_not_a_file_is_an_error_of_the_suite(tmp_path, name):
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / "mine.json"
+    for naming in NAMING.values():
+        path.write_text(json.dumps(document(scenario()) | naming).replace("{}", json.dumps(name)[1:-1]))
+        with pytest.raises(SuiteError):
+            load_suite(path)
+
+
 def test_the_tools_of_a_scenario_are_its_allow_list():
     suite = parse_suite(json.dumps(document(scenario(tools=["search", "calculate"]))))
     registry = suite_registry(suite, suite.scenarios[0])
@@ -240,8 +287,8 @@ def test_the_tools_of_a_scenario_are_its_allow_list():
         ("broken.json", "not JSON"),
         ("folder", "not a file"),
         ("nosuch.json", "no such file"),
-        ("/etc/passwd", "There is no registry"),
-        ("\0", "cannot be read"),
+        ("/etc/passwd", "outside of the folder"),
+        ("\0", "not the path of a file"),
         ("wrong.json", "/tools/0/name"),
     ],
 )

@@ -37,6 +37,7 @@ from glyphscope.events import (
     Shape,
     Strategy,
 )
+from glyphscope.inputs import files_below
 from glyphscope.sessions.named_models import NamedModels, fixed_batch
 from glyphscope.structs import ready
 
@@ -145,13 +146,15 @@ def evaluate(
     options: LoadOptions = DEFAULT_LOAD,
     on: str = "",
     resume: bool = False,
+    below: str | Path | Iterable[str | Path] = (),
     progress: bool | Callable[[Progress], None] | None = None,
     **axes: Unpack[Axes],
 ) -> Evaluation:
     """Run suites (names of bundled ones, or files) with every combination of the axes, and save a result below `out`.
 
     `on` is the place of the samples: `local:N` (the same as `jobs=N`), or `dask://HOST:PORT` of a Dask scheduler.
-    `resume` continues the newest result of the same settings, if there is one. `progress` shows a bar on stderr (None:
+    `resume` continues the newest result of the same settings, if there is one. `below` are folders whose files the
+    suites may also name, beside those below their own. `progress` shows a bar on stderr (None:
     in terminals and notebooks), or is called with each report (`SampleDone` has a sample). Interrupting it keeps the
     samples so far. A model that cannot be opened is left out, with a warning. Raises SuiteError, ModelError where no
     model can be opened, StorageError, GlyphscopeError for an invalid setting, and TypeError for an unknown one.
@@ -167,7 +170,8 @@ def evaluate(
         matrix = msgspec.convert(given, ready(Matrix))
     except msgspec.ValidationError as error:
         raise GlyphscopeError(f"Invalid setting of an evaluation: {error}.") from None
-    plan, folder = plan_of(matrix), Path(out)
+    with files_below(*map(Path, _texts(below))):
+        plan, folder = plan_of(matrix), Path(out)
     before = running.newest_result(plan, folder) if resume else None
     begun = ResultFolder.open(before).manifest.models if before is not None else {}
     fixed = {name: fixed_batch(name, options, begun.get(name)) for name in matrix.models}

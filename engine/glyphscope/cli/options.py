@@ -20,6 +20,14 @@ def out_option(help: str, **more: Any) -> Any:
     return typer.Option("--out", "-o", metavar="FILE", help=help, **more)
 
 
+FilesBelowOption: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--files-below",
+        metavar="DIR",
+        help="A folder whose files the suite may also name. Default: only files below the suite's own folder.",
+    ),
+]
 RegistryOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(

@@ -24,6 +24,7 @@ from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.models.interface import Model
 from glyphscope.runs import RunState, run_state
 from glyphscope.sessions import RecordWriter, atomic_write
+from glyphscope.sessions.files import own_file
 from glyphscope.sessions.records import encode_record
 from glyphscope.strategies import cancellable
 
@@ -87,7 +88,7 @@ def run_all(
             (events,) = made.runs
             if records is not None:
                 name = f"{made.planned.scenario.id}-{made.planned.seed}.jsonl"
-                atomic_write(records / name, encode_record(events))
+                atomic_write(own_file(records, name), encode_record(events))
             state = run_state(events)
             if state.failed is not None and state.failed.code in BAD_REQUEST:
                 raise InputError(state.failed.message, hint=state.failed.hint)

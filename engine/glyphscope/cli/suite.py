@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from glyphscope.cli.options import JsonOption, out_option
+from glyphscope.cli.options import FilesBelowOption, JsonOption, out_option
 from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_problems, print_text
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.bfcl import import_bfcl
@@ -19,6 +19,7 @@ from glyphscope.evals.suites.promptfoo import import_promptfoo
 from glyphscope.evals.suites.reading import bundled_suites, check_suite, encode_suite, load_suite
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.evals.suites.words import expected_words
+from glyphscope.inputs import files_below
 from glyphscope.registry import bundled_registries, load_registry
 from glyphscope.sessions.files import atomic_write
 from glyphscope.text.figures import pluralize
@@ -58,9 +59,10 @@ _MAX_LENGTH = 90
 """The maximum characters of a prompt, or of its expected calls, in the table."""
 
 
-def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
+def show(suite: SuiteArgument, below: FilesBelowOption = None, as_json: JsonOption = False) -> None:
     """Show the scenarios of a suite and the expected calls; with --json, the suite itself with its registries."""
-    loaded = load_suite(suite)
+    with files_below(*(below or ())):
+        loaded = load_suite(suite)
     if as_json:
         print_json(loaded)
         return
@@ -86,11 +88,13 @@ def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
 
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A suite file, or a bundled suite.")],
+    below: FilesBelowOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List every error of a suite, with line, column and JSON Pointer. Exit code 1 if there is one."""
     try:
-        suite = load_suite(file)
+        with files_below(*(below or ())):
+            suite = load_suite(file)
     except SuiteError as error:
         print_problems(error, as_json=as_json)
         raise typer.Exit(1) from None
@@ -138,13 +142,16 @@ def promptfoo(
     file: Annotated[Path, typer.Argument(metavar="CONFIG", help="A configuration, YAML or JSON.")],
     out: OutOption,
     registry: ToolsOption = None,
+    below: FilesBelowOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Create a suite from a configuration of promptfoo: its prompts, tests, assertions and the tools of its providers.
 
     Everything that is not imported is listed with its place and the reason.
     """
-    _keep_imported(import_promptfoo(file, _tools(registry)), out, as_json=as_json)
+    with files_below(*(below or ())):
+        imported = import_promptfoo(file, _tools(registry))
+    _keep_imported(imported, out, as_json=as_json)
 
 
 def inspect(

@@ -38,6 +38,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs import NonInteractive, PreparedRequest, RunState, run_state
 from glyphscope.runs.emitter import versions
 from glyphscope.sessions import atomic_write
+from glyphscope.sessions.files import own_file
 from glyphscope.text.json_values import json_file
 from glyphscope.tools import ToolSource
 from glyphscope.validation.split_call import before_arguments
@@ -297,7 +298,7 @@ def write_lab(
     }
     check_folder(folder)
     for name, document in documents.items():
-        atomic_write(folder / name, json_file(document))
+        atomic_write(own_file(folder, name), json_file(document))
     return [folder / name for name in documents]
 
 

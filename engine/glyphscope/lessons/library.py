@@ -11,7 +11,7 @@ from pathlib import Path
 from glyphscope import resources
 from glyphscope.errors import LessonError, RecordError, StorageError
 from glyphscope.events import AnyEvent, RunStarted, Token
-from glyphscope.inputs import read_file
+from glyphscope.inputs import named_file, read_file
 from glyphscope.lessons.lesson import Lesson
 from glyphscope.lessons.reading import MAX_BYTES, NUMBER, RUN_NAME, parse_lesson
 from glyphscope.sessions import places
@@ -66,7 +66,7 @@ class LessonPlace:
             raise RecordError("Invalid name of a run.", where=run)
         if self.path is None:
             return _bundled_events(run)
-        path = self.path.parent / RUNS / f"{run}.jsonl"
+        path = named_file(self.path.parent, f"{RUNS}/{run}.jsonl")
         if not path.exists():
             raise _no_recording(run, str(path))
         return _events(read_file(path, MAX_RECORD_BYTES, "a lesson's recording"), str(path))

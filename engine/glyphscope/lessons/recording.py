@@ -15,6 +15,7 @@ from glyphscope.models.interface import Model
 from glyphscope.models.opening import EMBEDDED, open_model
 from glyphscope.runs import NonInteractive
 from glyphscope.sessions import RecordWriter
+from glyphscope.sessions.files import own_file
 from glyphscope.strategies import run
 from glyphscope.tools.demo import DemoTools
 
@@ -36,7 +37,7 @@ def record_lesson(
         )
     for name, request in lesson.runs.items():
         if not names or name in names:
-            path = folder / RUNS / f"{name}.jsonl"
+            path = own_file(folder, f"{RUNS}/{name}.jsonl")
             _record(name, request, path, open_ or (lambda: open_model(EMBEDDED)))
             yield name, path
 

@@ -224,14 +224,6 @@ def _tried(found: list[Found], name: str, make: Callable[[], _Made]) -> _Made | 
 
 def _registry(settings: RunSettings, folder: Path | None) -> ToolRegistry:
     source = settings.registry
-    if isinstance(source, str) and folder is not None:
-        inside = folder.resolve()
-        try:
-            outside = not (inside / source).resolve().is_relative_to(inside)
-        except (OSError, RuntimeError, ValueError):
-            outside = False  # an invalid file name, a cycle of links: reported when it is opened
-        if outside:
-            raise RegistryError("A lesson reads no file outside of its folder.")
     registry = open_registry(source, folder)
     unknown = [name for name in settings.tools or () if registry.get(name) is None]
     if unknown:

@@ -26,7 +26,7 @@ from glyphscope.lessons.questions import Sheet, sheet
 from glyphscope.runs import RunState, run_state
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports.html_page import filled_page, run_data, run_summary
-from glyphscope.sessions.files import atomic_write
+from glyphscope.sessions.files import atomic_write, own_file
 from glyphscope.text.shorten import capitalised, shorten
 from glyphscope.text.tokens import token_text
 from glyphscope.visible import visible
@@ -49,7 +49,7 @@ def export_website(lessons: Sequence[LessonPlace], folder: Path) -> list[Path]:
     _check_folder(folder)
     pages = website(lessons)
     for name, page in pages.items():
-        atomic_write(folder / name, page)
+        atomic_write(own_file(folder, name), page)
     return [folder / name for name in pages]
 
 

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import msgspec
@@ -29,6 +29,27 @@ def atomic_write(path: Path, data: bytes | str) -> None:
     content = data.encode() if isinstance(data, str) else data
     with atomic_file(path) as file:
         file.write(content)
+
+
+def own_file(folder: Path, name: str | PurePath) -> Path:
+    """The path of a file that belongs to a folder, for writing it.
+
+    Raises StorageError if the file, or a folder between, is a symbolic link, or the name leads out of the folder: a
+    file elsewhere would be written. The folder itself may be a link, as its user chose it.
+    """
+    path = folder
+    parts = PurePath(name).parts
+    if not parts or ".." in parts or PurePath(name).is_absolute():
+        raise StorageError("This file is not in the folder.", where=f"{folder}: {name}")
+    for part in parts:
+        path = path / part
+        if os.path.islink(path):
+            raise StorageError(
+                "This is a link: a file in another place would be written.",
+                where=str(path),
+                hint="Remove the link, or put a copy in its place.",
+            )
+    return path
 
 
 @contextmanager
@@ -67,9 +88,10 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 def replace_folder(path: Path, files: Iterable[tuple[str, bytes]]) -> None:
     """Replace a folder by one with these files, given by name; without any there is none afterwards.
 
-    Raises StorageError; the old folder is then unchanged.
+    Raises StorageError, also if the folder is a link; the old folder is then unchanged.
     """
-    new = path.with_name(f"{path.name}.new")
+    path = own_file(path.parent, path.name)
+    new = own_file(path.parent, f"{path.name}.new")
     try:
         shutil.rmtree(new, ignore_errors=True)
         for name, data in files:

@@ -15,7 +15,7 @@ from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import AnyEvent, RunEvent, RunStarted, decode_event, encode_event
 from glyphscope.events.encoding import encode_json
 from glyphscope.inputs import read_file, refuse_special, storage_error
-from glyphscope.sessions.files import Migrations, convert_versioned, digest_of, now
+from glyphscope.sessions.files import Migrations, convert_versioned, digest_of, now, own_file
 from glyphscope.text.json_values import json_or_text
 
 VERSION = 1
@@ -80,7 +80,7 @@ class RecordWriter:
             if self._file is None:
                 refuse_special(self.path)
                 self.part.parent.mkdir(parents=True, exist_ok=True)
-                self._file = open(self.part, "wb")  # noqa: SIM115 - it stays open for the whole run
+                self._file = open(own_file(self.part.parent, self.part.name), "wb")  # noqa: SIM115 - it stays open for the whole run
                 self._file.write(encode_json(header_of(event)) + b"\n")
             self._file.write(encode_event(event) + b"\n")
             self._file.flush()

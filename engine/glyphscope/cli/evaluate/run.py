@@ -16,7 +16,7 @@ from glyphscope.cli.evaluate.view import ProgressView
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading, StoredPrompts
 from glyphscope.cli.option_groups import with_groups
-from glyphscope.cli.options import JsonOption
+from glyphscope.cli.options import FilesBelowOption, JsonOption
 from glyphscope.cli.output import print_note
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.streaming import on_first_interrupt
@@ -32,6 +32,7 @@ from glyphscope.evals.running.progress import Begun, Control, Ended, ModelMissin
 from glyphscope.evals.suites.imported import NOT_IMPORTED
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.events.load_options import MAX_SEQUENCES
+from glyphscope.inputs import files_below
 from glyphscope.models.opening import EMBEDDED, require_installed
 from glyphscope.models.remote import is_address
 from glyphscope.sessions.named_models import NamedModels, downloaded_file, fixed_batch
@@ -163,6 +164,7 @@ def run(
             help="Run the Python functions that the suites name. They may do anything that you may: read them first.",
         ),
     ] = False,
+    below: FilesBelowOption = None,
     loading: Loading,
     stored: StoredPrompts,
     resume: Annotated[
@@ -214,7 +216,11 @@ def run(
     for name in matrix.models:
         _require_installed(name, place)
     options = {name: loading.options(name) for name in matrix.models}
-    plan = plan_of(matrix)
+    with files_below(*(below or ())):
+        plan = plan_of(matrix)
+        # an earlier result, which lacks the axis for the order of arguments, has the schema's order
+        earlier = msgspec.structs.replace(matrix, orders=("schema",))
+        plans = (plan, plan_of(earlier)) if resume and not order else (plan,)
     for loaded in plan.suites:
         for note in loaded.suite.notes:
             if note.startswith(NOT_IMPORTED):
@@ -224,8 +230,6 @@ def run(
         options.setdefault(name, (Loading() if is_address(name) else loading).options(name))
     before = None
     if resume:
-        # an earlier result, which lacks the axis for the order of arguments, has the schema's order
-        plans = (plan,) if order else (plan, plan_of(msgspec.structs.replace(matrix, orders=("schema",))))
         plan, before = _before(out, plans)
     begun = ResultFolder.open(before).manifest.models if before is not None else {}
     options = {name: fixed_batch(name, each, begun.get(name)) for name, each in options.items()}

@@ -42,8 +42,9 @@ from glyphscope.evals.results.table import (
 from glyphscope.evals.results.tables import SuiteTables
 from glyphscope.events import AnyEvent
 from glyphscope.events.encoding import encode_json
-from glyphscope.inputs import read_file, refuse_special, storage_error
+from glyphscope.inputs import named_file, read_file, refuse_special, storage_error
 from glyphscope.sessions import atomic_write
+from glyphscope.sessions.files import own_file
 from glyphscope.sessions.records import Record, encode_record, parse_record
 from glyphscope.structs import ready
 
@@ -78,7 +79,7 @@ class ResultFolder:
         """A new folder below `parent`, named after the time. Raises StorageError."""
         path = _new_folder(parent)
         for name, data in suites.items():
-            atomic_write(path / SUITES / f"{safe_name(name)}.json", data)
+            atomic_write(own_file(path, f"{SUITES}/{safe_name(name)}.json"), data)
         folder = cls(path, manifest)
         folder.keep(manifest)
         return folder
@@ -92,14 +93,15 @@ class ResultFolder:
         """Rewrite the manifest."""
         self.manifest = manifest
         atomic_write(
-            self.path / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+            own_file(self.path, MANIFEST),
+            msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n",
         )
 
     def keep_tables(self, tables: Sequence[SuiteTables]) -> None:
         """Save the suites' tables with a model's token counts beside those of other models."""
         counted = {table.model for table in tables}
         others = (table for table in self.tables() if table.model not in counted)
-        atomic_write(self.path / TABLES, msgspec.json.encode([*others, *tables]) + b"\n")
+        atomic_write(own_file(self.path, TABLES), msgspec.json.encode([*others, *tables]) + b"\n")
 
     def tables(self) -> list[SuiteTables]:
         """The suites' tables, for each model that was opened; empty if no suite has any."""
@@ -111,7 +113,7 @@ class ResultFolder:
 
     def suite(self, name: str) -> bytes:
         """The saved file of the suite of that name. Raises StorageError."""
-        path = self.path / SUITES / f"{safe_name(name)}.json"
+        path = named_file(self.path, f"{SUITES}/{safe_name(name)}.json")
         refuse_special(path)
         return read_file(path)
 
@@ -252,7 +254,7 @@ class ResultFolder:
             )
         place = read_place(name)
         if place is None:
-            return read_file(self.path / name, most, "a record")
+            return read_file(named_file(self.path, name), most, "a record")
         return place.read(self.path, most)
 
     def has_record(self, name: str) -> bool:
@@ -287,7 +289,7 @@ class ResultFolder:
     @contextmanager
     def writing(self) -> Iterator[SampleWriter]:
         """The right to write, for the duration of the context. Raises StorageError if another process has it."""
-        path = self.path / SAMPLES
+        path = own_file(self.path, SAMPLES)
         try:
             file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed below, in any case
         except OSError as error:
@@ -360,7 +362,7 @@ class SampleWriter:
     def _record(self, name: str, record: bytes) -> str:
         """Write a record; returns its name in the sample."""
         if self._segments is None:
-            atomic_write(self._path / name, record)
+            atomic_write(own_file(self._path, name), record)
             return name
         try:
             return str(self._segments.add(record))

@@ -33,6 +33,7 @@ from glyphscope.events import ModelInfo
 from glyphscope.events.encoding import whole_text
 from glyphscope.sessions import atomic_file
 from glyphscope.sessions.exports import RecordedRun
+from glyphscope.sessions.files import own_file
 
 
 def export_inspect(folder: ResultFolder, samples: Samples, out: Path) -> tuple[Path, ...]:
@@ -51,8 +52,8 @@ def export_inspect(folder: ResultFolder, samples: Samples, out: Path) -> tuple[P
     parts = [(suite.name, arm) for suite in folder.manifest.suites for arm in folder.manifest.arms]
     paths = []
     for suite, arm in parts:
-        name = out.name if len(parts) == 1 else f"{out.stem}.{safe_name(suite)}.{arm.id}{out.suffix}"
-        paths.append(out.with_name(name))
+        name = f"{out.stem}.{safe_name(suite)}.{arm.id}{out.suffix}"
+        paths.append(out if len(parts) == 1 else own_file(out.parent, name))
         with atomic_file(paths[-1]) as file:
             _write(file, logs.log(suite, arm), out.suffix.lower())
     return tuple(paths)

@@ -63,7 +63,7 @@ from glyphscope.registry.pointer import readable
 from glyphscope.runs.sampling import sampling_words
 from glyphscope.sessions import atomic_write
 from glyphscope.sessions.exports.html_page import filled_page, page_templates
-from glyphscope.sessions.files import replace_folder
+from glyphscope.sessions.files import own_file, replace_folder
 from glyphscope.text.figures import byte_size, percent, plain_number
 
 SUMMARY = "summary.json"
@@ -255,15 +255,15 @@ def write_summaries(
     samples = samples if isinstance(samples, Samples) else Samples.of(samples)
     tables, table = _tables(folder.tables(), suites), samples.table
     summary, scenarios = summarise(manifest, table), by_scenario(manifest, table)
-    atomic_write(path / SUMMARY, _json(summary))
-    atomic_write(path / BY_SCENARIO, _json(scenarios))
-    atomic_write(path / BY_STRATEGY, _json(by_scenario_and_strategy(manifest, table)))
-    atomic_write(path / TABLE, csv_text(manifest, scenarios))
+    atomic_write(own_file(path, SUMMARY), _json(summary))
+    atomic_write(own_file(path, BY_SCENARIO), _json(scenarios))
+    atomic_write(own_file(path, BY_STRATEGY), _json(by_scenario_and_strategy(manifest, table)))
+    atomic_write(own_file(path, TABLE), csv_text(manifest, scenarios))
     whole = Part.whole(table, manifest)
     runs = runs_of(whole, samples, partial(folder.record_bytes, most=MAX_RECORD))
     page = report_html(manifest, summary, samples, suites, tables, runs)
     replace_folder(path / BESIDE, files_beside(runs, samples))
-    atomic_write(path / REPORT, page.encode("utf-8", "replace"))
+    atomic_write(own_file(path, REPORT), page.encode("utf-8", "replace"))
     return summary
 
 

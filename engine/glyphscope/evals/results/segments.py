@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glyphscope.errors import RecordError
-from glyphscope.inputs import refuse_special, storage_error, sync_folder
+from glyphscope.inputs import named_file, refuse_special, storage_error, sync_folder
+from glyphscope.sessions.files import own_file
 from glyphscope.text.figures import byte_size
 
 FOLDER, SEGMENT_BYTES = "records", 256_000_000
@@ -43,7 +44,7 @@ class Place(NamedTuple):
 
     def read(self, folder: Path, most: int | None = None) -> bytes:
         """The record. Raises StorageError, and RecordError if it is truncated, damaged, or longer than `most` bytes."""
-        path, where = folder / self.file, f"{folder / self.file}, from byte {self.start:,}"
+        path, where = named_file(folder, self.file), f"{folder / self.file}, from byte {self.start:,}"
         refuse_special(path)
         try:
             with open(path, "rb") as file:
@@ -76,7 +77,10 @@ def read_place(text: str) -> Place | None:
 
 
 class SegmentWriter:
-    """Appends records to the newest segment of a result's folder. Not thread-safe. All methods raise OSError."""
+    """Appends records to the newest segment of a result's folder. Not thread-safe.
+
+    All methods raise OSError, and `add` StorageError.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -116,7 +120,7 @@ class SegmentWriter:
     def _begin(self) -> None:
         self.sync()
         self.close()
-        place = self._folder / FOLDER
+        place = own_file(self._folder, FOLDER)
         place.mkdir(exist_ok=True)
         newest = max(
             (int(path.name[:-9]) for path in place.glob("*.jsonl.gz") if path.name[:-9].isdigit()), default=0

@@ -22,7 +22,9 @@ import msgspec
 from glyphscope.errors import StorageError
 from glyphscope.evals.results.sample import Failure, Reason, Sample, has_answer
 from glyphscope.events.encoding import encode_json
+from glyphscope.inputs import refuse_special
 from glyphscope.sessions import atomic_file
+from glyphscope.sessions.files import own_file
 from glyphscope.structs import ready
 
 INDEX = "samples.index"
@@ -419,6 +421,7 @@ def read_index(path: Path, lines: Path) -> Table | None:
     import numpy as np
 
     try:
+        refuse_special(path)
         with open(path, "rb") as file:
             head = msgspec.json.decode(file.readline(), type=ready(_Head))
             start = file.tell()
@@ -435,7 +438,12 @@ def read_index(path: Path, lines: Path) -> Table | None:
         if head.rows and (rows["cell"][-1] >= len(head.cells) or rows["failure"].max() >= len(head.failures)):
             return None
         return Table(rows, head.cells, [FirstFailure(*each) for each in head.failures], head.lines)
-    except (OSError, ValueError, RecursionError):  # also msgspec's errors, and a file that is too short
+    except (
+        StorageError,
+        OSError,
+        ValueError,
+        RecursionError,
+    ):  # also msgspec's errors, and a file that is too short
         return None
 
 
@@ -448,7 +456,7 @@ def write_index(path: Path, table: Table, lines: Path) -> None:
             tail = zlib.crc32(file.read(min(_TAIL, end)))
         failures = [(str(each.reason), each.code, each.path) for each in table.failures]
         head = _Head(VERSION, end, tail, len(table), list(table.cells), failures)
-        with atomic_file(path) as out:
+        with atomic_file(own_file(path.parent, path.name)) as out:
             out.write(encode_json(head) + b"\n")
             for first in range(0, len(rows), BLOCK):
                 out.write(rows[first : first + BLOCK].tobytes())

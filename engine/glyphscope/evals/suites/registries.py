@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from glyphscope.errors import RegistryError, StorageError
-from glyphscope.inputs import refuse_special
+from glyphscope.inputs import named_file, refuse_special
 from glyphscope.registry import (
     ToolRegistry,
     bundled_registries,
@@ -28,17 +28,17 @@ _bundled = lru_cache(maxsize=16)(bundled_registry)
 def registry_document(source: str | dict[str, Any], folder: Path | None) -> str | dict[str, Any]:
     """The form in which a registry is saved: a bundled one's name, or the document, also of a file.
 
-    Raises RegistryError, and StorageError for an unreadable file.
+    Raises RegistryError, and StorageError for a file that is unreadable, or outside of the folder.
     """
     if isinstance(source, dict) or source in bundled_registries():
         return source
-    if folder is None or Path(source).is_absolute() or not source:
+    if folder is None or not source:
         raise RegistryError(
             f'There is no registry "{source}".',
             hint=f"Name a bundled one ({', '.join(bundled_registries())}), "
             "or a file by its path from the suite's folder.",
         )
-    path = folder / source
+    path = named_file(folder, source)
     refuse_special(path)
     document = parse_text(read_registry_file(path), str(path))
     if isinstance(document, dict):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from glyphscope.errors import GlyphscopeError, SuiteError
+from glyphscope.errors import GlyphscopeError, StorageError, SuiteError
 from glyphscope.evals.checking.service import CheckFailed, functions_of
 from glyphscope.evals.suites.suite import Suite, expectations
-from glyphscope.inputs import read_file, utf8_text
+from glyphscope.inputs import named_file, read_file, utf8_text
 from glyphscope.text.shorten import listed
 
 MAX_BYTES = 1_000_000
@@ -27,12 +27,14 @@ def split_function(function: str) -> tuple[str, str]:
 def read_source(file: str, folder: Path | None, kept: dict[str, str]) -> str:
     """The text of the file below the suite's folder if there is one, otherwise the text saved in the suite.
 
-    Raises SuiteError.
+    Raises SuiteError, and StorageError for a file outside of the folder.
     """
-    path = None if folder is None else folder / file
-    if path is None or not _is_file(path):
+    path = None if folder is None else _file(folder, file)
+    if path is None:
         if file in kept:
             return kept[file]
+        if folder is not None:
+            named_file(folder, file)  # raises, for a file outside of the folder
         where = "" if folder is None else f" ({folder})"
         raise SuiteError(
             f"There is no file {file}.", hint=f"Its path is relative to the suite's folder{where}."
@@ -69,11 +71,13 @@ def with_sources(suite: Suite, folder: Path | None) -> dict[str, str]:
 
 def unread_sources(suite: Suite, folder: Path) -> dict[str, str]:
     """The saved texts without a file: an existing file is read each time, and needs no copy in the suite."""
-    return {file: text for file, text in suite.sources.items() if not _is_file(folder / file)}
+    return {file: text for file, text in suite.sources.items() if _file(folder, file) is None}
 
 
-def _is_file(path: Path) -> bool:
+def _file(folder: Path, name: str) -> Path | None:
+    """The path of a file below the folder; None if there is no such file."""
     try:
-        return path.is_file()
-    except OSError:  # a name that is too long, or an inaccessible folder
-        return False
+        path = named_file(folder, name)
+        return path if path.is_file() else None
+    except (OSError, StorageError):  # a name that is too long, an inaccessible folder, a file outside of it
+        return None
