@@ -1,6 +1,7 @@
 """Numbers within bounds, against plain comparison."""
 
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import example, given
@@ -10,7 +11,13 @@ from llguidance import LLMatcher, LLTokenizer
 from examples import at_most
 from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lexemes import lexeme
-from glyphscope.grammar.regular.numbers import Bounds, integer_node, multiples_node, number_node
+from glyphscope.grammar.regular.numbers import (
+    Bounds,
+    fractions_node,
+    integer_node,
+    multiples_node,
+    number_node,
+)
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.tree import NEVER
 
@@ -183,9 +190,36 @@ def test_multiples_are_the_multiples_within(low, size, step):
 
 
 def test_a_number_with_a_step_has_no_exponent():
-    plain, free = reader(number_node(Bounds(), stepped=True)), reader(number_node(Bounds()))
+    plain, free = reader(number_node(Bounds(), decimals=15)), reader(number_node(Bounds()))
     for text in ("0", "7", "-840.5", "0.25", "123456789.5"):
         assert plain(text) and free(text)
     for text in ("1e3", "-840.5e0", "5E-1"):
         assert free(text) and not plain(text)
     assert not plain("01") and not plain("1.")
+
+
+@pytest.mark.slow
+@at_most(60)
+@given(
+    step=st.sampled_from(["0.1", "0.01", "0.25", "0.5", "0.05", "0.125", "0.0005", "0.02"]),
+    low=st.none() | decimals,
+    size=st.none() | st.integers(0, 3).map(Decimal) | st.decimals(0, 1, places=3),
+    opens=st.tuples(st.booleans(), st.booleans()),
+    others=st.lists(decimals, max_size=4),
+)
+def test_a_multiple_of_a_fraction_is_accepted_exactly_when_it_is_within(step, low, size, opens, others):
+    high = None if low is None or size is None else low + size
+    node = fractions_node(Bounds(low, high, *opens), Fraction(step))
+    accepts = (lambda text: False) if node == NEVER else reader(node)
+    near = [v for v in (low, high, *others) if v is not None]
+    for value in {v // 1 + Decimal(step) * k for v in near for k in range(-5, 50)} | set(near):
+        within = (low is None or value > low or (value == low and not opens[0])) and (
+            high is None or value < high or (value == high and not opens[1])
+        )
+        text = f"{value.normalize():f}" if value else "0"
+        assert accepts(text) == (within and not Fraction(value) % Fraction(step)), (text, low, high)
+
+
+@pytest.mark.parametrize("step", ["0.3", "1.5", "0.0000000001024"])
+def test_a_step_with_too_many_endings_is_reported(step):
+    assert fractions_node(Bounds(), Fraction(step)) is None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import pytest
 
 from glyphscope.errors import NotationError
 from glyphscope.events import Notation, Shape, Violation, violations_of
+from glyphscope.grammar.generate.example import example_arguments
+from glyphscope.notation.write import write_call
 from glyphscope.registry import default_registry, load_registry
+from glyphscope.tools.arguments import argument_problems
 from glyphscope.validation.call import CallValidator, CheckReport
 from glyphscope.validation.streaming_validator import Limits
 
@@ -432,3 +436,21 @@ def test_every_possible_beginning_is_named(notation, text, viable):
             validator = CallValidator(default_registry(), "glyph", "flat")
             validator.feed(name)
             assert not validator.violations
+
+
+_PAY = {"type": "object", "properties": {"amount": {"type": "number", "multipleOf": 0.01}}}
+
+
+@pytest.mark.parametrize("notation", ["glyph", "json"])
+def test_every_price_is_a_multiple_of_a_cent_while_it_streams_and_at_its_end(notation):
+    registry = load_registry([{"name": "pay", "parameters": _PAY}])
+    for cents in range(0, 1000, 7):
+        price = cents / 100
+        for amount, valid in ((str(price), True), (f"{price:.2f}5", False)):
+            text = write_call("pay", {"amount": json.loads(amount)}, style=notation, shape="flat")
+            validator = CallValidator(registry, notation, "flat")
+            validator.feed(text)
+            validator.finish()
+            assert validator.valid == valid, text
+        assert not argument_problems(registry.tools[0], {"amount": price})
+    assert example_arguments(registry.tools[0].parameters | {"required": ["amount"]})

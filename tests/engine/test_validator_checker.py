@@ -102,6 +102,33 @@ def test_a_pattern_of_only_the_linear_engine_is_accepted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"multipleOf": 0.01}, [19.99, 0.3, 1.1, 5, 0, -8.7, 10**400, 1e308], [0.001, 19.995, 1e-7]),
+        ({"multipleOf": 0.1}, [0.3, 0.7, 1e22, 10**22], [0.35]),
+        ({"multipleOf": 1e-8}, [0.07, 12391239123, 1.5], [1e-9]),
+        ({"multipleOf": 10**22}, [1e23, 10**23, 3e22], [1e21]),
+        ({"maximum": 1e23}, [10**23, 1e23], [10**23 + 1]),
+        ({"minimum": 1e23}, [10**23, 1e24], [10**23 - 1, 9.9e22]),
+        ({"exclusiveMaximum": 1e23}, [10**23 - 1], [10**23, 1e23]),
+        ({"exclusiveMinimum": 0.1}, [0.2], [0.1, 0]),
+        ({"const": 1e23}, [10**23], [10**23 - 2**23, True]),
+        ({"enum": [0.1, 1e23, [1e23]]}, [0.1, 10**23, [10**23]], [0.3, 99999999999999991611392]),
+        (
+            {"uniqueItems": True},
+            [[1, True, 2.5], [1e23, 99999999999999991611392]],
+            [[1e23, 10**23], [1, 1.0]],
+        ),
+    ],
+    ids=lambda each: repr(each)[:40] if isinstance(each, dict) else "",
+)
+def test_numbers_are_compared_as_the_decimals_that_are_written(schema: Any, good: Any, bad: Any) -> None:
+    checker = Checker(schema)
+    assert [checker.valid(value, schema) for value in good] == [True] * len(good)
+    assert [checker.valid(value, schema) for value in bad] == [False] * len(bad)
+
+
+@pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
         ("date", "2024-02-29", "2023-02-29"),

@@ -21,7 +21,6 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
-from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Planned, plan_of
@@ -32,6 +31,7 @@ from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.evals.running.worker_pool import FinishedSample, WorkerPool
 from glyphscope.evals.statistics import share, spread
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Sampling, ToolResult
+from glyphscope.grammar.checking import SafeValidator
 from glyphscope.inputs import storage_error
 from glyphscope.models.interface import Model
 from glyphscope.registry import ToolRegistry
@@ -136,7 +136,7 @@ class MaskDrivenLab:
         )
         samples = [replace(each, request=self._request(each, sampling)) for each in plan_of(matrix).samples()]
         self.samples = sorted(samples, key=lambda each: each.trial)
-        self._call_validator = Draft202012Validator(
+        self._call_validator = SafeValidator(
             build_tool_call_schema({tool.name: tool.parameters for tool in self.registry.allowed})
         )
 

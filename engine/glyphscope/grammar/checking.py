@@ -2,13 +2,16 @@
 
 jsonschema matches patterns with `re`, which may backtrack forever and rejects some of them. Here an engine that cannot
 hang matches them, including in `unevaluatedProperties` (draft 2020-12, core §11.3), which is reimplemented for that.
-`multipleOf` is exact for large integers, and a long `enum` of strings is a lookup.
+Numbers are compared as the decimals that they are written as (`exact`): 19.99 is a multiple of 0.01. Equal values have
+the same `identity`, so a long `enum` is a lookup.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
+from fractions import Fraction
 from functools import lru_cache
+from operator import ge, gt, le, lt
 from typing import Any
 
 import jsonschema
@@ -63,9 +66,6 @@ def _parts(validator: Any, schema: dict[str, Any], instance: dict[str, Any]) -> 
             yield part
 
 
-_PLAIN: Any = jsonschema.Draft202012Validator.VALIDATORS
-
-
 def pattern_keywords(matches: Callable[[str, str], bool | None]) -> dict[str, Any]:
     """The keywords that match patterns, using `matches`, which cannot hang and returns None if undecided."""
 
@@ -106,33 +106,70 @@ def pattern_keywords(matches: Callable[[str, str], bool | None]) -> dict[str, An
     }
 
 
-def _multiple_of(validator: Validator, step: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """jsonschema's keyword, but exact for integers too large for a float."""
-    try:
-        yield from _PLAIN["multipleOf"](validator, step, instance, schema)
-    except OverflowError:
-        if exact(instance) % exact(step):
-            yield jsonschema.ValidationError(f"{instance!r} is not a multiple of {step!r}")
+def identity(value: Any) -> Hashable:
+    """A key that is equal for equal JSON values: 1 equals 1.0 but not true (draft 2020-12, core §4.2.2)."""
+    if isinstance(value, bool):
+        return ("boolean", value)
+    if (
+        isinstance(value, float) and abs(value) >= _WHOLE
+    ):  # 1e23 is not the float nearest to 10 to the power of 23
+        return int(exact(value))
+    if isinstance(value, list):
+        return ("array", *map(identity, value))
+    if isinstance(value, dict):
+        return ("object", frozenset((key, identity(member)) for key, member in value.items()))
+    return value  # type: ignore[no-any-return]
 
 
-def _enum(validator: Any, listed: Any, instance: Any, schema: Any) -> Iterable[Any]:
-    """jsonschema's keyword, but strings are looked up instead of compared one by one, so long lists stay linear."""
-    if isinstance(instance, str) and isinstance(listed, list) and instance in _texts(ByIdentity(listed)):
-        return ()
-    errors: Iterable[Any] = _PLAIN["enum"](validator, listed, instance, schema) or ()
-    return errors
+_WHOLE = 2**53
+"""From here on, every float is a whole number."""
+
+
+def _compared(fails: Callable[[Fraction, Fraction], bool], words: str) -> Callable[..., Iterator[Any]]:
+    """A keyword that compares numbers exactly; jsonschema compares with the float nearest to a number of the schema."""
+
+    def keyword(validator: Validator, limit: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if validator.is_type(instance, "number") and fails(exact(instance), exact(limit)):
+            yield jsonschema.ValidationError(f"{instance!r} is {words} {limit!r}")
+
+    return keyword
+
+
+def _is_off(number: Fraction, step: Fraction) -> bool:
+    return (number / step).denominator != 1
+
+
+def _const(validator: Any, expected: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if identity(instance) != identity(expected):
+        yield jsonschema.ValidationError(f"{expected!r} was expected")
+
+
+def _enum(validator: Any, listed: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if identity(instance) not in _identities(ByIdentity(listed)):
+        yield jsonschema.ValidationError(f"{instance!r} is not one of {listed!r}")
+
+
+def _unique_items(validator: Validator, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if unique and isinstance(instance, list) and len(set(map(identity, instance))) < len(instance):
+        yield jsonschema.ValidationError(f"{instance!r} has non-unique elements")
 
 
 @lru_cache(maxsize=64)
-def _texts(key: ByIdentity[list[Any]]) -> frozenset[str]:
-    return frozenset(value for value in key.value if isinstance(value, str))
+def _identities(key: ByIdentity[list[Any]]) -> frozenset[Hashable]:
+    return frozenset(map(identity, key.value))
 
 
 SafeValidator: Any = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
     {
+        "const": _const,
         "enum": _enum,
-        "multipleOf": _multiple_of,
+        "exclusiveMaximum": _compared(ge, "greater than or equal to the maximum of"),
+        "exclusiveMinimum": _compared(le, "less than or equal to the minimum of"),
+        "maximum": _compared(gt, "greater than the maximum of"),
+        "minimum": _compared(lt, "less than the minimum of"),
+        "multipleOf": _compared(_is_off, "not a multiple of"),
+        "uniqueItems": _unique_items,
         "unevaluatedProperties": unevaluated_properties,
         **pattern_keywords(pattern.found),
     },

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.grammar.generate.example import matching_text, merged_schema
-from glyphscope.registry.patterns import is_found
+from glyphscope.grammar.regular.pattern import found
 from glyphscope.registry.pointer import Path, follow_reference, to_pointer
 
 MAX_CONSTRAINTS = 5_000
@@ -206,6 +206,6 @@ def free_name(schema: dict[str, Any]) -> str:
     """A name that matches neither `properties` nor `patternProperties`."""
     named = schema.get("properties", {})
     for name in ("unknown", "extra", "another_one", "x9", "Z", "unknown-1", "0", "ünknown"):
-        if name not in named and not any(is_found(p, name) for p in schema.get("patternProperties", ())):
+        if name not in named and not any(found(p, name) for p in schema.get("patternProperties", ())):
             return name
     return "unknown" * 9

@@ -8,9 +8,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
+from glyphscope.grammar.checking import SafeValidator
 from glyphscope.registry import Tool
 from glyphscope.text.shorten import json_excerpt, shorten
 
@@ -35,7 +35,7 @@ def argument_problems(tool: Tool, arguments: Any) -> str:
         for name in islice((name for name in arguments if name not in named), MAX_LISTED)
     ]
     try:
-        for error in Draft202012Validator(tool.parameters).iter_errors(arguments):
+        for error in SafeValidator(tool.parameters).iter_errors(arguments):
             sentences += [sentence for sentence in _sentences(error, named) if sentence not in sentences]
             if len(sentences) >= MAX_LISTED:
                 break

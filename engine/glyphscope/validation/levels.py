@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from glyphscope.events import Violation
+from glyphscope.grammar.checking import identity
 from glyphscope.validation import members
 from glyphscope.validation.candidates import Candidate, most_specific, parents, unjudged
 from glyphscope.validation.fields import Field
@@ -249,14 +250,3 @@ def _not_listed(spec: Spec, value: Any) -> Reason | None:
     if spec.enum is None or any(identity(value) == identity(v) for v in spec.enum):
         return None
     return Reason("CONSTRAINT_ENUM", "is not one of the allowed values", spec.enum_rule)
-
-
-def identity(value: Any) -> Hashable:
-    """A key that is equal for equal JSON values: 1 equals 1.0 but not true (draft 2020-12, core §4.2.2)."""
-    if isinstance(value, bool):
-        return ("boolean", value)
-    if isinstance(value, list):
-        return ("array", *map(identity, value))
-    if isinstance(value, dict):
-        return ("object", frozenset((key, identity(member)) for key, member in value.items()))
-    return value  # type: ignore[no-any-return]

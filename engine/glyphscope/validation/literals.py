@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glyphscope.events import Notation
+from glyphscope.grammar.checking import identity
 from glyphscope.grammar.regular.numbers import exact
 from glyphscope.notation.scalars import (
     BOOLEAN,
@@ -141,7 +142,7 @@ def complete(spec: Spec, kind: int, value: Any, string: StringCheck | None) -> R
     if kind == STRING and string is not None:
         return string.ended()
     if spec.enum is not None:
-        if any(value == v and isinstance(v, bool) == isinstance(value, bool) for v in spec.enum):
+        if any(identity(value) == identity(v) for v in spec.enum):
             return None
         return not_listed(spec.enum, spec.enum_rule)
     if kind in (INTEGER, DECIMAL) and not spec.free_number and not spec.span.contains(exact(value)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import gcd
 
 from glyphscope.notation.scalars import DECIMAL
 
@@ -61,15 +60,6 @@ class Range:
 
 
 EVERY_NUMBER = Range()
-
-
-def common_step(a: Fraction, b: Fraction) -> Fraction:
-    """The least common multiple of two steps; 0 stands for no step."""
-    if not a or not b:
-        return a or b
-    return Fraction(
-        a.numerator * b.numerator // gcd(a.numerator, b.numerator), gcd(a.denominator, b.denominator)
-    )
 
 
 def _whole_step(step: Fraction) -> Fraction:

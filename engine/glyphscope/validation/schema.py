@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from glyphscope.events import Code
 from glyphscope.grammar.regular import pattern
-from glyphscope.grammar.regular.numbers import exact
+from glyphscope.grammar.regular.numbers import common_step, exact
 from glyphscope.notation.scalars import (
     ANY_KIND,
     ARRAY,
@@ -33,7 +33,7 @@ from glyphscope.notation.scalars import (
 )
 from glyphscope.registry.pointer import follow_reference, step_of, to_pointer
 from glyphscope.validation.checker import FORMATS, Checker
-from glyphscope.validation.numbers import EVERY_NUMBER, Range, common_step
+from glyphscope.validation.numbers import EVERY_NUMBER, Range
 from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern
 
 _MAX_ALTERNATIVES = 128

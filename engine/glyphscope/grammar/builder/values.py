@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import reduce
 from itertools import combinations
-from math import lcm
 from typing import Any
 
 from glyphscope.grammar import tree
@@ -45,7 +46,15 @@ from glyphscope.grammar.builder.schema import (
 )
 from glyphscope.grammar.lexemes import is_possible
 from glyphscope.grammar.regular.formats import format_node
-from glyphscope.grammar.regular.numbers import integer_node, multiples_node, number_node
+from glyphscope.grammar.regular.numbers import (
+    PRECISION,
+    common_step,
+    exact,
+    fractions_node,
+    integer_node,
+    multiples_node,
+    number_node,
+)
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.regular.strings import StringStyle, string_node
 from glyphscope.grammar.tree import NEVER, Node, alt, refs, seq, terminal
@@ -60,6 +69,7 @@ _BEYOND = (
     ("", "if", "it depends on the value as a whole"),
 )
 _MAX_LEVELS = 6  # of properties compared to decide whether alternatives overlap
+_NOT_ENDINGS = "only whole steps, and steps that divide 1, are enforced"
 _TOO_LARGE = "the step, together with others, is too large for an automaton of digits"
 
 
@@ -310,27 +320,22 @@ def _is_possible(node: Node) -> bool | None:
 
 def _number(context: ToolContext, parts: Parts, *, whole: bool) -> Node:
     bounds = bounds_of(parts)
-    step = 1
-    stepping: list[Part] = []
-    for part in parts:
-        multiple = part.schema.get("multipleOf")
-        if multiple is None:
-            continue
-        if float(multiple).is_integer():
-            step, whole = lcm(step, int(multiple)), True
-            stepping.append(part)
-        elif not (whole and multiple in (0.5, 0.25, 0.125)):
-            context.note_unenforced(part, "multipleOf", "only steps of whole numbers are enforced")
-    if not whole:
-        stepped = any("multipleOf" in part.schema for part in parts)
-        return terminal(number_node(bounds, stepped=stepped))
+    stepping = [part for part in parts if "multipleOf" in part.schema]
+    step = reduce(common_step, (exact(part.schema["multipleOf"]) for part in stepping), Fraction(int(whole)))
+    if step.denominator > 1 or not step:
+        node = fractions_node(bounds, step) if step else number_node(bounds)
+        if node is None:
+            for part in stepping:
+                context.note_unenforced(part, "multipleOf", _NOT_ENDINGS)
+            node = number_node(bounds, decimals=PRECISION)
+        return terminal(node)
     low, high = bounds.integers()
     if step == 1:
         return terminal(integer_node(low, high))
-    node = multiples_node(low, high, step, context.book.shared)
-    if node is None:
+    listed = multiples_node(low, high, step.numerator, context.book.shared)
+    if listed is None:
         for part in stepping:
-            if part.schema["multipleOf"] != 1:
+            if (exact(part.schema["multipleOf"])).numerator != 1:
                 context.note_unenforced(part, "multipleOf", _TOO_LARGE)
         return terminal(integer_node(low, high))
-    return node if any(refs(node)) else terminal(node)
+    return listed if any(refs(listed)) else terminal(listed)

@@ -8,18 +8,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.validators import extend
-
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.checking import pattern_keywords
+from glyphscope.grammar.checking import SafeValidator
 from glyphscope.grammar.regular.automaton import Automaton
+from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.shortest import shortest_path
 from glyphscope.registry.keywords import children
-from glyphscope.registry.patterns import is_found
 from glyphscope.registry.pointer import follow_reference
 
 _MAX_DEPTH = 24  # levels of an example
@@ -66,9 +63,6 @@ _BY_NAME = {
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
-_Validator = extend(Draft202012Validator, pattern_keywords(is_found))
-"""Matches patterns safely: jsonschema's `re` may backtrack forever, in the thread that shows a prompt."""
-
 
 def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
     """Valid arguments for a tool's normalised `parameters`: its own example, or one with the required arguments.
@@ -77,7 +71,7 @@ def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
     """
     for candidate in _candidates(schema):
         try:
-            if isinstance(candidate, dict) and _Validator(schema).is_valid(candidate):
+            if isinstance(candidate, dict) and SafeValidator(schema).is_valid(candidate):
                 return candidate
         except Exception:  # jsonschema also raises re.error, RecursionError and referencing's errors
             continue
@@ -107,7 +101,7 @@ def matching_text(pattern: str, least: int = 0) -> str | None:
     text = "".join(map(_usual, way or ()))
     for filler in ("", "a", "0", "x.example"):
         grown = text + (filler * least)[: max(0, least - len(text))] if filler else text
-        if len(grown) >= least and is_found(pattern, grown):
+        if len(grown) >= least and found(pattern, grown):
             return grown
     return None
 
@@ -277,7 +271,7 @@ def _kind(schema: dict[str, Any]) -> str:
 
 def _number(schema: dict[str, Any], kind: str) -> int | float:
     """A short number that bounds and `multipleOf` allow, preferably a small integer."""
-    check = Draft202012Validator({key: schema[key] for key in _BOUNDS if key in schema} | {"type": kind})
+    check = SafeValidator({key: schema[key] for key in _BOUNDS if key in schema} | {"type": kind})
     low = max(schema.get("minimum", -math.inf), schema.get("exclusiveMinimum", -math.inf))
     high = min(schema.get("maximum", math.inf), schema.get("exclusiveMaximum", math.inf))
     step = schema.get("multipleOf", 1)
@@ -299,7 +293,7 @@ def _text(schema: dict[str, Any], name: str) -> str:
         _BY_FORMAT.get(schema.get("format", "")) or _BY_NAME.get(last) or (last if last.isalpha() else "text")
     )
     if isinstance(pattern := schema.get("pattern"), str):
-        if least <= len(usual) <= most and is_found(pattern, usual):
+        if least <= len(usual) <= most and found(pattern, usual):
             return usual
         return matching_text(pattern, least) or usual
     if len(usual) < least:

@@ -13,10 +13,12 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from itertools import count
+from math import gcd, lcm
 from typing import NamedTuple
 
 from glyphscope.grammar.chars import DIGITS
-from glyphscope.grammar.tree import EMPTY, NEVER, CharClass, Node, alt, optional, repeat, seq
+from glyphscope.grammar.tree import EMPTY, NEVER, CharClass, Node, alt, intersect, optional, repeat, seq
 
 MAX_DIGITS = 20  # before the point
 MAX_INTEGER = 10**MAX_DIGITS - 1
@@ -80,13 +82,14 @@ def multiples_node(
 
 
 @lru_cache(maxsize=1024)
-def number_node(bounds: Bounds, *, stepped: bool = False) -> Node:
-    """The decimals within the bounds, with an optional exponent if there are neither bounds nor a step (`stepped`).
+def number_node(bounds: Bounds, *, decimals: int | None = None) -> Node:
+    """The decimals within the bounds, with an optional exponent if there are no bounds.
 
     With bounds, only numbers beyond `MAX_DIGITS` before the point or `PRECISION` after it have an exponent.
+    With `decimals`, no number has one, and all have at most so many digits after the point.
     """
     low, high = bounds.low, bounds.high
-    if low is None and high is None and not stepped:
+    if low is None and high is None and decimals is None:
         whole = alt("0", seq(_FIRST_DIGIT, repeat(_DIGIT, 0, MAX_DIGITS - 1)))
         sign = CharClass(((0x2B, 0x2B), (0x2D, 0x2D)))
         exponent = seq(_E, optional(sign), repeat(_DIGIT, 1, 2))
@@ -99,11 +102,52 @@ def number_node(bounds: Bounds, *, stepped: bool = False) -> Node:
     if low is None or low < 0:
         below = (-high, bounds.high_open) if high is not None and high < 0 else (zero, True)
         most = None if low is None else -low
-        negative = seq("-", _magnitudes(*below, most, bounds.low_open, stepped=stepped))
+        negative = seq("-", _magnitudes(*below, most, bounds.low_open, decimals))
     if high is None or high >= 0:
         above = (low, bounds.low_open) if low is not None and low >= 0 else (zero, False)
-        positive = _magnitudes(*above, high, bounds.high_open, stepped=stepped)
+        positive = _magnitudes(*above, high, bounds.high_open, decimals)
     return alt(negative, positive)
+
+
+def common_step(a: Fraction, b: Fraction) -> Fraction:
+    """The least common multiple of two steps; 0 stands for no step."""
+    if not a or not b:
+        return a or b
+    return Fraction(lcm(a.numerator, b.numerator), gcd(a.denominator, b.denominator))
+
+
+def fractions_node(bounds: Bounds, step: Fraction) -> Node | None:
+    """The multiples of a step that divides 1, such as 0.01 or 0.25; None for other steps, and for too many endings.
+
+    The step determines only the last digits: those of 0.25 are 00, 25, 50 and 75.
+    """
+    if step.numerator != 1:
+        return None
+    if not _has_multiple(bounds, step):
+        return NEVER
+    size = next(size for size in count(1) if 10**size % step.denominator == 0)
+    unit = 10**size // step.denominator  # the step, in the last of `size` digits
+    last = next(size for size in count() if 10**size % unit == 0)
+    number = number_node(bounds, decimals=size)
+    if unit == 1:
+        return number
+    if 10**last // unit > MAX_LISTED:
+        return None
+    endings: dict[str, None] = {}
+    for ending in range(0, 10**last, unit):
+        digits = f"{ending:0{last}}"
+        endings.update((digits[:end], None) for end in range(max(1, len(digits.rstrip("0"))), last + 1))
+    free = size - last
+    fraction = alt(repeat(_DIGIT, 1, free) if free else NEVER, seq(repeat(_DIGIT, free, free), alt(*endings)))
+    return intersect((number, seq(optional(seq("-")), repeat(_DIGIT, 1), optional(seq(".", fraction)))))
+
+
+def _has_multiple(bounds: Bounds, step: Fraction) -> bool:
+    if bounds.low is None or bounds.high is None:
+        return True
+    low, high = Fraction(bounds.low) / step, Fraction(bounds.high) / step
+    first = math.floor(low) + 1 if bounds.low_open else math.ceil(low)
+    return first < high or (first == high and not bounds.high_open)
 
 
 def _natural(low: int, high: int) -> Node:
@@ -146,33 +190,36 @@ def _digits(first: int, last: int) -> Node:
 
 
 def _magnitudes(
-    low: Decimal, low_open: bool, high: Decimal | None, high_open: bool, *, stepped: bool
+    low: Decimal, low_open: bool, high: Decimal | None, high_open: bool, decimals: int | None
 ) -> Node:
     """The decimals from `low` (at least 0) to `high`."""
     if high is not None and high < low:
         return NEVER
-    beyond = NEVER if stepped else _scientific(low, low_open, high, high_open)
+    beyond = NEVER if decimals is not None else _scientific(low, low_open, high, high_open)
     if low <= MAX_INTEGER and high is not None and high >= MAX_INTEGER + 1 + high_open:
         high = None  # greater numbers have too many digits, or an exponent
-    return alt(_plain(low, low_open, high, high_open), beyond)
+    most = PRECISION if decimals is None else decimals
+    return alt(_plain(low, low_open, high, high_open, most), beyond)
 
 
-def _plain(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Node:
+def _plain(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool, decimals: int) -> Node:
     """The decimals from `low` to `high` without exponents."""
     if low_open:
         low, low_open = _inside(low, ROUND_CEILING)
     if high_open and high is not None:
         high, high_open = _inside(high, ROUND_FLOOR)
     if high is None:
-        return _from(low, low_open, max(MAX_INTEGER, int(low)))
+        return _from(low, low_open, max(MAX_INTEGER, int(low)), decimals)
     digits = len(str(int(high)))
     if high_open and high == 10 ** (digits - 1):
         digits -= 1
     power = 10 ** (digits - 1)
     if PRECISION - digits >= FINE or low >= power:
-        return _between(low, low_open, high, high_open)
+        return _between(low, low_open, high, high_open, decimals)
     # Numbers with fewer digits than the upper bound may have longer fractions: rounding never exceeds the bound.
-    return alt(_from(low, low_open, power - 1), _between(Decimal(power), False, high, high_open))
+    return alt(
+        _from(low, low_open, power - 1, decimals), _between(Decimal(power), False, high, high_open, decimals)
+    )
 
 
 def _inside(bound: Decimal, direction: str) -> tuple[Decimal, bool]:
@@ -187,18 +234,18 @@ def _inside(bound: Decimal, direction: str) -> tuple[Decimal, bool]:
     return beside, False
 
 
-def _from(low: Decimal, low_open: bool, last: int) -> Node:
+def _from(low: Decimal, low_open: bool, last: int, decimals: int) -> Node:
     """The decimals from `low` on whose integer part is at most `last`."""
-    size = max(1, PRECISION - len(str(int(low))))
+    size = min(decimals, max(1, PRECISION - len(str(int(low)))))
     rounded = _rounded(low, size, ROUND_CEILING)
     whole, fraction = _split(rounded)
     lower = seq(str(whole), _fraction(fraction, low_open and rounded == low, None, False, size))
     return alt(lower, seq(_natural(whole + 1, last), _fraction("", False, None, False, size)))
 
 
-def _between(low: Decimal, low_open: bool, high: Decimal, high_open: bool) -> Node:
+def _between(low: Decimal, low_open: bool, high: Decimal, high_open: bool, decimals: int = PRECISION) -> Node:
     # The fraction is as long as for doubles of this size; a bound with more digits is rounded into the interval.
-    size = max(1, PRECISION - max(len(str(int(b))) for b in (low, high)))
+    size = min(decimals, max(1, PRECISION - max(len(str(int(b))) for b in (low, high))))
     rounded_low, rounded_high = _rounded(low, size, ROUND_CEILING), _rounded(high, size, ROUND_FLOOR)
     low_open, high_open = low_open and rounded_low == low, high_open and rounded_high == high
     if rounded_high < rounded_low:
