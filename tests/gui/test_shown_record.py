@@ -182,3 +182,26 @@ def test_the_top_bar_and_the_panels_show_a_record_only_beside_its_run(qtbot, ope
     )
     notice.action.click()
     assert project.request.strategy == "direct"
+
+
+@pytest.mark.slow
+def test_the_settings_that_made_the_shown_run_are_marked_where_others_are_shown(page, qtbot, record):
+    project, hint = page.context.project, page.view.stream_card.heading.hint
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.run()
+    project.set_options(notation="json", constraint="off")
+    qtbot.waitUntil(lambda: "GLYPH · mask" in hint.text())
+    project.set_options(notation="glyph", constraint="mask")
+    qtbot.waitUntil(lambda: not hint.text())
+    project.set_options(native="auto")
+    qtbot.waitUntil(lambda: hint.text() == "This run: GLYPH")
+    with qtbot.waitSignal(page.context.runs.notStarted):  # the model has no template for tools
+        page.run()
+    assert hint.text() == "This run: GLYPH" and page.view.stream.toPlainText()
+    project.set_options(native="")
+    page.context.project.tools.set_enabled("search", False)
+    qtbot.waitUntil(lambda: hint.text() == "This run: other tools")
+    show(qtbot, page, record)
+    assert not hint.text(), "its settings are shown"
+    page.context.record.leave()
+    qtbot.waitUntil(lambda: "tool loop" in hint.text())

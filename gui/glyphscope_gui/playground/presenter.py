@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -24,13 +24,17 @@ from glyphscope_gui.playground.evidence_dock import EvidenceDock, load_charts
 from glyphscope_gui.playground.explain_presenter import ExplainPresenter, RulesPresenter
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.stage_presenter import StagePresenter
+from glyphscope_gui.runs.model_queries import FIRST_PROMPT_KNOWN
 from glyphscope_gui.runs.recorder import FIRST_RUN, bundled_run, bundled_runs
 from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase, Saving
+from glyphscope_gui.runs.run_difference import differing_settings
 from glyphscope_gui.runs.worker.jobs import Measured, ModelStatus, TokenPlace
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId
 
+COMPARE_MS = 100
+"""Delay after the last change before the shown run's settings are compared with the next run's."""
 _EXAMPLES = {
     "search-mask.jsonl": tr("A call with the mask, in GLYPH"),
     "search-mask-json.jsonl": tr("The same call in JSON"),
@@ -73,6 +77,8 @@ class PlaygroundPresenter(Page):
         """Whether no model has been opened or has failed to open yet."""
         self._phase = Phase.IDLE
         self._background = Background(self)
+        self._compare = QTimer(self, singleShot=True, interval=COMPARE_MS)
+        self._compare.timeout.connect(self._show_difference)
         self.view = self.widget = RunPage(context.project.prompt)
         self.evidence = EvidenceDock()
         self.stages = StagePresenter(context, self.view, self.evidence)
@@ -112,6 +118,7 @@ class PlaygroundPresenter(Page):
 
     def begin(self, state: RunState) -> None:
         self.view.begin(state)
+        self.view.show_difference(())
         self.evidence.begin(state)
         self.stages.choice.begin(state)
         self.branches.begin()
@@ -150,10 +157,34 @@ class PlaygroundPresenter(Page):
             self._choose(applied.at)
 
     def _show_next_prompt(self, read: ReadAhead) -> None:
-        """Show the tokens of the prompt that was read ahead, where no run is shown."""
+        """Show the tokens of the prompt that was read ahead."""
         rendered = next((event for event in read.events if isinstance(event, PromptRendered)), None)
-        if rendered is not None and not self._runs.events:
-            self.view.show_costs(rendered)
+        if rendered is not None:
+            self._show_next_costs(rendered)
+
+    def _show_difference(self) -> None:
+        """Mark the settings of the shown run that are not those shown around it."""
+        state, record = self._runs.state, self.context.record.started
+        settings: list[str] = []
+        if state.started is not None and record is None and (registry := state.whole_registry):
+            started = msgspec.structs.replace(
+                state.started,
+                request=msgspec.structs.replace(state.started.request, registry=registry.to_document()),
+            )
+            following = self.context.project.next_run().request
+            settings = differing_settings(started, following, self._runs.model.info)
+        self.view.show_difference(settings)
+
+    def _show_next_costs(self, prompt: PromptRendered | None) -> None:
+        if self.context.record.started is None:
+            self.view.show_next_costs(prompt)
+
+    def _forget_costs(self, _change: object = None, *, other_model: bool = False) -> None:
+        if self.context.record.started is None:
+            model = self._runs.model
+            counts = model.phase == "ready" and model.info is not None and model.info.kind != "recorded"
+            first = self.context.project.options.strategy in FIRST_PROMPT_KNOWN
+            self.view.forget_costs(counted=counts and first, other_model=other_model)
 
     def _show_sizes(self, measured: Measured) -> None:
         called = next((stage for stage in reversed(self._runs.state.stages) if stage.calls), None)
@@ -194,7 +225,17 @@ class PlaygroundPresenter(Page):
         runs.modelStatusChanged.connect(self._model_changed)
         runs.phaseChanged.connect(self._show_phase)
         runs.queries.promptRead.connect(self._show_next_prompt)
+        runs.queries.promptPriced.connect(self._show_next_costs)
+        project = self.context.project
+        for signal in (project.prompt.changed, project.optionsChanged, project.tools.changed):
+            signal.connect(self._forget_costs)
+        for signal in (
+            project.prompt.changed, project.optionsChanged, project.tools.changed, project.grammar.changed,
+            self.context.record.changed, runs.modelStatusChanged, runs.ended,
+        ):  # fmt: skip
+            signal.connect(lambda _change=None: self._compare.start())
         self.context.record.changed.connect(self.view.show_record)
+        self.context.record.changed.connect(self._forget_costs)
 
     def _connect_views(self) -> None:
         view, evidence, actions = self.view, self.evidence, self.context.actions
@@ -296,6 +337,8 @@ class PlaygroundPresenter(Page):
         self.context.project.set_options(native="", notation="glyph")
 
     def _model_changed(self, status: ModelStatus) -> None:
+        if status.phase == "opening" and status.progress is None:
+            self._forget_costs(other_model=True)
         if status.phase == "failed" and not self._runs.is_busy:
             self._show_no_model(status)
         if status.phase in ("ready", "failed"):

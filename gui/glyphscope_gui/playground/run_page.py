@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -47,12 +48,13 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox, visible_height
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.plain_text import copy_text
+from glyphscope_gui.shared.plain_text import copy_text, plain_tip
 from glyphscope_gui.shared.token_words import cached_words
 from glyphscope_gui.shared.verdict import VerdictLegend
 from glyphscope_gui.theme.sizes import GAP, is_crowded
 
 _NOT_COUNTED = tr("Tokens are counted when the prompt runs.")
+_COUNTING = tr("Counting tokens…")
 LOW = 660
 """Pixels of height below which the page hides headings to save lines."""
 _KEYS = tr("Ctrl+Enter runs")
@@ -94,6 +96,8 @@ class RunPage(FollowsSize, QWidget):
         self.new_link = named(ElidedLink(self), "newConversationLink", tip=tip)
         self.new_link.set_words(tr("New conversation"))
         self._border_was_moved = self._asking = False
+        self._costs_of_run = self._has_other_model = False
+        """Whether the figures below the prompt are the shown run's, and whether another model was opened since."""
         self._lay_out()
         self.stream.tokenChosen.connect(self.tokens.choose)
         self.tokens.tokenChosen.connect(self._choose)
@@ -110,6 +114,8 @@ class RunPage(FollowsSize, QWidget):
 
     def begin(self, state: RunState) -> None:
         self._state = state
+        if (prepared := state.prepared) is None or prepared.request.branch_of is None:
+            self._costs_of_run, self._has_other_model = prepared is not None, False
         self.copy_button.setEnabled(False)
         self.notice.hide()
         self.timeline.begin()
@@ -159,8 +165,8 @@ class RunPage(FollowsSize, QWidget):
         if PromptRendered in types or Aborted in types:
             for event in events:
                 match event:
-                    case PromptRendered():
-                        self.show_costs(event)
+                    case PromptRendered() if self._costs_of_run:
+                        self._show_costs(event)
                     case Aborted():
                         self._show_abort(event)
         self.tokens_model.append([event for event in events if isinstance(event, Token)])
@@ -173,8 +179,26 @@ class RunPage(FollowsSize, QWidget):
         if StageFinished in types:
             self._stage_ended()
 
-    def show_costs(self, event: PromptRendered) -> None:
-        """Show the tokens of a prompt: the run's, or before the first run the next one's."""
+    def forget_costs(self, *, counted: bool, other_model: bool = False) -> None:
+        """Remove the figures below the prompt, as it has changed; `counted`: others follow."""
+        self._costs_of_run = False
+        self._has_other_model |= other_model
+        self.costs.setText(_COUNTING if counted else _NOT_COUNTED)
+
+    def show_next_costs(self, prompt: PromptRendered | None) -> None:
+        """Show the tokens of the next run's prompt; None if they are not known. They are the run's while it is the
+        same prompt.
+        """
+        if self._costs_of_run:
+            return
+        own = None if self._has_other_model else self.stage.prompt
+        self._costs_of_run = own is not None and prompt is not None and own.text == prompt.text
+        if prompt is None:
+            self.costs.setText(_NOT_COUNTED)
+        else:
+            self._show_costs(own if self._costs_of_run and own is not None else prompt)
+
+    def _show_costs(self, event: PromptRendered) -> None:
         sums: dict[str, int] = {}
         for part in event.parts:
             sums[part.name] = sums.get(part.name, 0) + part.tokens
@@ -210,9 +234,16 @@ class RunPage(FollowsSize, QWidget):
         """Show a record's prompt, marked and read-only; None shows the project's again."""
         self.prompt_edit.show_record(None if started is None else started.request.prompt)
         self.prompt_card.heading.set_title(tr("Prompt") if started is None else tr("Prompt of the record"))
+        self._costs_of_run = started is not None
         shown = self._state.started
         if shown is not None:
             self._show_run_prompt(shown)
+
+    def show_difference(self, settings: Sequence[str]) -> None:
+        """Show the settings of the run that differ from the next run's; none for a run with the same settings."""
+        words = tr("This run: {settings}", settings=" · ".join(settings)) if settings else ""
+        self.stream_card.heading.hint.setText(words)
+        self.stream_card.heading.hint.setToolTip(plain_tip(words))
 
     def show_asking(self, asking: bool) -> None:
         """Set whether a card asks the user: it replaces the fields and, in a low window, the prompt and the tokens."""

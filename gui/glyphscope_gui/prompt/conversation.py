@@ -31,6 +31,7 @@ class ConversationEditor(QWidget):
         super().__init__(parent)
         self._document = document
         self._choice = -1
+        self._system_prompt = document.state.system_prompt
         self.system_edit = named(GrowingEdit(_SYSTEM_LINES, self), "systemTextEdit", tr("System prompt"))
         self.system_edit.setAccessibleDescription(tr("Plain text, sent before the instructions for calls."))
         self.system_edit.setPlaceholderText(tr("You are a helpful assistant."))
@@ -115,6 +116,9 @@ class ConversationEditor(QWidget):
         return button
 
     def _show_state(self, state: PromptState) -> None:
+        if state.system_prompt != self._system_prompt:
+            self._system_prompt = state.system_prompt
+            self.system_tokens.setText("")  # until they are counted
         if state.system_prompt != self.system_edit.toPlainText():
             self.system_edit.setPlainText(state.system_prompt)
         own = self._document.is_edited

@@ -62,10 +62,12 @@ class MessagesModel(ListModel[MessageRow]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._tokens: Mapping[str, int] = {}
+        self._tokens: Mapping[str, int | None] = {}
 
     def show_messages(self, history: Sequence[Message], user: str) -> None:
-        """Show the messages; if their number is unchanged, the rows are kept, so that the chosen one stays chosen."""
+        """Show the messages; if their number is unchanged, the rows are kept, so that the chosen one stays chosen. A
+        changed message has no tokens until it is counted.
+        """
         messages = [*history, Message("user", user)]
         parts = [*(f"message {place + 1}" for place in range(len(history))), "user"]
         rows = [
@@ -73,6 +75,8 @@ class MessagesModel(ListModel[MessageRow]):
             for place, (message, part) in enumerate(zip(messages, parts))
         ]
         if len(rows) == len(self._rows):
+            changed = {new.part: None for old, new in zip(self._rows, rows) if old.message != new.message}
+            self._tokens = {**self._tokens, **changed} if self._tokens else {}
             self._rows = rows
             self._changed()
         else:
@@ -97,7 +101,8 @@ class MessagesModel(ListModel[MessageRow]):
         if role == ROLE_ROLE:
             return row.role_words
         if role == TOKENS_ROLE:  # an empty message is not sent, and has no tokens
-            return tr("%n token(s)", "", self._tokens.get(row.part, 0)) if self._tokens else ""
+            tokens = self._tokens.get(row.part, 0) if self._tokens else None
+            return "" if tokens is None else tr("%n token(s)", "", tokens)
         return bool(row.problem) if role == PROBLEM_ROLE else None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import msgspec
 from PySide6.QtCore import QObject, QTimer
 
@@ -13,7 +11,7 @@ from glyphscope_gui.context import AppContext, PromptsPlace
 from glyphscope_gui.prompt.dock import PromptDock
 from glyphscope_gui.prompt.places import PartPlace, edit, place_of
 from glyphscope_gui.prompt.watch import PromptWatch, ShownPrompt
-from glyphscope_gui.runs.model_queries import priced_prompt_of
+from glyphscope_gui.runs.model_queries import FIRST_PROMPT_KNOWN
 from glyphscope_gui.runs.worker.jobs import ModelStatus, Priced
 from glyphscope_gui.shared.page_ids import PageId
 
@@ -40,6 +38,7 @@ class PromptPresenter(QObject):
         runs.continued.connect(self.watch.note)
         runs.background.connect(lambda background: self.watch.note(background.events))
         runs.modelStatusChanged.connect(self._model_changed)
+        runs.phaseChanged.connect(lambda _phase: self._expect())
         project.prompt.rendered.connect(lambda _messages: self._ask.start())
         project.optionsChanged.connect(lambda _options: self._ask.start())
         project.prompt.changed.connect(lambda _state: self._show_place())
@@ -76,10 +75,7 @@ class PromptPresenter(QObject):
         ):  # a record's prompt is shown
             return
         request = msgspec.structs.replace(options, **self._project.prompt.request_fields())
-        if not self._is_direct:
-            request = msgspec.structs.replace(request, strategy="direct")
-        prepared = PreparedRequest(request, self._project.tools.registry)
-        self._runs.queries.ask("next prompt", partial(priced_prompt_of, prepared=prepared), self._priced)
+        self._runs.queries.price(PreparedRequest(request, self._project.tools.registry), self._priced)
 
     def _priced(self, priced: Priced | None) -> None:
         counted = priced or Priced(None)  # no model can count it
@@ -103,7 +99,7 @@ class PromptPresenter(QObject):
     @property
     def _is_direct(self) -> bool:
         """Whether the next run's first prompt is independent of the model's output."""
-        return self._project.options.strategy in ("direct", "two-stage")
+        return self._project.options.strategy in FIRST_PROMPT_KNOWN
 
     def _expect(self) -> None:
         """Set whether a change of the prompt is counted at once."""

@@ -82,8 +82,8 @@ class PromptWatch(QObject):
                 self._read = event
 
     def forget(self) -> None:
-        """Forget the evaluated prompt, as another model with an empty cache is opened."""
-        self._read = None
+        """Forget the evaluated prompt, as another model is opened: its cache is empty, and it counts other tokens."""
+        self._read = self._job = None
 
     def show_next(self, prompt: PromptRendered, thinking: Thinking = "auto") -> None:
         """Show the prompt of the next run; the last sent prompt stays shown while it is the same.

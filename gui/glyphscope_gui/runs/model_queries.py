@@ -8,6 +8,7 @@ from functools import partial
 from threading import Event
 from typing import Any, TypeVar
 
+import msgspec
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from glyphscope.errors import GlyphscopeError
@@ -23,6 +24,8 @@ from glyphscope_gui.runs.worker.jobs import Answer, Priced, Query
 from glyphscope_gui.runs.worker.run_worker import RunWorker
 
 T = TypeVar("T")
+FIRST_PROMPT_KNOWN = ("direct", "two-stage")
+"""The strategies whose first prompt is independent of the model's output."""
 _IDLE = "idle"
 """The key of the work that ends when the model is needed."""
 
@@ -54,14 +57,15 @@ class _Pending:
 
 
 class ModelQueries(QObject):
-    """Queries to the open model. `crashed` carries an unhandled exception, `promptRead` a ReadAhead. Lives in the
-    window's thread.
+    """Queries to the open model. `crashed` carries an unhandled exception, `promptRead` a ReadAhead, `promptPriced` the
+    PromptRendered of the next run, or None if it cannot be counted. Lives in the window's thread.
 
     Reading ahead and measuring have the lowest priority: any other query, and any run, ends them.
     """
 
     crashed = Signal(object)
     promptRead = Signal(object)
+    promptPriced = Signal(object)
     _requested = Signal(object)
 
     def __init__(self, worker: RunWorker, parent: QObject | None = None) -> None:
@@ -86,6 +90,22 @@ class ModelQueries(QObject):
         """
         self.interrupt()
         self._send(_Pending(Query(key, work), done, failed))
+
+    def price(self, request: PreparedRequest, done: Callable[[Priced | None], None]) -> None:
+        """Count the prompt of the request; `done` gets None without a model that can. `promptPriced` is emitted for a
+        strategy with which it is the first prompt of a run.
+        """
+        direct = msgspec.structs.replace(request.request, strategy="direct")
+        is_first = request.request.strategy in FIRST_PROMPT_KNOWN
+
+        def priced(result: Priced | None) -> None:
+            done(result)
+            self.promptPriced.emit(result.prompt if result is not None and is_first else None)
+
+        work = partial(
+            priced_prompt_of, prepared=request if is_first else PreparedRequest(direct, request.registry)
+        )
+        self.ask("next prompt", work, priced)
 
     def read_ahead(self, request: PreparedRequest, done: Callable[[ReadAhead], None]) -> None:
         """Evaluate the prompt of the next run; `done` is called even if something else interrupted that."""

@@ -103,6 +103,10 @@ class WindowPresenter(QObject):
         project.modelChosen.connect(self._runs.open_model)
         project.optionsChanged.connect(self._header.show_options)
         project.tools.changed.connect(self._header.show_tools)
+        for changed in (project.prompt.changed, project.optionsChanged, project.tools.changed):
+            changed.connect(
+                lambda _change: self._show_state()
+            )  # the prompt that was read ahead is an older one
         project.stateChanged.connect(self._show_title)
         project.permissionsDropped.connect(self._show_permissions)
         recorder.failed.connect(self._context.show_error)
