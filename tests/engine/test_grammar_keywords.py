@@ -3,14 +3,19 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
+from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar.builder.calls import build_call_grammar
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.checking import SafeValidator
+from glyphscope.grammar.gbnf.check import check_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.notation.write import write_call
+from glyphscope.notation.write import write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, normalise
 
 TOKENIZER = LLTokenizer("byte")
@@ -110,6 +115,49 @@ TABLE = [
     ({"type": "object", "patternProperties": {"^x-": INT}, "additionalProperties": False},
      [{}, {"x-a": 1}], [{"a": 1}, {"x-a": "b"}]),
     ({"type": "object", "propertyNames": {"pattern": "^[a-z]$"}}, [{"a": 1}], [{"A": 1}, {"ab": 1}]),
+    ({"type": "object", "patternProperties": {"^x-": INT}, "additionalProperties": STR},
+     [{}, {"note": "a"}, {"x-a": 1}, {"note": "a", "x-b": 2}], [{"x-a": "a"}, {"note": 1}]),
+    ({"type": "object", "properties": {"p": INT}, "patternProperties": {"^x-": INT}, "additionalProperties": True},
+     [{"p": 1, "note": [1]}, {"x-a": 1}], [{"x-a": "a"}, {"p": "x"}]),
+    ({"type": "object", "patternProperties": {"^_": False}}, [{}, {"note": "a"}], [{"_a": 1}]),
+    ({"type": "object", "patternProperties": {"^a": INT, "b$": {"minimum": 5}}, "additionalProperties": False},
+     [{"a": 1}, {"xb": 5}, {"ab": 7}], [{"ab": 3}, {"c": 1}, {"xb": 3}, {"a": "x"}]),
+    ({"type": "object", "patternProperties": {"^a": INT, "^b": STR, "^c": INT, "d$": {"minimum": 3}},
+      "additionalProperties": {"type": "null"}},
+     [{"a": 1, "b": "x", "c": 2}, {"z": None}, {"dd": 4}], [{"z": 1}, {"a": "x"}, {"ad": 1}]),
+    ({"type": "object", "patternProperties": {r"^\d+$": INT}, "additionalProperties": STR},
+     [{"12": 1}, {"a": "x"}], [{"12": "x"}, {"a": 1}, {"\u0661": 1}]),
+    ({"type": "object", "properties": {"a": INT}, "patternProperties": {"^a$": INT}, "additionalProperties": False},
+     [{}, {"a": 1}], [{"b": 1}, {"a": "x"}]),
+    ({"type": "object", "properties": {"a": INT, "b": INT}, "patternProperties": {"^(a|b)$": INT},
+      "additionalProperties": False}, [{"a": 1, "b": 2}], [{"c": 1}]),
+    ({"type": "object", "propertyNames": {"pattern": "^a"}, "patternProperties": {"^b": INT},
+      "additionalProperties": False}, [{}], [{"b": 1}, {"a": 1}]),
+    ({"type": "object", "propertyNames": STR | {"pattern": "^a"}, "additionalProperties": INT},
+     [{"ab": 1}], [{"b": 1}]),
+    ({"type": "object", "propertyNames": STR | {"enum": ["red", "blue"]}, "additionalProperties": INT},
+     [{}, {"red": 1}, {"blue": 2}, {"red": 1, "blue": 2}], [{"green": 1}, {"red": "x"}]),
+    ({"type": "object", "propertyNames": {"$ref": "#/properties/x/$defs/e"}, "additionalProperties": INT,
+      "$defs": {"e": STR | {"enum": ["x", "y"]}}}, [{"x": 1}, {"y": 1}], [{"z": 1}]),
+    ({"type": "object", "propertyNames": {"minLength": 2, "maxLength": 3}, "additionalProperties": INT},
+     [{"ab": 1}, {"abc": 1}], [{"a": 1}, {"abcd": 1}]),
+    ({"type": "object", "propertyNames": {"const": "k"}, "additionalProperties": INT}, [{}, {"k": 1}], [{"a": 1}]),
+    ({"type": "object", "propertyNames": {"anyOf": [{"const": "a"}, {"enum": ["b"]}]}, "additionalProperties": INT},
+     [{"a": 1, "b": 2}], [{"k": 1}]),
+    ({"type": "object", "propertyNames": {"enum": [f"k{i}" for i in range(300)]}, "additionalProperties": INT},
+     [{"k0": 1}, {"k299": 1}], [{"k300": 1}, {"a": 1}]),
+    ({"type": "object", "propertyNames": False, "additionalProperties": INT}, [{}], [{"a": 1}]),
+    ({"type": "object", "propertyNames": INT, "additionalProperties": INT}, [{}], [{"a": 1}]),
+    ({"type": "object", "properties": {"foo": STR}, "allOf": [{"unevaluatedProperties": False}]},
+     [{}], [{"foo": "a"}]),
+    ({"type": "object", "properties": {"foo": STR}, "$ref": "#/properties/x/$defs/u",
+      "$defs": {"u": {"properties": {"bar": STR}, "unevaluatedProperties": False}}}, [{"bar": "x"}], [{"foo": "a"}]),
+    ({"type": "object", "allOf": [{"properties": {"foo": STR}}], "unevaluatedProperties": INT},
+     [{"foo": "a"}, {"foo": "a", "y": 1}], [{"y": "a"}, {"foo": 1}]),
+    ({"type": "object", "anyOf": [{"properties": {"foo": STR}, "required": ["foo"]},
+                                  {"properties": {"bar": INT}, "required": ["bar"]}], "unevaluatedProperties": False},
+     [{"foo": "a"}, {"bar": 1}], [{}, {"y": 1}]),
+    ({"type": "object", "not": {"required": ["y"]}, "additionalProperties": INT}, [{"a": 1}], [{"y": 1}]),
     ({"type": "object", "additionalProperties": INT, "minProperties": 1, "maxProperties": 2},
      [{"a": 1}], [{}, {"a": 1, "b": 2, "c": 3}]),
     ({"type": "object", "properties": {"a": INT, "b": INT}, "minProperties": 1}, [{"a": 1}, {"b": 1}], [{}]),
@@ -221,6 +269,75 @@ def test_json_values_are_spelled_as_the_language_of_calls_says(schema, text, acc
     assert accepts(lark, f'{{"action":"tool","x":{text}}}') == accepted
 
 
+PATTERNS = ["^a", "b$", "^a$", "^(a|b)$", "^[^a]", "^(?!a)", r"^\w$"]
+KEYS = ["a", "b", "ab", "ba", "c", "é", 'q"']
+
+
+@st.composite
+def key_schemas(draw):
+    """Objects with any of the keywords that limit keys."""
+    limits = {
+        "properties": st.dictionaries(st.sampled_from(KEYS), SIMPLE, max_size=2),
+        "patternProperties": st.dictionaries(st.sampled_from(PATTERNS), SIMPLE, min_size=1, max_size=4),
+        "additionalProperties": SIMPLE,
+        "unevaluatedProperties": SIMPLE,
+        "propertyNames": st.sampled_from(
+            [True, False, STR, {"maxLength": 1}, {"pattern": "b"}, {"enum": ["a", "b"]}, {"const": "ab"}, INT,
+             {"not": {"const": "a"}}, {"anyOf": [{"const": "a"}, {"const": "c"}]}, {"$ref": "#/$defs/name"}]
+        ),
+        "required": st.lists(st.sampled_from(KEYS), max_size=1),
+    }  # fmt: skip
+    chosen = draw(st.lists(st.sampled_from(sorted(limits)), unique=True, max_size=4))
+    return {"type": "object"} | {keyword: draw(limits[keyword]) for keyword in chosen}
+
+
+SIMPLE = st.sampled_from([INT, STR, True, False, {"type": ["integer", "null"]}])
+
+
+@pytest.mark.slow
+@at_most(150)
+@given(
+    outer=key_schemas(),
+    inner=key_schemas(),
+    place=st.sampled_from(["", "allOf", "$ref", "anyOf"]),
+    instances=st.lists(
+        st.dictionaries(st.sampled_from(KEYS), st.sampled_from([1, "x", None]), max_size=2),
+        min_size=4, max_size=8,
+    ),
+    order=st.sampled_from(["schema", "any"]),
+    notation=st.sampled_from(NOTATIONS),
+)  # fmt: skip
+def test_keys_are_enforced_or_listed_and_the_gbnf_has_a_body_for_each_rule(
+    outer, inner, place, instances, order, notation
+):
+    schema = outer | {"$defs": {"name": {"enum": ["b", "c"]}, "inner": inner}}
+    if place:
+        schema[place] = "#/$defs/inner" if place == "$ref" else [inner]
+    validator = SafeValidator(schema)
+    try:
+        grammar = build_value_grammar(schema, notation, GrammarOptions(order=order))
+    except GrammarError as error:
+        assert "No value can be valid" in str(error) or "satisfies" in str(error)
+        assert not any(map(validator.is_valid, instances)) or place
+        return
+    assert check_gbnf(emit_gbnf(grammar).text).ok
+    listed = any(left.keyword for left in grammar.unenforced)
+    lark = to_lark(grammar)
+    for instance in instances:
+        if accepts(lark, write_value(instance, notation)):
+            assert listed or validator.is_valid(instance), (schema, instance)
+        elif validator.is_valid(instance):
+            exact = order == "any" and not place and outer.get("additionalProperties") is not None
+            plain = all(key.isascii() and key.isalpha() for key in instance)
+            assert not exact or not plain or _left_out(outer) or listed, (schema, instance)
+
+
+def _left_out(schema):
+    """Whether a key may match several of too many patterns, or perhaps one that no grammar can decide."""
+    patterns = schema.get("patternProperties", {})
+    return len(patterns) > 3 or "^(?!a)" in patterns
+
+
 UNENFORCED = [
     ({"type": "array", "items": INT, "uniqueItems": True}, "uniqueItems"),
     ({"type": "array", "contains": {"const": 1}}, "contains"),
@@ -232,6 +349,14 @@ UNENFORCED = [
     ({"type": "string", "not": {"const": "a"}}, "not"),
     ({"oneOf": [{"type": "integer", "minimum": 1}, {"type": "integer", "maximum": 5}]}, "oneOf"),
     ({"type": "string", "if": {"minLength": 3}, "then": {"pattern": "^a"}}, "if"),
+    (
+        {"type": "object", "propertyNames": {"not": {"const": "a"}}, "additionalProperties": INT},
+        "propertyNames",
+    ),
+    (
+        {"type": "object", "patternProperties": {"^(?!a)": INT}, "additionalProperties": False},
+        "patternProperties",
+    ),
     (
         {"type": "object", "properties": {"a": INT, "b": INT}, "dependentRequired": {"a": ["b"]}},
         "dependentRequired",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as TypingLiteral
 
 from glyphscope.errors import NotationError
@@ -21,6 +21,7 @@ from glyphscope.grammar.tree import (
     CharClass,
     Literal,
     Node,
+    all_but,
     alt,
     intersect,
     repeat,
@@ -38,6 +39,26 @@ INDENTED = alt("", " ", seq("\n", repeat(Literal(" "), 0, MAX_INDENTED)))
 
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_LIST, _CLOSE_LIST = map(Literal, "{}[]")
 _LETTERS = chars.of(string.ascii_letters)
+
+
+class KeyLanguage(NamedTuple):
+    """The keys that match all of `matches` and none of `excludes`, and are not in `named`; as plain texts."""
+
+    matches: tuple[Node, ...] = ()
+    excludes: tuple[Node, ...] = ()
+    named: frozenset[str] = frozenset()
+
+    def escaped(self, notation: Notation) -> KeyLanguage:
+        """The same keys as they are written in quotes."""
+        matches, excludes = (tuple(escaped(node, notation) for node in nodes) for nodes in self[:2])
+        return self._replace(matches=matches, excludes=excludes)
+
+    def among(self, *texts: Node) -> Node:
+        """The keys that are also in all of these languages; `named` is not excluded."""
+        return all_but(intersect((*self.matches, *texts)), *self.excludes)
+
+
+ANY_KEY = KeyLanguage()
 
 
 @dataclass(frozen=True)
@@ -108,22 +129,26 @@ class NotationSyntax:
         """Any string, written in any of the ways."""
         return alt(*(string_node(style) for style in self.styles))
 
-    def map_key(self, contents: tuple[Node, ...] = (), named: frozenset[str] = frozenset()) -> Node:
-        """A key that no schema names: it matches all of `contents` and is not in `named`."""
+    def map_key(self, keys: KeyLanguage = ANY_KEY) -> Node:
+        """One of the keys; NEVER if there is none."""
         if self.bare:
-            return terminal(intersect([*contents, word_except(named | {""}, self.bare, self.bare)]))
-        if not contents and not named:
+            return _possible(keys.among(word_except(keys.named | {""}, self.bare, self.bare)))
+        if keys == ANY_KEY:
             quoted = self.any_string()
         else:
-            # Without escapes, so that no other spelling of a named key is possible.
-            unnamed = (word_except(named, RAW, RAW),) if named else ()
-            body = intersect([*(escaped(content, self.notation) for content in contents), *unnamed])
+            # Without escapes, so that no other spelling of an excluded key is possible.
             style = style_of(self.styles[0])
-            quoted = terminal(style.bounded(seq('"', body, '"'), body))
-        if self.notation == "json":
-            return quoted
-        bare = intersect([*contents, _bare_key(named)])
-        return alt(quoted, terminal(bare)) if is_possible(bare) else quoted
+            plain = word_except(keys.named, RAW, RAW) if keys.named else repeat(CharClass(RAW))
+            body = keys.escaped(self.notation).among(*((plain,) if keys.named or keys.excludes else ()))
+            quoted = NEVER if body == NEVER else _possible(style.bounded(seq('"', body, '"'), body))
+        return (
+            quoted if self.notation == "json" else alt(quoted, _possible(keys.among(_bare_key(keys.named))))
+        )
+
+
+def _possible(lexeme: Node) -> Node:
+    """The lexeme; NEVER if it has no text."""
+    return NEVER if is_possible(lexeme) is False else terminal(lexeme)
 
 
 @lru_cache(maxsize=64)

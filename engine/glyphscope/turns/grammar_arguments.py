@@ -9,7 +9,8 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.builder.context import Entries, NotationEntries, TaggedValue, ToolContext
 from glyphscope.grammar.builder.schema import TYPES, Part, Parts, Place, join, type_of, types_of
-from glyphscope.grammar.notation_syntax import NotationSyntax, WhiteSpace, notation_syntax
+from glyphscope.grammar.lexemes import is_possible
+from glyphscope.grammar.notation_syntax import KeyLanguage, NotationSyntax, WhiteSpace, notation_syntax
 from glyphscope.grammar.regular.numbers import Bounds, number_node
 from glyphscope.grammar.regular.strings import StringStyle, quoted_style, style_of, word_except
 from glyphscope.grammar.tree import (
@@ -19,7 +20,6 @@ from glyphscope.grammar.tree import (
     Literal,
     Node,
     alt,
-    intersect,
     repeat,
     separated,
     seq,
@@ -145,15 +145,16 @@ class TaggedEntries:
         )
 
     def free(
-        self, context: ToolContext, name: str, contents: tuple[Node, ...], named: frozenset[str],
-        places: tuple[Place, ...], part: Part,
-    ) -> Node:  # fmt: skip
+        self, context: ToolContext, name: str, keys: KeyLanguage, places: tuple[Place, ...], part: Part
+    ) -> Node:
         if any(piece.kind == "key" for piece in self.form.after_value):
             context.note_unenforced(
                 part, "", "keys that the schema does not name are not written in separate tags"
             )
             return NEVER
-        word = intersect([*contents, word_except(named | {""}, _WORD, _WORD)])
+        word = keys.among(word_except(keys.named | {""}, _WORD, _WORD))
+        if is_possible(word) is False:
+            return NEVER
         opening = self.markers.split(self.form.opening)
         before = opening.pop() if opening and isinstance(opening[-1], Literal) else EMPTY
         options = []

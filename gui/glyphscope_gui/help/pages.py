@@ -17,6 +17,7 @@ PAGES = (
     ("glossary.md", tr("Glossary")),
     ("strategies.md", tr("Strategies")),
     ("sampling.md", tr("Sampling")),
+    ("schemas.md", tr("JSON Schema")),
     ("prompts.md", tr("Prompts")),
     ("native-forms.md", tr("Native forms")),
     ("branches.md", tr("Branches")),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from glyphscope.grammar.builder.any_order import Members, any_order
 from glyphscope.grammar.builder.context import Entries, NotationEntries, ToolContext
-from glyphscope.grammar.builder.schema import Part, Parts, Place, names_of, sizes_of
-from glyphscope.grammar.regular.pattern import found
-from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
+from glyphscope.grammar.builder.object_keys import ObjectKeys
+from glyphscope.grammar.builder.schema import Parts, sizes_of
 from glyphscope.grammar.schema_order import Listed, ListedMember, after_another, in_order
 from glyphscope.grammar.tree import (
     EMPTY,
@@ -118,107 +117,15 @@ def _free_counts(
 
 
 def _members(context: ToolContext, name: str, parts: Parts, entries: Entries) -> Members:
-    names, required = names_of(parts)
-    forbidden = {part.schema["not"]["required"][0] for part in parts if forbids_one(part.schema.get("not"))}
-    forbidden |= _excluded_names(context, parts, names)
-    members = []
-    for key in names:
-        places = _property_places(key, parts)
-        if key in forbidden:
-            member: Node = NEVER
-        else:
-            member = entries.entry(context, name, key, tuple(places), parts[0])
-        members.append((key, member))
-    return Members(members, required, _free_entry(context, name, parts, frozenset(names), entries))
-
-
-def _property_places(key: str, parts: Parts) -> list[Place]:
-    places = []
-    for part in parts:
-        named = [part.at("properties", key)] if key in part.schema.get("properties", {}) else []
-        # A pattern that was not decided in time counts as matching, so that the value satisfies its schema either way.
-        named += [
-            part.at("patternProperties", pattern)
-            for pattern in part.schema.get("patternProperties", {})
-            if found(pattern, key) is not False
-        ]
-        if not named and "additionalProperties" in part.schema:
-            named = [part.at("additionalProperties")]
-        places += named
-    return places
-
-
-def _excluded_names(context: ToolContext, parts: Parts, names: list[str]) -> set[str]:
-    limits = [part.at("propertyNames") for part in parts if "propertyNames" in part.schema]
-    return {
-        name
-        for name, why in zip(names, context.schema.excluded(limits, names), strict=True)
-        if why is not None
-    }
-
-
-def _free_entry(
-    context: ToolContext, name: str, parts: Parts, named: frozenset[str], entries: Entries
-) -> Node:
-    """An entry with a free key, which the schema must allow explicitly, unless it names no property.
-
-    The arguments of a call always need that explicit permission: other free keys are unknown arguments.
-    """
-    spoken = any(
-        part.schema.get("additionalProperties", False) is not False or part.schema.get("patternProperties")
-        for part in parts
-    )
-    top = context.closed and parts[0].place.pointer == ""
-    if not spoken and (named or top):
-        return NEVER
-    patterned = [(part, pattern) for part in parts for pattern in part.schema.get("patternProperties", ())]
-    if not patterned:
-        places = tuple(
-            part.at("additionalProperties") for part in parts if "additionalProperties" in part.schema
+    keys = ObjectKeys(context, parts)
+    members = [
+        (
+            key,
+            NEVER if key in keys.forbidden else entries.entry(context, name, key, keys.places(key), parts[0]),
         )
-        return _entry(context, name, parts, places, None, named, entries)
-    if len(patterned) > 1:
-        context.note_unenforced(
-            patterned[0][0], "patternProperties", "a key may match several of the patterns"
-        )
-    return alt(*(_patterned_entry(context, name, parts, each, named, entries) for each in patterned))
-
-
-def _patterned_entry(
-    context: ToolContext, name: str, parts: Parts, patterned: tuple[Part, str], named: frozenset[str],
-    entries: Entries,
-) -> Node:  # fmt: skip
-    owner, pattern = patterned
-    others = [part for part in parts if part is not owner and "additionalProperties" in part.schema]
-    places = (owner.at("patternProperties", pattern), *(part.at("additionalProperties") for part in others))
-    return _entry(context, name, parts, places, patterned, named, entries)
-
-
-def _entry(
-    context: ToolContext, name: str, parts: Parts, places: tuple[Place, ...],
-    pattern: tuple[Part, str] | None, named: frozenset[str], entries: Entries,
-) -> Node:  # fmt: skip
-    contents: list[Node] = []
-    patterns = [pattern] if pattern else []
-    for part in parts:
-        names = part.schema.get("propertyNames")
-        if isinstance(names, dict) and set(names) == {"pattern"}:
-            patterns.append((part, names["pattern"]))
-        elif names is not None:
-            context.note_unenforced(part, "propertyNames", "only a pattern of the keys is enforced")
-    for part, text in patterns:
-        try:
-            contents.append(pattern_node(text))
-        except PatternNotEnforced as reason:
-            context.note_unenforced(
-                part, "patternProperties" if pattern == (part, text) else "propertyNames", str(reason)
-            )
-    entry = entries.free(context, name, tuple(contents), named, places, parts[0])
-    if entry != NEVER:
+        for key in keys.names
+    ]
+    free = alt(*(entries.free(context, name, *one, parts[0]) for one in keys.free))
+    if free != NEVER:
         context.note_unenforced(parts[0], "", "the keys of a free object may repeat")
-    return entry
-
-
-def forbids_one(excluded: object) -> bool:
-    """Whether a `not` only forbids one property."""
-    return isinstance(excluded, dict) and set(excluded) == {"required"} and len(excluded["required"]) == 1
+    return Members(members, keys.required, free)

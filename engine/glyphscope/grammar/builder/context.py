@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, join
-from glyphscope.grammar.notation_syntax import NotationSyntax
+from glyphscope.grammar.notation_syntax import KeyLanguage, NotationSyntax
 from glyphscope.grammar.regular.numbers import Bounds, number_node
 from glyphscope.grammar.regular.strings import StringStyle
 from glyphscope.grammar.rules import RuleBook
@@ -64,10 +64,9 @@ class Entries(Protocol):
         """A named member; NEVER if it is impossible. Without `places`, its value is not constrained."""
 
     def free(
-        self, context: ToolContext, name: str, contents: tuple[Node, ...], named: frozenset[str],
-        places: tuple[Place, ...], part: Part,
-    ) -> Node:  # fmt: skip
-        """A member that is not a listed property: its key matches all of `contents` and is not in `named`."""
+        self, context: ToolContext, name: str, keys: KeyLanguage, places: tuple[Place, ...], part: Part
+    ) -> Node:
+        """A member that is not a listed property, with one of these keys; NEVER if there is none."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +83,12 @@ class NotationEntries:
         return seq(self.syntax.key(key), _value(context, f"{name}-{key}", places, part))
 
     def free(
-        self, context: ToolContext, name: str, contents: tuple[Node, ...], named: frozenset[str],
-        places: tuple[Place, ...], part: Part,
-    ) -> Node:  # fmt: skip
-        value = _value(context, f"{name}-value", places, part)
-        return seq(self.syntax.map_key(contents, named), self.syntax.key_end, value)
+        self, context: ToolContext, name: str, keys: KeyLanguage, places: tuple[Place, ...], part: Part
+    ) -> Node:
+        key = self.syntax.map_key(keys)
+        if key == NEVER:
+            return NEVER
+        return seq(key, self.syntax.key_end, _value(context, f"{name}-value", places, part))
 
 
 def _value(context: ToolContext, hint: str, places: tuple[Place, ...], part: Part) -> Node:

@@ -21,8 +21,9 @@ TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 
 _KEYWORDS_OF = {
     "object": {"properties", "required", "additionalProperties", "patternProperties"}
-    | {"minProperties", "maxProperties"},
-    "array": {"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"},
+    | {"minProperties", "maxProperties", "propertyNames", "unevaluatedProperties"}
+    | {"dependentRequired", "dependentSchemas"},
+    "array": {"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems"},
     "string": {"minLength", "maxLength", "pattern", "format"},
     "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
 }
@@ -44,6 +45,11 @@ class Part(NamedTuple):
     def at(self, *keys: str | int) -> Place:
         """A place inside this one."""
         return Place(join(self.place.pointer, *keys))
+
+    @property
+    def target(self) -> Place:
+        """The place to which its `$ref` leads, which must be a pointer from the root."""
+        return Place(unquote(self.schema["$ref"][1:]))
 
 
 Parts: TypeAlias = tuple[Part, ...]
@@ -91,13 +97,13 @@ class Schema:
             if "allOf" in part.schema:
                 waiting += [part.at("allOf", i) for i in range(len(part.schema["allOf"]))][::-1]
             if "$ref" in part.schema:
-                waiting.append(Place(self._target(part)))
+                waiting.append(self._target(part))
         return tuple(parts.values())
 
-    def _target(self, part: Part) -> str:
+    def _target(self, part: Part) -> Place:
         reference = part.schema["$ref"]
         if reference == "#" or reference.startswith("#/"):
-            return unquote(reference[1:])
+            return part.target
         raise GrammarError(
             f"The reference {reference!r} leads out of the schema.",
             where=f"{self.tool}: {join(part.place.pointer, '$ref')}",

@@ -19,7 +19,6 @@ from glyphscope.grammar.builder.any_order import listed_values
 from glyphscope.grammar.builder.containers import (
     arguments_node,
     array_node,
-    forbids_one,
     object_node,
 )
 from glyphscope.grammar.builder.context import (
@@ -31,6 +30,7 @@ from glyphscope.grammar.builder.context import (
     ToolContext,
 )
 from glyphscope.grammar.builder.custom import CUSTOM, custom_node
+from glyphscope.grammar.builder.object_keys import forbids_one
 from glyphscope.grammar.builder.schema import (
     TYPES,
     Part,

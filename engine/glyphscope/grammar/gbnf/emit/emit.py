@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from glyphscope.errors import GrammarError
 from glyphscope.grammar.gbnf.emit.gbnf_text import Speller
 from glyphscope.grammar.gbnf.emit.orders import with_plain_orders
 from glyphscope.grammar.gbnf.emit.repetition import expansion, repeated, without_empty_iterations
@@ -23,6 +24,7 @@ from glyphscope.grammar.notation_syntax import WHITE
 from glyphscope.grammar.regular.intersections import DroppedPart, right_linear
 from glyphscope.grammar.regular.numbers import MAX_INTEGER, Bounds, integer_node, number_node
 from glyphscope.grammar.regular.strings import any_character, string_node
+from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.time_limit import limited
 from glyphscope.grammar.traversal import reachable
 from glyphscope.grammar.tree import (
@@ -150,12 +152,22 @@ class _Emitter:
             if rule.origin is not None:
                 self.origins[name] = rule.origin
             self.rules[name] = self._node(rule.body, rule)
+        self._drop_impossible()
         lines = []
         for name in reachable([ROOT], lambda name: refs(self.rules[name])):
             if notes is not None and name in self.origins:
                 lines.append(_comment(self.origins[name], notes))
             lines.append(self.speller.rule(name, self.rules[name]))
         return GbnfText("\n".join(lines) + "\n", self.origins, tuple(self.unenforced), self.ordered)
+
+    def _drop_impossible(self) -> None:
+        """Leave out the rules without a text, such as an intersection that is empty: GBNF cannot write them."""
+        if NEVER not in self.rules.values():
+            return
+        book = RuleBook({name: Rule(name, body) for name, body in self.rules.items()})
+        self.rules = {name: rule.body for name, rule in book.grammar(ROOT, ()).rules.items()}
+        if ROOT not in self.rules:
+            raise GrammarError("The grammar derives no text at all.", where=self.grammar.root)
 
     def _new_rule(self, hint: str, body: Node, owner: Rule) -> RuleRef:
         """A separate rule for a finished body."""
