@@ -399,7 +399,7 @@ def test_a_key_that_begins_like_a_given_one_is_an_unknown_argument(notation, chu
     assert [error.code for error in errors] == ["UNKNOWN_ARGUMENT", "UNKNOWN_ARGUMENT", "DUPLICATE_ARGUMENT"]
     places = [at - number for number, at in enumerate(at for at, char in enumerate(text) if char == "^")]
     assert [error.char for error in errors] == places
-    assert errors[0].message == "no remaining argument begins with 'max_results_'"
+    assert errors[0].message == "no remaining argument begins with 'm'"
     assert errors[2].message == "'max_results' is already given"
 
 

@@ -133,7 +133,8 @@ class ToolKnown(RunEvent, frozen=True, kw_only=True, tag="tool_known"):
 
 
 class Violation(RunEvent, frozen=True, kw_only=True, tag="violation"):
-    """`char` is the first character after which no valid call can exist; `viable` describes what was still possible.
+    """`char` is the first character after which no valid call can exist; `viable` lists what is still possible in its
+    place: names and values that continue the text before it.
 
     `corrects`: it replaces the DUPLICATE_ARGUMENT at the same character, because the key turned out to be another one.
     """

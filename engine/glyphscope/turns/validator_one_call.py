@@ -156,4 +156,4 @@ class OneCallValidator(CallValidator):
 
     def violate(self, code: Code, message: str, at: int, viable: str) -> None:
         """A violation of the form, not of a schema."""
-        self._violate(Reason(code, message, "", viable), at, "")
+        self._violate(Reason(code, message, "", (viable,) if viable else ()), at, "")

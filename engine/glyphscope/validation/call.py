@@ -23,7 +23,7 @@ from glyphscope.structs import ready
 from glyphscope.validation.call_level import CallKeys, CallLevel, tool_candidates
 from glyphscope.validation.candidates import Candidate, anything
 from glyphscope.validation.levels import ObjectLevel
-from glyphscope.validation.reasons import LocatedReason, Reason, one_of, values_in_words
+from glyphscope.validation.reasons import LocatedReason, Reason, no_tool, values_in_words
 from glyphscope.validation.streaming_validator import Limits, StreamingValidator
 from glyphscope.validation.tools import tools_of
 
@@ -145,6 +145,8 @@ class CallValidator(StreamingValidator):
             return self._call
         level = super()._object_level(path)
         around = 0 if self._headed or self._keys.arguments is None else 1
+        if len(self._levels) == around:
+            level.end_words = "the end of the arguments" if around else "the end of the call"
         if self.tool is not None and len(self._levels) == around:
             level.no_members_message = f"the tool '{self.tool}' takes no arguments"
         return level
@@ -180,23 +182,32 @@ class CallValidator(StreamingValidator):
         if not naming or reason.code != "CONSTRAINT_ENUM":
             return LocatedReason(reason, path)
         self._name_rejected = True
-        return self._why_no_tool(name if possible is None else name[: possible + 1], path)
+        whole = possible is not None and possible >= len(name)
+        return self._why_no_tool(name if possible is None else name[: possible + 1], path, whole=whole)
 
-    def _why_no_tool(self, prefix: str, path: str) -> LocatedReason:
-        """Why no tool's name begins with `prefix`: no tool has the name, or its arguments were already wrong."""
-        for name, tool in self._tools.allowed.items():
-            if name.startswith(prefix) and self._call is not None and self._levels:
-                fault = tool.fault(self._call.arguments)
-                if fault is not None:
-                    return LocatedReason(fault.reason, self._arguments_path + fault.path)
-        viable = values_in_words(name for name in self._tools.allowed if name.startswith(prefix[:-1]))
+    def _why_no_tool(self, prefix: str, path: str, *, whole: bool = False) -> LocatedReason:
+        """Why no tool's name begins with `prefix` or, if `whole`, is equal to it: no tool has the name, or the
+        arguments before the name do not fit.
+        """
+        begun = prefix if whole else prefix[:-1]
+        arguments = self._call.arguments if self._call is not None and self._levels else {}
+        faults = {
+            name: tool.fault(arguments) if arguments else None
+            for name, tool in self._tools.allowed.items()
+            if name.startswith(begun)
+        }
+        viable = values_in_words(name for name, fault in faults.items() if fault is None)
+        for name, fault in faults.items():
+            if fault is not None and (name == prefix if whole else name.startswith(prefix)):
+                reason = fault.reason._replace(viable=viable)
+                return LocatedReason(reason, self._arguments_path + fault.path)
         disabled = next(
             (name for name in sorted(self._tools.known) if prefix and name.startswith(prefix)), None
         )
         if disabled is not None and disabled not in self._tools.allowed:
             message = f"'{disabled}' is not on the allow list"
         else:
-            message = f"no allowed tool has a name that starts with '{prefix}'"
+            message = no_tool(prefix, whole=whole)
         return LocatedReason(Reason("UNKNOWN_TOOL", message, "", viable), path)
 
     # GLYPH's head form
@@ -233,13 +244,13 @@ class CallValidator(StreamingValidator):
             self._fields.mark_impossible()
         self._out.append(self._fields.close(self._head_start + len(text), text))
         if not allowed and not self._head_rejected:
-            self._violate(self._why_no_tool(text, path).reason, start, path)
+            self._violate(self._why_no_tool(text, path, whole=True).reason, start, path)
         self._name_ended(text, start)
 
     def _leading_text(self, start: int, end: int, text: str) -> None:
         if not self._head_rejected:
             after = f"'{text}' appears where '{{' must follow '{self._head}'"
-            reason = Reason("LEADING_TEXT", after, "", "'{'") if self._head else self._text_before(text)
+            reason = Reason("LEADING_TEXT", after, "", ("'{'",)) if self._head else self._text_before(text)
             self._violate(reason, start, "")
 
     def _text_before(self, text: str) -> Reason:
@@ -255,9 +266,9 @@ class CallValidator(StreamingValidator):
         return tuple(name for name in self._tools.allowed if is_head(name))
 
     @property
-    def _openings(self) -> str:
+    def _openings(self) -> tuple[str, ...]:
         """Everything that a call can begin with, in words."""
-        return one_of(("'{'", *self._head_names))
+        return ("'{'", *self._head_names)
 
     # the end
 

@@ -6,13 +6,15 @@ name is rejected at the first character after which no remaining tool fits the a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from glyphscope.events import Notation
 from glyphscope.notation.scalars import STRING
+from glyphscope.validation import members
 from glyphscope.validation.candidates import ANY_SCHEMA, Candidate, anything
 from glyphscope.validation.levels import ObjectLevel
-from glyphscope.validation.reasons import LocatedReason, Reason, one_of
+from glyphscope.validation.reasons import LocatedReason, Reason
 from glyphscope.validation.spec import Spec
 from glyphscope.validation.tools import CallableTool, Tools
 
@@ -42,6 +44,7 @@ class CallLevel(ObjectLevel):
     def __init__(self, tools: Tools, keys: CallKeys, notation: Notation) -> None:
         super().__init__(anything(), "", None)
         self.records = not keys.relative
+        self.end_words = "the end of the call"
         self._tools = tools
         self._keys = keys
         self._notation = notation
@@ -82,37 +85,39 @@ class CallLevel(ObjectLevel):
 
     def end_key(self, key: str) -> None:
         self.key = key
+        self._separated = False
         self.naming = key == self._keys.name and not self.named
         if self.naming:
             self.named = True
         else:
             self.used.add(key)
 
-    def why_no_key(self, prefix: str, *, whole: bool = False) -> Reason:
-        name = self._keys.name
-        named_again = self.named and (prefix == name if whole else bool(prefix) and name.startswith(prefix))
-        if self._keys.arguments is not None or named_again:
-            return self._why_no_own_key(prefix, whole=whole)
-        if self._tools.allowed:
-            return super().why_no_key(prefix, whole=whole)
-        viable = "" if self.named else f"'{name}'"
-        return Reason("UNKNOWN_ARGUMENT", "no tool is allowed, so there are no arguments", "", viable)
-
-    def _why_no_own_key(self, prefix: str, *, whole: bool) -> Reason:
-        """`why_no_key` if the arguments are not beside the name, or the name's key is repeated."""
+    def _why_no_key(self, prefix: str, *, whole: bool) -> Reason:
         own = [key for key in (self._keys.name, self._keys.arguments) if key]
         given = [key for key in own if (self.named if key == self._keys.name else key in self.used)]
-        viable = one_of(f"'{key}'" for key in own if key not in given) or "the end of the call"
         again = next((key for key in given if prefix and key.startswith(prefix)), None)
         if again and not (whole and again != prefix):
-            return Reason("DUPLICATE_ARGUMENT", f"'{again}' is already given", "", viable)
-        return Reason("UNKNOWN_ARGUMENT", f"no key of the call begins with '{prefix}'", "", viable)
+            return members.already_given(again)
+        if self._keys.arguments is not None:
+            begins = "is named" if whole else "begins with"
+            return Reason("UNKNOWN_ARGUMENT", f"no key of the call {begins} '{prefix}'")
+        if self._tools.allowed:
+            return super()._why_no_key(prefix, whole=whole)
+        return Reason("UNKNOWN_ARGUMENT", "no tool is allowed, so there are no arguments")
+
+    def _names_from(self, begun: str, *, bare: bool = False) -> Iterator[str]:
+        yield from (f"'{key}'" for key in self._own_keys() if key.startswith(begun))
+        if self._arguments_beside():
+            yield from super()._names_from(begun, bare=bare)
+
+    def _end(self) -> tuple[str, ...]:
+        return () if self._why_incomplete() is not None else super()._end()
 
     def separator(self) -> Reason | None:
         if self._own_keys() or not self.candidates:
             return None
         if self._keys.arguments is not None:
-            return Reason("UNKNOWN_ARGUMENT", "no key of the call is left", "", "the end of the call")
+            return Reason("UNKNOWN_ARGUMENT", "no key of the call is left", "", self._end())
         return super().separator()
 
     # values
@@ -164,6 +169,7 @@ class CallLevel(ObjectLevel):
     def close(self) -> Reason | None:
         reason = self._why_incomplete()
         if reason is not None or self._keys.arguments is not None:
+            reason = reason and reason._replace(viable=self._missing())
             self.candidates = anything()
             return reason
         return super().close()
@@ -173,9 +179,9 @@ class CallLevel(ObjectLevel):
         if not self.named:
             keys = f"{name}=…" if self._notation == "glyph" else f'"{name}": …'
             message = f"the call names no tool ({keys})"
-            return Reason("MISSING_TOOL", message, "", one_of(self._tools.allowed))
+            return Reason("MISSING_TOOL", message)
         if arguments is not None and arguments not in self.used and self.tool is not None:
-            return Reason("MISSING_REQUIRED", f"lacks '{arguments}'", "", f"'{arguments}'")
+            return Reason("MISSING_REQUIRED", f"lacks '{arguments}'")
         return None
 
 

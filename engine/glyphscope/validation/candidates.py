@@ -8,7 +8,7 @@ from typing import Any
 from glyphscope.events import Notation
 from glyphscope.validation import literals
 from glyphscope.validation.literals import ScalarPrefix
-from glyphscope.validation.reasons import AS_DECIMAL, Reason, one_of, wrong_kind
+from glyphscope.validation.reasons import AS_DECIMAL, Reason, kinds_in_words, must_be
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import ANYTHING, Deferred, Spec
 from glyphscope.validation.strings import StringCheck
@@ -68,7 +68,7 @@ class CandidateSet:
         if fitting:
             self.replace(fitting)
             return None
-        return self._none_left(wrong_kind(c.spec.kinds, c.spec.kinds_rule) for c in self.left)
+        return self._none_left(literals.not_of_kind(c.spec) for c in self.left)
 
     def end(self, value: Any) -> Reason | None:
         """The value is complete: check the deferred keywords with jsonschema."""
@@ -165,10 +165,11 @@ class CandidateSet:
             return None
         return self._none_left(literals.why_not(c.spec, scalar, check) for c, check in pairs)
 
-    def end_scalar(self, kind: int, value: Any) -> Reason | None:
-        """The scalar is complete, a `value` of this kind."""
+    def end_scalar(self, kind: int, value: Any, text: str, notation: Notation) -> Reason | None:
+        """The scalar `text` is complete, a `value` of this kind."""
         pairs = zip(self.left, self._checks, strict=True)
-        reason = self._keep_without([literals.complete(c.spec, kind, value, check) for c, check in pairs])
+        reasons = [literals.complete(c.spec, kind, value, text, notation, check) for c, check in pairs]
+        reason = self._keep_without(reasons)
         self.checking = False
         return reason
 
@@ -193,10 +194,10 @@ def most_specific(reasons: Iterable[Reason]) -> Reason:
     """
     listed = list(reasons)
     chosen = min(listed, key=_rank)
-    alike = [reason for reason in listed if reason.code == chosen.code]
-    viable = one_of(dict.fromkeys(reason.viable for reason in alike if reason.viable))
-    if _rank(chosen) == _ONLY_TYPE and len({reason.message for reason in alike}) > 1:
-        return chosen._replace(message=f"must be of type {viable}", viable=viable)
+    viable = tuple(dict.fromkeys(word for reason in listed for word in reason.viable))
+    if _rank(chosen) == _ONLY_TYPE and len({reason.message for reason in listed}) > 1:
+        types = dict.fromkeys(word for reason in listed for word in kinds_in_words(reason.kinds))
+        return chosen._replace(message=must_be(types), viable=viable)
     return chosen._replace(viable=viable)
 
 

@@ -6,7 +6,7 @@ If none is left, it returns a reason, which the validator reports.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 from glyphscope.events import Violation
@@ -21,13 +21,14 @@ from glyphscope.validation.spec import ANYTHING, Spec
 class Level:
     """An open container at the JSON Pointer `path`, in the member `field` (None: not in a recorded member)."""
 
-    __slots__ = ("candidates", "field", "path")
+    __slots__ = ("candidates", "end_words", "field", "path")
     value: Any  # the complete members or items
 
     def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
         self.candidates = candidates
         self.path = path
         self.field = field
+        self.end_words = "the end of the list"  # of this container, in messages
 
     def value_candidates(self) -> list[Candidate]:
         """The candidates of the member or item that begins; empty if no further item is allowed."""
@@ -49,8 +50,17 @@ class Level:
                 c for c, reason in zip(self.candidates, reasons, strict=True) if reason is None
             ]
             return None
+        missing = self._missing()
         self.candidates = unjudged(self.candidates)
-        return most_specific(filter(None, reasons))
+        return most_specific(filter(None, reasons))._replace(viable=missing)
+
+    def _missing(self) -> tuple[str, ...]:
+        """The continuations that may come in place of the container's end, in words."""
+        raise NotImplementedError
+
+    def _end(self) -> tuple[str, ...]:
+        """The container's end, in words, if it may come here."""
+        return (self.end_words,) if any(self._lack(c.spec) is None for c in self.candidates) else ()
 
     def _keep(self, fitting: list[Candidate]) -> bool:
         """Narrow the alternatives to `fitting` unless it is empty, and return whether it is not."""
@@ -95,11 +105,11 @@ class ArrayLevel(Level):
 
     def too_many(self) -> Reason:
         """Why no further item is allowed."""
-        spec = self.candidates[0].spec
+        spec = max((c.spec for c in self.candidates), key=lambda one: one.max_items or 0)
         rule = spec.max_items_rule or next((part.pointer for part in spec.arrays), "")
         most = spec.max_items
         message = "allows no further item" if most is None else f"holds at most {most} items"
-        return Reason("CONSTRAINT_ITEMS", message, rule, "the end of the list")
+        return Reason("CONSTRAINT_ITEMS", message, rule, self._end())
 
     def separator(self) -> Reason | None:
         if self._same is not None:
@@ -130,15 +140,19 @@ class ArrayLevel(Level):
     def _lack(self, spec: Spec) -> Reason | None:
         if len(self.value) < spec.min_items:
             message = f"needs at least {spec.min_items} items"
-            return Reason("CONSTRAINT_ITEMS", message, spec.min_items_rule, "another item")
+            return Reason("CONSTRAINT_ITEMS", message, spec.min_items_rule)
         return _not_listed(spec, self.value)
+
+    def _missing(self) -> tuple[str, ...]:
+        return ("another item",) if any(_item_possible(c, len(self.value)) for c in self.candidates) else ()
 
 
 class ObjectLevel(Level):
     """An open object, with the key being written. `records`: its members are fields of the document."""
 
     __slots__ = (
-        "_bare", "_pieces", "checks_key", "key", "no_members_message", "records", "repeated", "used", "value",
+        "_bare", "_pieces", "_rejected", "_separated", "checks_key", "key", "no_members_message", "records",
+        "repeated", "used", "value",
     )  # fmt: skip
 
     def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
@@ -146,11 +160,14 @@ class ObjectLevel(Level):
         self.value: dict[str, Any] = {}
         self.records = True
         self.no_members_message = "this object takes no members"
+        self.end_words = "the end of the object"
         self.key = ""  # of the current member
         self.used: set[str] = set()  # the keys so far
         self.checks_key = True  # no violation of the open key was reported
         self.repeated: Violation | None = None  # reported because the open key begins like an earlier one
         self._bare = False  # the open key has no quotes
+        self._separated = False  # a comma was read, after which a member must come
+        self._rejected = ""  # the beginning of the open key that was reported
         self._pieces: list[str] = []  # of the open key
 
     # the key
@@ -182,7 +199,7 @@ class ObjectLevel(Level):
         fitting = [
             c
             for c in self.candidates
-            if (c.spec.max_members is None or len(used) < c.spec.max_members)
+            if members.room(c.spec, used)
             and members.can_begin(c.schemas, c.spec, prefix, used, bare=self._bare)
         ]
         return self._keep(fitting)
@@ -197,19 +214,36 @@ class ObjectLevel(Level):
         """The key is complete."""
         self.key = key
         self.used.add(key)
+        self._separated = False
 
-    def why_no_key(self, prefix: str, *, whole: bool = False) -> Reason:
-        """Why no key can begin with `prefix` or, if `whole`, be equal to it."""
-        return members.name_reason(
-            self.candidates[0].spec, prefix, self.used, self.no_members_message, whole=whole
-        )
+    def reject_key(self, prefix: str, *, whole: bool = False) -> Reason:
+        """Why no key can begin with `prefix` or, if `whole`, be equal to it; the open key is judged no further."""
+        self.checks_key = False
+        self._rejected = prefix
+        begun = prefix if whole else prefix[:-1]
+        opened = whole or bool(begun) or (bool(prefix) and not self._bare)
+        reason = self._why_no_key(prefix, whole=whole)
+        names = tuple(dict.fromkeys(self._names_from(begun, bare=self._bare and opened)))
+        return reason._replace(viable=names if opened or self._separated else (*names, *self._end()))
+
+    def _why_no_key(self, prefix: str, *, whole: bool) -> Reason:
+        return members.name_reason(self.candidates, prefix, self.used, self.no_members_message, whole=whole)
+
+    def _names_from(self, begun: str, *, bare: bool = False) -> Iterator[str]:
+        """In words, the names that a further member can have if its key begins with `begun`, if `bare` unquoted."""
+        for c in self.candidates:
+            yield from members.possible_names(c.schemas, c.spec, begun, self.used, bare=bare)
+
+    def _missing(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._names_from("")))
 
     def not_repeated(self, *, whole: bool) -> Reason | None:
-        """Why the open key, reported as repeated, is impossible although it differs; None while it may be the same."""
+        """The reason for the open key, reported as repeated, if it differs; None while it may be the same."""
         name = self.key_text
         ways = [(name[:size], False) for size in range(1, len(name) + 1)] + [(name, True)] * whole
-        reasons = (self.why_no_key(way, whole=ended) for way, ended in ways)
-        return next((reason for reason in reasons if reason.code != "DUPLICATE_ARGUMENT"), None)
+        reasons = (self._why_no_key(way, whole=ended) for way, ended in ways)
+        other = next((reason for reason in reasons if reason.code != "DUPLICATE_ARGUMENT"), None)
+        return other and members.unknown_name(self._rejected, False, other.rule)
 
     # the member
 
@@ -227,14 +261,15 @@ class ObjectLevel(Level):
 
     def separator(self) -> Reason | None:
         fitting = [c for c in self.candidates if members.another_possible(c.schemas, c.spec, self.used)]
-        reason = None if fitting else self.why_no_key("")
+        reason = None if fitting else self._why_no_key("", whole=False)._replace(viable=self._end())
         self.candidates = fitting or unjudged(self.candidates)
+        self._separated = True
         return reason
 
     def _lack(self, spec: Spec) -> Reason | None:
         for name, rule in spec.required.items():
             if name not in self.value:
-                return Reason("MISSING_REQUIRED", f"lacks the required argument '{name}'", rule, f"'{name}'")
+                return Reason("MISSING_REQUIRED", f"lacks the required argument '{name}'", rule)
         if len(self.value) < spec.min_members:
             message = f"needs at least {spec.min_members} members"
             return Reason("CONSTRAINT_OTHER", message, spec.min_members_rule)

@@ -14,6 +14,7 @@ from glyphscope.notation.scalars import (
     NULL,
     NUMBER,
     STRING,
+    is_bare,
     number_prefix,
     reachable_kinds,
     words,
@@ -22,10 +23,12 @@ from glyphscope.validation.numbers import Range, can_become
 from glyphscope.validation.reasons import (
     AS_DECIMAL,
     Reason,
+    kinds_in_words,
+    must_be,
     not_listed,
     number_in_words,
     range_in_words,
-    wrong_kind,
+    values_in_words,
 )
 from glyphscope.validation.spec import Spec
 from glyphscope.validation.strings import StringCheck
@@ -106,21 +109,47 @@ def why_not(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) -> Rea
     """The reason why no scalar with this prefix satisfies `spec`."""
     text = prefix.text
     kinds = prefix.kinds & spec.kinds
+    if spec.enum is not None and (kinds or prefix.kinds & STRING):
+        return not_listed(_listed_from(spec, text[:-1], prefix.notation), spec.enum_rule)
     if kinds & STRING and string is not None:
         return string.why()
-    if spec.enum is not None and (kinds or prefix.kinds & STRING):
-        return not_listed(spec.enum, spec.enum_rule)
     if spec.kinds & NUMBER and number_prefix(text):
         return _number_reason(spec, text, kinds)
-    return wrong_kind(spec.kinds, spec.kinds_rule)
+    return not_of_kind(spec, text[:-1], prefix.notation)
+
+
+def not_of_kind(spec: Spec, text: str = "", notation: Notation = "json") -> Reason:
+    """The reason why a value is of no allowed kind; `text` is what was possible of an unquoted scalar."""
+    if spec.enum is not None:
+        viable = values_in_words(_listed_from(spec, text, notation))
+    else:
+        viable = kinds_in_words(spec.kinds & (reachable_kinds(text, notation) if text else spec.kinds))
+    return Reason("TYPE_MISMATCH", must_be(kinds_in_words(spec.kinds)), spec.kinds_rule, viable, spec.kinds)
+
+
+def _listed_from(spec: Spec, text: str, notation: Notation) -> tuple[Any, ...]:
+    """The values of the enumeration that can be written with the beginning `text`; the empty text begins all."""
+    return tuple(value for value in spec.enum or () if not text or _begins(value, text, notation))
+
+
+def _begins(value: Any, text: str, notation: Notation) -> bool:
+    """Whether an unquoted scalar that begins with the nonempty `text` can be the value."""
+    if isinstance(value, str):
+        return notation == "glyph" and value.startswith(text) and is_bare(value)
+    if value is None or isinstance(value, bool):
+        return any(word.startswith(text) and of is value for word, (_, of) in words(notation).items())
+    if not isinstance(value, int | float) or not number_prefix(text) or _has_exponent(text):
+        return False
+    kinds = reachable_kinds(text, notation) & (NUMBER if value == int(value) else DECIMAL)
+    return bool(kinds) and can_become(text, kinds, Range(exact(value), exact(value)))
 
 
 def _number_reason(spec: Spec, text: str, kinds: int) -> Reason:
-    viable = range_in_words(spec.span, spec.kinds)
+    viable = (range_in_words(spec.span, spec.kinds),)
     if _has_exponent(text):
-        return Reason("TYPE_MISMATCH", AS_DECIMAL, spec.kinds_rule, viable)
+        return Reason("TYPE_MISMATCH", AS_DECIMAL, spec.kinds_rule, viable, spec.kinds)
     if not kinds and "." in text:
-        return Reason("TYPE_MISMATCH", "must be an integer", spec.kinds_rule, viable)
+        return Reason("TYPE_MISMATCH", "must be an integer", spec.kinds_rule, viable, spec.kinds)
     span = spec.span
     without_step = Range(span.low, span.high, span.low_open, span.high_open)
     if span.step and can_become(text, kinds, without_step):
@@ -135,23 +164,25 @@ def _number_reason(spec: Spec, text: str, kinds: int) -> Reason:
     return Reason("CONSTRAINT_MAX", f"{message}, and no continuation of {text} is", spec.high_rule, viable)
 
 
-def complete(spec: Spec, kind: int, value: Any, string: StringCheck | None) -> Reason | None:
-    """Why the complete scalar does not satisfy `spec`, or None if it does."""
+def complete(
+    spec: Spec, kind: int, value: Any, text: str, notation: Notation, string: StringCheck | None
+) -> Reason | None:
+    """Why the complete scalar `text`, a `value` of this kind, does not satisfy `spec`, or None if it does."""
     if not kind & spec.kinds:
-        return wrong_kind(spec.kinds, spec.kinds_rule)
-    if kind == STRING and string is not None:
-        return string.ended()
+        return not_of_kind(spec, text, notation)
     if spec.enum is not None:
         if any(identity(value) == identity(v) for v in spec.enum):
             return None
-        return not_listed(spec.enum, spec.enum_rule)
+        return not_listed(_listed_from(spec, text, notation), spec.enum_rule)
+    if kind == STRING and string is not None:
+        return string.ended()
     if kind in (INTEGER, DECIMAL) and not spec.free_number and not spec.span.contains(exact(value)):
         return _out_of_range(spec, value)
     return None
 
 
 def _out_of_range(spec: Spec, value: int | float) -> Reason:
-    span, viable = spec.span, range_in_words(spec.span, spec.kinds)
+    span, viable = spec.span, (range_in_words(spec.span, spec.kinds),)
     number = exact(value)
     if span.low is not None and (number < span.low or (number == span.low and span.low_open)):
         return Reason("CONSTRAINT_MIN", f"{value} is too small", spec.low_rule, viable)

@@ -26,8 +26,10 @@ class Reason(NamedTuple):
     """The predicate of a sentence about the value, or a whole sentence for the codes in `_WHOLE_SENTENCES`."""
     rule: str = ""
     """The JSON Pointer of the constraint in the schema."""
-    viable: str = ""
-    """The values that would still be possible, in words."""
+    viable: tuple[str, ...] = ()
+    """Continuations of the text before the deciding character, in words: each that is listed is possible."""
+    kinds: int = 0
+    """Of a wrong type: the kinds of value that are allowed (bits of `notation.scalars`)."""
 
 
 class LocatedReason(NamedTuple):
@@ -42,10 +44,14 @@ def not_listed(values: Iterable[Any], rule: str) -> Reason:
     return Reason("CONSTRAINT_ENUM", "is not one of the allowed values", rule, values_in_words(values))
 
 
-def wrong_kind(kinds: int, rule: str) -> Reason:
-    """The value is of none of these kinds (bits of `notation.scalars`)."""
-    viable = kinds_in_words(kinds)
-    return Reason("TYPE_MISMATCH", f"must be of type {viable}", rule, viable)
+def must_be(types: Iterable[str]) -> str:
+    """The message of a value that is of none of these types."""
+    return f"must be of type {one_of(types) or 'nothing'}"
+
+
+def no_tool(prefix: str, *, whole: bool) -> str:
+    """The message of a name that no allowed tool begins with or, if `whole`, has."""
+    return f"no allowed tool {'is named' if whole else 'has a name that starts with'} '{prefix}'"
 
 
 AS_DECIMAL = "is written without an exponent here"
@@ -83,11 +89,11 @@ def correct(violation: Violation, reason: Reason, violations: list[Violation], o
         out.append(structs.replace(corrected, corrects=True))
 
 
-def kinds_in_words(kinds: int) -> str:
-    """`string or null`, `number`, …"""
+def kinds_in_words(kinds: int) -> tuple[str, ...]:
+    """`string` and `null`, `number`, …"""
     if kinds & DECIMAL:
         kinds &= ~INTEGER
-    return one_of(word for bit, word in KIND_WORDS.items() if kinds & bit) or "nothing"
+    return tuple(word for bit, word in KIND_WORDS.items() if kinds & bit)
 
 
 def one_of(words: Iterable[str]) -> str:
@@ -100,8 +106,8 @@ def one_of(words: Iterable[str]) -> str:
     return ", ".join(listed[:-1]) + " or " + listed[-1]
 
 
-def values_in_words(values: Iterable[Any]) -> str:
-    return one_of(json_excerpt(value, 60) for value in values)
+def values_in_words(values: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(json_excerpt(value, 60) for value in values)
 
 
 def number_in_words(value: Fraction) -> str:

@@ -72,6 +72,13 @@ class _Branch(NamedTuple):
         return _Branch((*self.places, *other.places), (*self.deferred, *other.deferred))
 
 
+class Names(NamedTuple):
+    """The names that an alternative lists for members, and whether members may have others."""
+
+    listed: tuple[str, ...]
+    others: bool
+
+
 class SchemaSet:
     """The Specs of one root schema (draft 2020-12). `closed`: a top-level member that no keyword names is rejected."""
 
@@ -81,6 +88,7 @@ class SchemaSet:
         self._closed = closed
         self._places: dict[tuple[int, str], Place] = {}
         self._specs: dict[tuple[Place, ...], tuple[Spec, ...]] = {}
+        self._names: dict[Spec, Names] = {}
         self.top = self.place(root, "")
 
     def place(self, schema: Any, pointer: str) -> Place:
@@ -104,6 +112,26 @@ class SchemaSet:
                 part for spec in merged if spec is not None for part in self._by_listed_value(spec)
             )
         return specs
+
+    def names(self, spec: Spec) -> Names:
+        """The names of members under `propertyNames`; a schema of names that enumerates them leaves no others."""
+        found = self._names.get(spec)
+        if found is None:
+            known, others = spec.names, spec.open_names or bool(spec.name_patterns)
+            for place in spec.member_names:
+                strings = [part.strings for part in self.specs((place,)) if part.kinds & STRING]
+                if None not in strings:
+                    known = tuple(dict.fromkeys(name for some in strings for name in some or ()))
+                    others = False
+            allowed = (name for name in known if self.name_allowed(spec, name))
+            found = self._names[spec] = Names(
+                tuple(name for name in allowed if spec.member(name) is not None), others
+            )
+        return found
+
+    def name_allowed(self, spec: Spec, name: str) -> bool:
+        """Whether `propertyNames` allows the name."""
+        return all(self.checker.valid(name, place.schema) for place in spec.member_names)
 
     def _by_listed_value(self, spec: Spec) -> Iterable[Spec]:
         """Make arrays and objects of an enumeration separate alternatives, so that they are judged item by item."""

@@ -31,7 +31,7 @@ from glyphscope.validation.candidates import Candidate, CandidateSet, anything
 from glyphscope.validation.fields import Field, FieldRecorder
 from glyphscope.validation.levels import ArrayLevel, Level, ObjectLevel
 from glyphscope.validation.literals import ScalarPrefix
-from glyphscope.validation.reasons import LocatedReason, Reason, correct, in_words
+from glyphscope.validation.reasons import LocatedReason, Reason, correct, in_words, one_of
 from glyphscope.validation.spec import ANYTHING
 
 
@@ -197,7 +197,7 @@ class StreamingValidator:
             return
         violation = Violation(
             code=reason.code, message=in_words(reason, path, self._subject), path=path, char=at, token=self._token,
-            rule=reason.rule, viable=reason.viable,
+            rule=reason.rule, viable=one_of(reason.viable),
         )  # fmt: skip
         self.violations.append(violation)
         self._out.append(violation)
@@ -330,12 +330,11 @@ class StreamingValidator:
         key = level.key_text
         self._correct_repeated(level, whole=True)
         if level.checks_key and not level.key_possible(key):
-            self._reject_key(level, key, start)
+            self._reject_key(level, key, start, whole=True)
         level.end_key(key)
 
-    def _reject_key(self, level: ObjectLevel, prefix: str, at: int) -> None:
-        level.checks_key = False
-        self._violate(level.why_no_key(prefix), at, level.path)
+    def _reject_key(self, level: ObjectLevel, prefix: str, at: int, *, whole: bool = False) -> None:
+        self._violate(level.reject_key(prefix, whole=whole), at, level.path)
         last = self.violations[-1]
         level.repeated = last if last.code == "DUPLICATE_ARGUMENT" else None
 
@@ -421,7 +420,7 @@ class StreamingValidator:
 
     def _scalar_end(self, start: int, end: int, text: str) -> None:
         kind, value = scalar_value(text, self.notation)
-        self._report(self._candidates.end_scalar(kind, value), start)
+        self._report(self._candidates.end_scalar(kind, value, text, self.notation), start)
         self._scalar = None
         self._end(value, start, start)
 
@@ -444,7 +443,7 @@ class StreamingValidator:
         return None
 
     def _trailing_text(self, start: int, end: int, text: str) -> None:
-        reason = Reason("TRAILING_TEXT", f"'{text}' follows the end of {self._subject}", "", "nothing")
+        reason = Reason("TRAILING_TEXT", f"'{text}' follows the end of {self._subject}", "", ("nothing",))
         self._violate(reason, start, "")
 
     def _syntax(self, start: int, end: int, text: str) -> None:

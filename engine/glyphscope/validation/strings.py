@@ -93,16 +93,15 @@ class StringCheck:
         return self._length("cannot become longer", spec.max_length_rule)
 
     def _length(self, message: str, rule: str) -> Reason:
-        return Reason(
-            "CONSTRAINT_LEN", message, rule, length_in_words(self.spec.min_length, self.spec.max_length)
-        )
+        viable = (length_in_words(self.spec.min_length, self.spec.max_length),)
+        return Reason("CONSTRAINT_LEN", message, rule, viable)
 
 
 def _pattern_reason(each: StringPattern, *, late: bool = False) -> Reason:
     if each.name:
         message = f"is not a valid {each.name}"
-        return Reason("CONSTRAINT_FORMAT", message, each.rule, f"text in the format {each.name}")
+        return Reason("CONSTRAINT_FORMAT", message, each.rule, (f"text in the format {each.name}",))
     message = f"does not match the pattern {each.source}"
     if late:
         message += " (judged at the value's end: the pattern looks around)"
-    return Reason("CONSTRAINT_PATTERN", message, each.rule, f"text that matches {each.source}")
+    return Reason("CONSTRAINT_PATTERN", message, each.rule, (f"text that matches {each.source}",))

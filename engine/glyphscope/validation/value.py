@@ -61,7 +61,9 @@ class ValueValidator(StreamingValidator):
         if self._levels or self.complete or self._scalar is not None or kinds != {OBJECT}:
             super()._syntax(start, end, text)
             return
-        self._violate(Reason("LEADING_TEXT", f"{self._subject} must begin with '{{'", "", "'{'"), start, "")
+        self._violate(
+            Reason("LEADING_TEXT", f"{self._subject} must begin with '{{'", "", ("'{'",)), start, ""
+        )
         self._read_no_further(start)
 
     def _final_verdict(self) -> LocatedReason | None:

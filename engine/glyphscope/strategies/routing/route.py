@@ -32,7 +32,7 @@ from glyphscope.strategies.generate import Task, call_task
 from glyphscope.strategies.repair.repair import generate_repaired
 from glyphscope.strategies.request import generate_under
 from glyphscope.strategies.routing.candidates import LIBRARY, find_candidates
-from glyphscope.validation.reasons import LocatedReason, Reason, values_in_words
+from glyphscope.validation.reasons import LocatedReason, Reason, no_tool, values_in_words
 from glyphscope.validation.value import ValueValidator
 
 ROUTER: Literal["router"] = "router"
@@ -71,8 +71,7 @@ def choice_validator(registry: ToolRegistry, *, may_ask: bool) -> ValueValidator
             return LocatedReason(reason, path)
         fitting, wrong = (typed, typed) if possible is None else (typed[:possible], typed[: possible + 1])
         left = values_in_words(name for name in names if name.startswith(fitting))
-        named = "is named" if wrong == fitting else "has a name that starts with"
-        message = f"no allowed tool {named} '{wrong}'"
+        message = no_tool(wrong, whole=wrong == fitting)
         return LocatedReason(Reason("UNKNOWN_TOOL", message, reason.rule, left), path)
 
     schema = choice_schema(registry, may_ask=may_ask)
