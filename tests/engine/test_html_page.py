@@ -22,6 +22,7 @@ from glyphscope.events import (
     FieldClosed,
     FieldOpened,
     PromptRendered,
+    Relaxed,
     SegmentClosed,
     SegmentOpened,
     StageStarted,
@@ -34,7 +35,7 @@ from glyphscope.events import (
 from glyphscope.explain.masked import masked_reasons
 from glyphscope.runs import run_state
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.html_page import MAX_RUNS, html_page
+from glyphscope.sessions.exports.html_page import MAX_RUNS, html_page, run_data
 from glyphscope.sessions.records import encode_record, parse_record
 from glyphscope.text.figures import byte_size, duration_ms, percent
 from glyphscope.visible import visible
@@ -172,6 +173,25 @@ def test_figures_and_invisible_characters_are_written_as_in_the_program():
         [[duration_ms(n), percent(n / 1e6), byte_size(int(n))] for n in figures],
         [visible(text, lines=True) for text in texts],
     ]
+
+
+_PROBABILITIES = """
+require(process.argv[1]);
+const { barWidth, finalOf } = glyphscope.words;
+const origins = ["model", "kept", "written", undefined];
+console.log(JSON.stringify([
+  [0.862, 0.609, 1].map((share) => parseFloat(barWidth(share))),
+  origins.map((origin) => finalOf({ origin, probability: 0 })),
+]));
+"""
+
+
+def test_bars_of_probabilities_have_one_scale_and_only_a_sampled_token_has_a_final_one():
+    done = subprocess.run(
+        [node(), "-e", _PROBABILITIES, str(BUILT / "page.js")],
+        capture_output=True, encoding="utf-8", check=True, timeout=60,
+    )  # fmt: skip
+    assert json.loads(done.stdout) == [[86.2, 60.9, 100], [0, None, None, 0]]
 
 
 # the file
@@ -444,3 +464,19 @@ def _long(tokens):
     kept = [event for event in events if not isinstance(event, Token | FieldOpened | FieldClosed)]
     at = next(place for place, event in enumerate(kept) if place > 3 and event.t > first.t)
     return [*kept[:at], *made, *kept[at:]]
+
+
+def test_a_call_that_is_valid_only_with_a_relaxed_schema_is_not_shown_as_valid():
+    run = RecordedRun(events_of("runs/search-relaxed.jsonl"))
+    data = run_data(run, run_state(run.events))
+    assert data["status"] == "impossible" and data["words"].endswith("with the schema relaxed")
+    assert "With the whole registry: CONSTRAINT_MIN at character" in data["hint"]
+    valid = _with_request(run.events, relaxed=(Relaxed("search", "/properties/query/maxLength"),))
+    search = _with_request(events_of("runs/search-mask.jsonl"), relaxed=valid[0].request.relaxed)
+    data = run_data(RecordedRun(search), run_state(search))
+    assert data["status"] == "open" and data["hint"] == "The whole registry accepts the new call anyway."
+
+
+def _with_request(events, **changes):
+    request = msgspec.structs.replace(events[0].request, **changes)
+    return (msgspec.structs.replace(events[0], request=request), *events[1:])

@@ -17,12 +17,15 @@ from glyphscope.errors import StorageError
 from glyphscope.evals.statistics import share
 from glyphscope.events import Token, TokenStep
 from glyphscope.notation.write import call_sizes
+from glyphscope.runs import run_state
 from glyphscope_gui.compare.seeds_page import SHARE_ROLE, ShareDelegate
 from glyphscope_gui.evaluate.charts import EvalCharts, ShareChart
-from glyphscope_gui.playground.evidence_words import size_words
+from glyphscope_gui.playground.evidence_words import size_words, token_words
 from glyphscope_gui.playground.size_chart import SavingsChart, SizeChart
 from glyphscope_gui.playground.step_chart import MIN_SLOT, StepChart
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Saving
+from glyphscope_gui.runs.token_table_model import COLUMNS
 from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.chart import Chart
 from glyphscope_gui.shared.chart_roles import edge_role
@@ -365,3 +368,28 @@ def test_the_figures_of_a_chart_of_bars_do_not_overlap(show, width):
     assert len(boxes) == 15
     for place, box in enumerate(boxes):
         assert not any(box.adjusted(1, 1, -1, -1).intersects(other) for other in boxes[place + 1 :]), place
+
+
+@pytest.mark.parametrize(
+    ("origin", "penalty", "expected"),
+    [
+        ("model", 1.0, "sampled. Temperature 0: the most likely allowed token is always taken."),
+        ("model", 1.3, "Temperature 0: the most likely allowed token after the repeat penalty is taken."),
+        ("written", 1.0, "Inserted by hand, not sampled; the figures are the model's own. The mask kept"),
+        ("kept", 1.0, "Kept from the run that was branched. The mask kept"),
+    ],
+)
+def test_only_a_token_of_the_model_is_said_to_be_sampled_and_the_most_likely(origin, penalty, expected):
+    state = run_state(bundled_run("search-mask.jsonl"))
+    token = next(each for each in state.tokens if not each.step.forced and each.step.alternatives)
+    token = msgspec.structs.replace(
+        token, step=msgspec.structs.replace(token.step, origin=origin, probability=0.0)
+    )
+    sampling = msgspec.structs.replace(
+        state.started.request.sampling, temperature=0.0, repeat_penalty=penalty
+    )
+    request = msgspec.structs.replace(state.started.request, sampling=sampling)
+    words = token_words(token, state.present, msgspec.structs.replace(state.started, request=request))
+    assert expected in words
+    assert ("sampled." in words and "likely" in words) is (origin == "model")
+    assert COLUMNS[5].show(token.step) == ("0.0%" if origin == "model" else "–")

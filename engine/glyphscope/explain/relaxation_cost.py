@@ -95,8 +95,8 @@ def relaxation_cost(parent_events: Iterable[AnyEvent], branch_events: Iterable[A
         )
     token = request.branch_of.token
     registry = parse_document(request.registry)
-    before = _Validated(parent.started.request, registry, parent)
-    after = _Validated(request, registry, branch)
+    before = WholeVerdict(parent.started.request, registry, parent)
+    after = WholeVerdict(request, registry, branch)
     return RelaxationCost(
         relaxed=request.relaxed[len(parent.started.request.relaxed) :],
         token=token,
@@ -111,8 +111,10 @@ def relaxation_cost(parent_events: Iterable[AnyEvent], branch_events: Iterable[A
     )
 
 
-class _Validated:
-    """A run's answer, validated by the whole registry without relaxed constraints."""
+class WholeVerdict:
+    """A run's answer, validated by the whole registry without relaxed constraints. `valid` is None while the text is
+    unfinished and has no violation.
+    """
 
     def __init__(self, request: RunRequest, registry: ToolRegistry, state: RunState) -> None:
         request = msgspec.structs.replace(request, relaxed=())
@@ -142,7 +144,7 @@ def _spent(state: RunState) -> Spent:
     return Spent(len(decoded), sum(step.forced for step in decoded), len(steps) - len(decoded))
 
 
-def _changes(before: _Validated, after: _Validated) -> tuple[ArgumentChange, ...] | None:
+def _changes(before: WholeVerdict, after: WholeVerdict) -> tuple[ArgumentChange, ...] | None:
     if before.arguments is None or after.arguments is None:
         return None
     return tuple(islice(_differing(before.arguments, after.arguments), _MAX_CHANGES))
@@ -179,7 +181,7 @@ def cost_words(cost: RelaxationCost) -> list[str]:
     """Sentences: the relaxed constraint, the whole registry's verdict on the new call, the tokens, the arguments."""
     return [
         *_relaxed_words(cost),
-        *_verdict_words(cost),
+        *verdict_words(cost),
         *_freedom_words(cost),
         _tokens_words(cost.run, cost.branch),
         *_arguments_words(cost),
@@ -193,12 +195,13 @@ def _relaxed_words(cost: RelaxationCost) -> Iterator[str]:
         yield "This branch relaxes nothing that its run had not already relaxed."
 
 
-def _verdict_words(cost: RelaxationCost) -> Iterator[str]:
-    if cost.valid:
+def verdict_words(whole: RelaxationCost | WholeVerdict) -> Iterator[str]:
+    """Sentences: the whole registry's verdict on the call of a run with relaxed constraints."""
+    if whole.valid:
         yield "The whole registry accepts the new call anyway."
-    elif cost.valid is None:
+    elif whole.valid is None:
         yield "The new text has no violations of the whole registry so far, but it is incomplete."
-    for violation in cost.violations:
+    for violation in whole.violations:
         yield (
             f"With the whole registry: {violation.code} at character {violation.char}: {violation.message}"
         )

@@ -96,7 +96,8 @@ SELECT {_COLUMNS}, answer, record FROM runs WHERE id IN (SELECT id FROM family) 
 
 
 class HistoryRow(NamedTuple):
-    """A run in the list. `outcome`: valid, invalid, aborted CODE, failed CODE, unfinished, no-call, or why it ended.
+    """A run in the list. `outcome`: valid, valid relaxed (with relaxed constraints), invalid, aborted CODE,
+    failed CODE, unfinished, no-call, or why it ended.
 
     `notation`: glyph, json, native, or native with the name of a known form: `native hermes`.
     `name`, `note`, `tags` and `score` (1 to `MAX_SCORE`, 0 for none) are the user's; `parent` is the run from which it
@@ -440,6 +441,8 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
                 outcome = NO_CALL if event.reason == "answered" and uncalled else event.reason
             elif event.reason != "aborted":
                 outcome = "valid" if event.valid else {"complete": "invalid"}.get(event.reason, event.reason)
+                if event.valid and request.relaxed:
+                    outcome = "valid relaxed"
     row = HistoryRow(
         id=started.run or secrets.token_hex(8),
         time=started.time or now(),

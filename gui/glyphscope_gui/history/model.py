@@ -53,6 +53,8 @@ def outcome_status(outcome: str) -> str:
 
 def outcome_words(outcome: str) -> str:
     """An outcome in words."""
+    if outcome == "valid relaxed":
+        return tr("valid call, relaxed")
     kind, _, code = outcome.partition(" ")
     words = {
         "valid": tr("valid call"),

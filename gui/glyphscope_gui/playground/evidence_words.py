@@ -11,6 +11,7 @@ from glyphscope.events import Notation, RunStarted, Token
 from glyphscope.notation.write import Sizes
 from glyphscope.runs.run_state import StageState
 from glyphscope.text.figures import count, percent
+from glyphscope_gui.runs.token_table_model import ORIGINS
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import step_text
 
@@ -27,7 +28,11 @@ SAVED = ((tr("without stopping"), "chart-other"), (tr("with early abort"), "char
 
 
 def token_words(token: Token, stage: StageState, started: RunStarted) -> str:
-    """The effect of the constraint and of the sampling filters at this token."""
+    """The effect of the constraint and of the sampling filters at this token; of one that was not sampled, its origin
+    and the effect of the constraint.
+    """
+    if token.step.origin != "model":
+        return f"{ORIGINS[token.step.origin]}. {_constraint_words(token, stage, started)}"
     return f"{_constraint_words(token, stage, started)} {_sampler_words(token, started)}".strip()
 
 
@@ -51,13 +56,15 @@ def _constraint_words(token: Token, stage: StageState, started: RunStarted) -> s
             if step.allowed
             else tr("No constraint.")
         )
-    return tr(
-        "The mask kept {share} of the probability mass: %n token(s) allowed, “{token}” sampled.",
+    kept = tr(
+        "The mask kept {share} of the probability mass: %n token(s) allowed",
         "",
         step.allowed,
         share=percent(step.feasible),
-        token=step_text(step),
     )
+    if step.origin != "model":
+        return f"{kept}."
+    return tr("{kept}, “{token}” sampled.", kept=kept, token=step_text(step))
 
 
 def _is_constrained(stage: StageState, started: RunStarted) -> bool:
@@ -75,6 +82,8 @@ def _sampler_words(token: Token, started: RunStarted) -> str:
         return tr("Of these, top-k left {top_k}, top-p {top_p} and min-p {min_p}.", **left)
     greedy = started.request.sampling.temperature == 0 and bool(step.alternatives) and not step.forced
     if greedy and started.request.constraint != "endpoint":
+        if started.request.sampling.repeat_penalty != 1:
+            return tr("Temperature 0: the most likely allowed token after the repeat penalty is taken.")
         return tr("Temperature 0: the most likely allowed token is always taken.")
     return ""
 

@@ -42,7 +42,7 @@ from glyphscope.runs.run_state import StageState
 from glyphscope.text.figures import percent
 from glyphscope.visible import visible
 from glyphscope_gui.runs.answer_parts import AnswerParts, Formats, is_header
-from glyphscope_gui.runs.token_table_model import ORIGINS, cut_words, raw
+from glyphscope_gui.runs.token_table_model import ORIGINS, cut_words, final, raw
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -540,9 +540,7 @@ def _tip(token: Token) -> str:
     how = (
         tr("forced by the grammar")
         if step.forced
-        else tr(
-            "raw {raw}, final {probability}", raw=percent(raw(step)), probability=percent(step.probability)
-        )
+        else tr("raw {raw}, final {probability}", raw=percent(raw(step)), probability=percent(final(step)))
     )
     whose = "" if step.origin == "model" else f"\n{ORIGINS[step.origin]}"
     return tr("Token {index}  {text}\n{about}", index=step.index, text=step_text(step), about=how) + whose

@@ -37,6 +37,11 @@ def raw(step: TokenStep) -> float | None:
     return None if step.logprob is None else math.exp(step.logprob)
 
 
+def final(step: TokenStep) -> float | None:
+    """The probability with which the token was sampled; None if it was kept or inserted, and not sampled."""
+    return step.probability if step.origin == "model" else None
+
+
 def _entropy(step: TokenStep) -> str:
     return UNKNOWN if step.entropy is None else f"{step.entropy:.2f}"
 
@@ -72,8 +77,8 @@ COLUMNS = (
     ),
     _Column(
         tr("final p"),
-        tr("The probability with which the token was sampled"),
-        lambda s: percent(s.probability),
+        tr("The probability with which the token was sampled; – for one that was kept or inserted"),
+        lambda s: percent(final(s)),
         ">99.9%",
     ),
     _Column(

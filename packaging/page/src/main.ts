@@ -10,7 +10,7 @@ import type { Entry } from "./progress";
 import { grade } from "./question";
 import { dump, type Event, reduceAll } from "./reduce";
 import { Report } from "./report";
-import { bytes, milliseconds, percent, tokenText, visible } from "./words";
+import { barWidth, bytes, finalOf, milliseconds, percent, tokenText, visible } from "./words";
 
 function showRuns(): void {
   const summary = document.getElementById("summary")!;
@@ -36,7 +36,7 @@ if (typeof document === "undefined") {
     glyphscope: {
       dump: (events: Event[], until?: number) => dump(reduceAll(events, until)),
       grade,
-      words: { bytes, milliseconds, percent, tokenText, visible },
+      words: { barWidth, bytes, finalOf, milliseconds, percent, tokenText, visible },
     },
   });
 } else {

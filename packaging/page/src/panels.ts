@@ -7,6 +7,7 @@ import { secondsOf } from "./stream";
 import { partAt, table } from "./tables";
 import {
   alternativeText,
+  barWidth,
   bytes,
   count,
   entropy,
@@ -77,7 +78,6 @@ export function alternatives(step: Step, data: StageData | undefined, limit = In
   if (!all.length) return h("p", { class: "muted" }, "Probabilities were not recorded.");
   const isChosen = (one: Alternative) => (step.id >= 0 ? one.id === step.id : one.data === step.data);
   const given = data?.reasons?.[String(step.index)];
-  const most = Math.max(...all.map((one) => one.raw), 0.0001);
   const places = all.map((_, place) => place);
   const shown = places.slice(0, limit);
   const late = places.slice(limit).find((place) => isChosen(all[place]!));
@@ -97,7 +97,7 @@ export function alternatives(step: Step, data: StageData | undefined, limit = In
       class: `bar ${masked ? "masked" : reason ? "impossible" : ""}`,
       "aria-hidden": "true",
     });
-    bar.style.setProperty("inline-size", `${Math.max((one.raw / Math.max(most, 0.5)) * 100, 0.6)}%`);
+    bar.style.setProperty("inline-size", barWidth(one.raw));
     const text = alternativeText(one);
     return [
       h(
@@ -134,7 +134,8 @@ export function alternatives(step: Step, data: StageData | undefined, limit = In
 export function choiceWords(step: Step, constrained: boolean): string {
   const raw = `Raw probability: ${percent(rawOf(step))}.`;
   const final = `Final probability: ${percent(finalOf(step))}.`;
-  if (step.origin && step.origin !== "model") return `Written before the model began. ${raw}`;
+  if (step.origin === "kept") return `Kept from the run that was branched, not sampled here. ${raw}`;
+  if (step.origin === "written") return `Inserted by hand, not sampled. ${raw}`;
   if (step.forced) return `Forced: the only allowed token. ${raw}`;
   if (!constrained) return `No constraint: all ${count(step.allowed)} tokens allowed. ${final}`;
   return `The mask allowed ${plural(step.allowed ?? 0, "token")} with ${percent(step.feasible)} of the probability mass. ${final}`;

@@ -363,7 +363,7 @@ const COLUMNS: Column[] = [
   },
   {
     head: "final p",
-    tip: "The probability with which the token was sampled",
+    tip: "The probability with which the token was sampled; – for one that was kept or inserted",
     show: (step) => percent(finalOf(step)),
   },
   {

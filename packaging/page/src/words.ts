@@ -151,9 +151,15 @@ export function rawOf(step: Step): number | null {
   return step.logprob == null ? null : Math.exp(step.logprob);
 }
 
-/** The probability with which it was sampled; records leave 1 out. */
+/** The probability with which it was sampled, if it was; records leave 1 out. */
 export function finalOf(step: Step): number | null {
+  if (step.origin && step.origin !== "model") return null;
   return step.probability === undefined ? 1 : step.probability;
+}
+
+/** The length of a probability's bar: of the whole track, so that bars of different tokens can be compared. */
+export function barWidth(probability: number): string {
+  return `${Math.max(probability * 100, 0.6)}%`;
 }
 
 /** A token as it is announced. */

@@ -23,6 +23,7 @@ from glyphscope import resources
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, BranchPoint, Status
 from glyphscope.explain.masked import masked_reasons
+from glyphscope.explain.relaxation_cost import WholeVerdict, verdict_words
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import call_sizes, sum_of
 from glyphscope.prompting.signature import argument_types
@@ -140,7 +141,7 @@ def run_data(run: RecordedRun, state: RunState, *, reasons: bool = True) -> dict
     """The parts of a run that the page's script could not compute; `state` is that of all its events. Without the
     `reasons` of alternatives, which take most of the time, it is a millisecond.
     """
-    request, end = run.request, _end(state)
+    request, end = run.request, _end(run, state)
     name_key, args_key = (None, None) if request.native == "template" else shape_keys(request.shape)
     try:
         registry = run.enforced
@@ -183,8 +184,22 @@ def _stage(run: RecordedRun, registry: ToolRegistry | None, stage: StageState) -
     return data
 
 
-def _end(state: RunState) -> RunEnd:
-    """How the run ended, including a valid call, an abort or a failure."""
+def _end(run: RecordedRun, state: RunState) -> RunEnd:
+    """How the run ended, including a valid call, an abort or a failure. A call that is valid with relaxed constraints
+    has the whole registry's verdict beside it.
+    """
+    end = _own_end(state)
+    if not run.request.relaxed or end.status != "holds":
+        return end
+    words = f"{end.words}, with the schema relaxed"
+    try:
+        whole = WholeVerdict(run.request, run.registry, state)
+    except GlyphscopeError as error:
+        return RunEnd(words, f"The whole registry cannot judge it: {one_line(str(error))}", "open")
+    return RunEnd(words, " ".join(verdict_words(whole)), "open" if whole.valid is not False else "impossible")
+
+
+def _own_end(state: RunState) -> RunEnd:
     if state.failed is not None:
         return RunEnd(f"the run failed: {state.failed.message}", state.failed.hint)
     if (end := end_of(state)) is not None:
