@@ -224,3 +224,14 @@ def test_the_thirteenth_lessons_model_does_not_know_the_notation():
     assert not is_valid(free) and "<call" not in free.text and "def " in free.text
     number = state("own-number")
     assert number.call.arguments["max_results"] == 10 and is_valid(number.stages[0])
+
+
+def test_a_final_probability_of_100_percent_is_asked_with_the_number_of_allowed_tokens():
+    """At temperature 0 it may also be the most likely of several, as in the run above the question."""
+    tokens = only("mask-search").tokens
+    assert tokens[0].step.allowed == 1 and tokens[3].step.allowed > 1
+    assert tokens[0].step.probability == tokens[3].step.probability == 1.0
+    (asked,) = (q for q in find_lesson("mask").read().questions if "100%" in q.ask)
+    assert "the mask allows 1 token" in asked.ask
+    reasons = " ".join(option.why for option in asked.options)
+    assert "temperature 0" in reasons and "preferred" not in reasons

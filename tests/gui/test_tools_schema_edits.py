@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.project import argument_schema as schema
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.tools.argument_form import ArgumentForm
+from glyphscope_gui.tools.registry_tree_model import Item
 
 PARAMETERS = {
     "type": "object",
@@ -32,7 +36,7 @@ PARAMETERS = {
     ],
 )
 def test_an_argument_is_summarized(argument, words):
-    assert schema.summary(argument) == words
+    assert schema.summary(argument, {}) == words
 
 
 def test_another_type_removes_keywords_without_a_meaning_for_it():
@@ -68,3 +72,67 @@ def test_an_argument_can_be_added_to_a_schema_without_properties():
 
 def test_a_name_in_use_gets_the_next_free_number():
     assert schema.free_name("a", {"a", "a_2"}) == "a_3"
+
+
+ROOT = {
+    "$defs": {
+        "edit": {"type": "object", "properties": {"path": {"type": "string"}}},
+        "size": {"type": "integer", "minimum": 1, "maximum": 9},
+        "mood": {"enum": ["a", "b"]},
+        "again": {"$ref": "#/$defs/again"},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ({"type": "array", "items": {"$ref": "#/$defs/edit"}, "minItems": 1}, "array of object ≥1"),
+        ({"type": "array", "items": {"type": "object", "properties": {}}}, "array of object"),
+        ({"type": "array", "items": {"$ref": "#/$defs/mood"}}, "array of one of 2"),
+        (
+            {"type": "array", "items": {"type": "array", "items": {"$ref": "#/$defs/size"}}},
+            "array of array of int",
+        ),
+        ({"type": "array", "items": {"anyOf": [{}, {}]}}, "array of any of 2"),
+        ({"type": "array", "items": {"type": ["string", "null"]}}, "array of string or null"),
+        ({"type": "array", "items": {"$ref": "#/nowhere"}}, "array of reference"),
+        ({"type": "array", "items": {"$ref": "#/$defs/again"}}, "array of reference"),
+        ({"type": "array", "items": {}}, "array"),
+        ({"type": "array", "items": True, "maxItems": 2}, "array ≤2"),
+        ({"$ref": "#/$defs/size"}, "int 1–9"),
+        ({"$ref": "#/$defs/size", "maximum": 5}, "int 1–5"),
+        ({"$ref": "#/$defs/edit"}, "object"),
+        ({"$ref": "#/nowhere"}, "reference"),
+    ],
+)
+def test_a_reference_is_described_by_what_it_refers_to(argument, words):
+    assert schema.summary(argument, {**ROOT, "properties": {"a": argument}}) == words
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ({"$ref": "#/$defs/edit"}, "object"),
+        ({"type": "object", "properties": {"a": {"type": "string"}}}, "object"),
+        ({"type": "string", "maxLength": 3}, "string ≤3"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "any of 2"),
+        ({"type": "string"}, "string"),
+        (True, "any"),
+    ],
+)
+def test_the_form_names_the_items_and_keeps_them_when_they_are_chosen_again(qtbot, items, words):
+    argument = {"type": "array", "items": items}
+    parameters = {**ROOT, "type": "object", "properties": {"a": argument, "b": {"$ref": "#/$defs/mood"}}}
+    document = RegistryDocument(ToolRegistry((Tool("t", "", parameters),)))
+    form = ArgumentForm(document)
+    qtbot.addWidget(form)
+    form.show_item(Item("t", "a"))
+    rows = {keyword.name: row for keyword, row in form.keyword_rows.items()}
+    field = rows["items"].field
+    assert field.currentText() == words
+    field.activated.emit(field.currentIndex())
+    kept = document.shown_parameters("t")["properties"]["a"].get("items", True)
+    assert kept == items
+    form.show_item(Item("t", "b"))
+    assert rows["enum"].field.isHidden(), "its values are those of the reference"

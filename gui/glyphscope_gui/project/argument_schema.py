@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from glyphscope.registry.pointer import follow_reference
 from glyphscope_gui.shared.language import tr
 
 Schema = dict[str, Any]
@@ -15,12 +16,17 @@ Schema = dict[str, Any]
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 FORMATS = ("date", "date-time", "time", "email", "hostname", "ipv4", "ipv6", "uri", "uuid")
 
+_MAX_REFERENCES = 16
+"""References that are followed one after the other."""
+_MAX_DEPTH = 3
+"""Arrays in arrays whose items are described."""
 _SHORT = {"integer": "int", "boolean": "bool"}
 _CHOICES: dict[str, Callable[[object], str]] = {
     "anyOf": lambda count: tr("any of {count}", count=count),
     "oneOf": lambda count: tr("one of {count}", count=count),
     "allOf": lambda count: tr("all of {count}", count=count),
 }
+COMBINATIONS = tuple(_CHOICES)
 _BOUNDS = {
     "string": ("minLength", "maxLength"),
     "integer": ("minimum", "maximum"),
@@ -55,8 +61,36 @@ def type_of(schema: Any) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def summary(schema: Any) -> str:
-    """The type and bounds in a few characters: `int 1–100`, `string ≥1`, `array of string`, `one of 3`."""
+def resolved(schema: Any, root: Schema) -> Any:
+    """The schema behind a reference into `root`, with the keywords beside it; itself without a reference, and where it
+    leads nowhere.
+    """
+    for _ in range(_MAX_REFERENCES):
+        if not (isinstance(schema, dict) and isinstance(reference := schema.get("$ref"), str)):
+            break
+        found = follow_reference(root, reference)
+        if found is None or not isinstance(found[1], dict):
+            break
+        schema = {**found[1], **{key: value for key, value in schema.items() if key != "$ref"}}
+    return schema
+
+
+def summary(schema: Any, root: Schema) -> str:
+    """The type and bounds of a schema below `root` in a few characters: `int 1–100`, `string ≥1`, `array of object`,
+    `one of 3`.
+    """
+    schema = resolved(schema, root)
+    text = _type_words(schema, root)
+    bounds = bounds_text(schema) if isinstance(schema, dict) and not _is_listed(schema) else ""
+    return f"{text} {bounds}" if bounds else text
+
+
+def _is_listed(schema: Schema) -> bool:
+    """Whether its values are listed."""
+    return "const" in schema or isinstance(schema.get("enum"), list)
+
+
+def _type_words(schema: Any, root: Schema, depth: int = 0) -> str:
     if not isinstance(schema, dict):
         return tr("any") if schema is not False else tr("nothing")
     if "const" in schema:
@@ -69,17 +103,17 @@ def summary(schema: Any) -> str:
     if not isinstance(kind, str):
         if "$ref" in schema:
             return tr("reference")
-        for keyword, words in _CHOICES.items():
+        for keyword, choice_words in _CHOICES.items():
             if keyword in schema:
                 choices = schema[keyword]
-                return words(len(choices) if isinstance(choices, list) else "").rstrip()
+                return choice_words(len(choices) if isinstance(choices, list) else "").rstrip()
         return tr("any")
     text = _SHORT.get(kind, kind)
-    if kind == "array" and type_of(schema.get("items")):
-        items = schema["items"]["type"]
-        text = tr("{array} of {type}", array=text, type=_SHORT.get(items, items))
-    bounds = bounds_text(schema)
-    return f"{text} {bounds}" if bounds else text
+    items = schema.get("items")
+    if kind == "array" and isinstance(items, dict) and depth < _MAX_DEPTH:
+        words = _type_words(resolved(items, root), root, depth + 1)
+        text = text if words == tr("any") else tr("{array} of {type}", array=text, type=words)
+    return text
 
 
 def bounds_text(schema: Schema) -> str:

@@ -231,7 +231,7 @@ class CallForm(QStackedWidget):
         about = schema.arguments(self._tool.parameters).get(name)
         needed = name in schema.required(self._tool.parameters)
         label = _Name(f"{name} *" if needed else name)
-        hint = _Name(schema.summary(about), "faint")
+        hint = _Name(schema.summary(about, self._tool.parameters), "faint")
         field = named(make_field(about, value), "", visible(name))
         words = about.get("description") if isinstance(about, dict) else None
         words = f"{words[:600]}\n" if isinstance(words, str) else ""

@@ -168,7 +168,10 @@ class ChoiceSetting(LeavesWheel, QComboBox):
             self.addItem(words, value)
             self.setItemData(self.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.activated.connect(lambda place: self.edited.emit(self.itemData(place)))
+        self.activated.connect(self._chosen)
+
+    def _chosen(self, place: int) -> None:
+        self.edited.emit(self.itemData(place))
 
     def show_value(self, value: Any) -> None:
         place = self.findData(value)

@@ -42,6 +42,8 @@ class Keyword(NamedTuple):
 
 
 _NUMBERS = ("integer", "number")
+_HIDDEN_VALUES = frozenset({"$ref", "const", *schema.COMBINATIONS})
+"""Keywords beside which an empty list of values would be a false statement."""
 
 KEYWORDS = (
     Keyword("minimum", tr("Minimum"), "number", _NUMBERS, tr("The smallest allowed number (minimum).")),
@@ -91,6 +93,15 @@ def keyword_field(keyword: Keyword) -> Field:
         field.setPlaceholderText(keyword.example or "–")
         field.setProperty("role", "mono")
     return field
+
+
+def _shown_items(items: Any, parameters: dict[str, Any]) -> tuple[Any, str]:
+    """The value of the field for `items`, and its words: a type alone is a choice, any other schema is kept."""
+    if items is None or items is True or items == {}:
+        return None, ""
+    if isinstance(items, dict) and items.keys() == {"type"} and isinstance(items["type"], str):
+        return items["type"], ""
+    return items, schema.summary(items, parameters)
 
 
 class ArgumentForm(QWidget):
@@ -147,14 +158,17 @@ class ArgumentForm(QWidget):
         values = values if isinstance(values, dict) else {}
         self.name_field.show_value(argument)
         self.type_field.show_value(values.get("type"))
+        has_choices = _HIDDEN_VALUES.isdisjoint(values)
         self.required_field.show_value(argument in schema.required(parameters))
         self.description_field.show_value(values.get("description"))
         for keyword, row in self.keyword_rows.items():
-            row.set_visible(offered(schema.type_of(values), keyword) or keyword.name in values)
+            suits = offered(schema.type_of(values), keyword) and (keyword.kind != "values" or has_choices)
+            row.set_visible(suits or keyword.name in values)
             value = values.get(keyword.name)
-            row.field.show_value(
-                value.get("type") if keyword.kind == "items" and isinstance(value, dict) else value
-            )
+            if keyword.kind == "items" and isinstance(row.field, ChoiceField):
+                row.field.show_value(*_shown_items(value, parameters))
+            else:
+                row.field.show_value(value)
 
     def set_enforcement(self, kinds: Mapping[str, Enforcement]) -> None:
         """Set the enforcement of each constraint, by JSON Pointer into the tool's parameters."""

@@ -159,7 +159,9 @@ class TextField(_UndoPassedUp, GrowingEdit):
 
 
 class ChoiceField(ChoiceSetting):
-    """A choice among a few words; the first, `none`, removes the keyword if given. An unknown value is shown too."""
+    """A choice among a few words; the first, `none`, removes the keyword if given. Another value is shown too; choosing
+    it again changes nothing.
+    """
 
     def __init__(self, choices: Sequence[str], none: str = "", parent: QWidget | None = None) -> None:
         first = [(None, none, "")] if none else []
@@ -168,13 +170,18 @@ class ChoiceField(ChoiceSetting):
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(4)
 
-    def show_value(self, value: Any) -> None:
+    def _chosen(self, place: int) -> None:
+        if place < self._own:
+            super()._chosen(place)
+
+    def show_value(self, value: Any, words: str = "") -> None:
+        """Show a value; `words` describe one that is not a choice."""
         while self.count() > self._own:
             self.removeItem(self._own)
-        place = self.findData(value)
+        place = self.findData(value) if value is None or isinstance(value, str) else -1
         if place < 0:
-            words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            self.addItem(tr("see Schema") if value is None else words, value)
+            words = words or (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+            self.addItem(tr("see Schema") if value is None else words)
             place = self._own
         self.setCurrentIndex(place)
 

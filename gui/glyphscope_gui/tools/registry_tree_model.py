@@ -172,12 +172,12 @@ class RegistryTreeModel(QAbstractItemModel):
                 return f"{name} *" if needed else name
             case Qt.ItemDataRole.ToolTipRole:
                 description = argument.get("description", "") if isinstance(argument, dict) else ""
-                words = f"{name}: {schema.summary(argument)}, {need}"
+                words = f"{name}: {schema.summary(argument, tool.parameters)}, {need}"
                 return f"{words}\n{description}".strip()
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"{name}, {schema.summary(argument)}, {need}"
+                return f"{name}, {schema.summary(argument, tool.parameters)}, {need}"
             case _ if role == DETAIL_ROLE:
-                return schema.summary(argument)
+                return schema.summary(argument, tool.parameters)
         return None
 
     # -- what an edit changed ----------------------------------------------------------------------------------
