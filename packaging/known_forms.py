@@ -15,8 +15,7 @@ import msgspec
 
 from glyphscope.errors import PromptError
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
-from glyphscope.models.turn_forms import open_template
-from glyphscope.turns import form_of
+from glyphscope.models.turn_forms import derived_form, open_template
 from glyphscope.turns.form import STATES
 from glyphscope.turns.readers import KNOWN, KnownForm, own_notation, same_calls
 from glyphscope.turns.slots import written
@@ -46,7 +45,7 @@ def known_forms(folder: Path) -> list[KnownForm]:
     found: list[KnownForm] = []
     for path in sorted((folder / "templates").glob("*.jinja")):
         try:
-            form = own_notation(form_of(open_template(path))[0])
+            form = own_notation(derived_form(open_template(path)))
         except PromptError:
             continue
         if not form.calls:

@@ -293,6 +293,8 @@ def _children() -> set[int]:
     for name in ("glyphscope.compilers.service", "glyphscope.evals.checking.service"):
         if (service := sys.modules.get(name)) is not None:
             found -= {getattr(asked, "pid", None) for asked in vars(service).values()}
+    if (limited := sys.modules.get("glyphscope.processes.limited")) is not None:
+        found -= limited._POOL.pids
     return found
 
 

@@ -104,6 +104,10 @@ def _with_problems(text: str, problems: Sequence[Problem | PlacedProblem]) -> st
     return "\n".join(lines)
 
 
+class Stopped(GlyphscopeError):
+    """The user stopped the work before it had a result."""
+
+
 class NotationError(GlyphscopeError):
     """A value that a notation cannot write, or a shape that a tool does not fit."""
 

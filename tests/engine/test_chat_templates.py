@@ -10,7 +10,6 @@ import pytest
 
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, ToolCall
-from glyphscope.models import template_environment
 from glyphscope.models.chat import MERGED_SYSTEM, RESULTS_AS_USER, ChatTemplate
 from glyphscope.models.chat_messages import (
     CALLS_AS_TEXT,
@@ -20,6 +19,8 @@ from glyphscope.models.chat_messages import (
     TEXT_LEFT_OUT,
     link_results,
 )
+from glyphscope.models.template_environment import MAX_LENGTH
+from glyphscope.models.templates import TemplateSource, render_template
 
 TEMPLATES = 70
 
@@ -240,6 +241,20 @@ HOSTILE = {
     "silent loop": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
     "loop over a growing list": "{% set l = [1] %}{% for x in l %}{% set _ = l.append(x) %}{% endfor %}",
     "range": "{{ range(10 ** 12) | list }}",
+    "long products in a filter": "{{ ('x' * 10 ** 8 * 10) | upper | lower | title | length }}" * 9,
+    "a long number": "{{ 7 ** 10 ** 8 }}",
+    "a sum of lists": "{{ ([[1] * 999] * 99999) | sum(start=[]) | length }}",
+    "a pattern that backtracks": "{{ ('<' * 10 ** 6) | striptags }}{{ ('a.' * 10 ** 6) | urlize }}",
+    "a format of a list": "{{ '%s' % ([[1] * 9999] * 99999,) }}",
+    "a sorted list": "{{ (range(99999) | list * 999) | sort | length }}" * 99,
+    "many macros": "".join(f"{{% macro m{n}() %}}{{{{ m{n - 1}() * 9 }}}}{{% endmacro %}}" for n in range(1, 30))
+    + "{% macro m0() %}xx{% endmacro %}{{ m29() }}",
+    "a deep expression": "{{ " + "-" * 50_000 + "1 }}",
+    "a long chain": "{{ 1" + " + 1" * 50_000 + " }}{{ 1 // 0 }}",
+    "many conditions": "{% if a %}{% elif b %}" + "{% elif b %}" * 9000 + "{% endif %}{{ 1 // 0 }}",
+    "conditions in one another": "{% if a %}" * 2000 + "{% endif %}" * 2000 + "{{ 1 // 0 }}",
+    "many blocks": "".join(f"{{% block b{n} %}}{{% endblock %}}" for n in range(9000)) + "{{ 1 // 0 }}",
+    "assignments in loops": "{% for i in a %}{% set x = i %}" * 60 + "{% endfor %}" * 60 + "{{ 1 // 0 }}",
     "product": "{{ 'x' * 10 ** 10 }}",
     "product of lists": "{{ [1] * 10 ** 10 }}",
     "power": "{{ 10 ** (10 ** 10) }}",
@@ -286,19 +301,15 @@ HOSTILE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_template_is_an_error_in_time(body, monkeypatch):
-    monkeypatch.setattr(template_environment, "SECONDS", 0.5)
+def test_a_hostile_template_ends_in_a_text_or_an_error_in_time(body, monkeypatch):
+    monkeypatch.setattr("glyphscope.processes.limited.SECONDS", 0.5)
     start = time.monotonic()
-    with pytest.raises(PromptError) as caught:
-        ChatTemplate(body).render([USER])
-    assert caught.value.message and caught.value.where and caught.value.hint
-    assert time.monotonic() - start < 60
-
-
-def test_a_template_without_an_end_is_stopped():
-    body = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
-    with pytest.raises(PromptError, match="was stopped: it computes without end"):
-        ChatTemplate(body).drops()
+    try:
+        text, _, _ = render_template(TemplateSource(body), [USER])
+        assert len(text) <= MAX_LENGTH
+    except PromptError as error:
+        assert error.message and error.where and error.hint
+    assert time.monotonic() - start < 20
 
 
 def test_a_long_conversation_is_within_the_limits(llama_data):

@@ -132,7 +132,7 @@ def test_an_invalid_template_file_is_an_error_with_its_place(
     if data is not None:
         path.write_bytes(data)
     with pytest.raises(PromptError, match=words) as caught:
-        open_template(path)
+        inspect_template(open_template(path))
     assert name in caught.value.where
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from glyphscope.errors import ModelError
+from glyphscope.errors import ModelError, PromptError
 from glyphscope.events import (
     LoadOptions,
     Message,
@@ -26,7 +26,8 @@ from glyphscope.models.gguf import read_special_texts
 from glyphscope.models.opening import open_model
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.models.turn_forms import TemplateRenderer, template_turn_form
+from glyphscope.models.templates import TemplateSource
+from glyphscope.models.turn_forms import TemplateRenderer, derived_form, template_turn_form
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run
 from glyphscope.strategies.adapted_request import adapt_request
@@ -93,26 +94,26 @@ def test_a_record_with_an_invalid_form_has_none() -> None:
         "{{ 'x' * 10**12 }}{{ messages }}",
     ],
 )  # fmt: skip
-def test_a_damaged_or_endless_template_has_no_form(source: str) -> None:
+def test_a_damaged_or_endless_template_has_no_form(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glyphscope.processes.limited.SECONDS", 0.5)
     start = time.monotonic()
-    assert template_turn_form(source) is None
-    assert time.monotonic() - start < 10
+    assert template_turn_form(TemplateSource(source)) is None
+    assert time.monotonic() - start < 60
 
 
 @pytest.mark.slow
-def test_a_slow_template_reaches_its_time_limit_once() -> None:
+def test_a_slow_template_reaches_its_time_limit_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glyphscope.processes.limited.SECONDS", 1.0)
     body = "{% for i in range(100000) %}{% set x = i * i %}{% endfor %}"
-    renderer = TemplateRenderer("{% for k in range(100000) %}" + body + "{% endfor %}{{ messages }}")
+    source = "{% for k in range(100000) %}" + body + "{% endfor %}{{ messages }}"
     start = time.monotonic()
-    form, _ = form_of(renderer)
-    assert renderer.stopped and not any(call.strict for call in form.calls)
-    assert time.monotonic() - start < 25, (
-        "the limit of a rendering is 10 s, and a form takes a hundred of them"
-    )
+    with pytest.raises(PromptError, match="was stopped: it takes longer than 1 s"):
+        derived_form(TemplateSource(source))
+    assert time.monotonic() - start < 25, "a form takes a hundred renderings"
 
 
 def test_a_template_that_raises_has_a_form_without_calls() -> None:
-    form = template_turn_form("{{ raise_exception('never') }}")
+    form = template_turn_form(TemplateSource("{{ raise_exception('never') }}"))
     assert form is not None and not any(call.strict for call in form.calls)
 
 
@@ -151,7 +152,7 @@ def test_the_end_tokens_of_a_vocabulary_end_a_turn() -> None:
 def test_native_is_resolved_to_the_form_of_the_template() -> None:
     asked = adapt_request(request(native="auto"), ScriptedModel("x", template=TAGS))
     assert (asked.native, asked.notation, asked.shape) == ("template", "json", "name-arguments")
-    assert msgspec.convert(asked.form, TurnForm) == template_turn_form(TAGS, eos="")
+    assert msgspec.convert(asked.form, TurnForm) == template_turn_form(TemplateSource(TAGS))
     assert adapt_request(asked, ScriptedModel("x")) == asked, "a resolved request is unchanged"
 
 

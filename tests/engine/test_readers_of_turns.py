@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from glyphscope import resources
 from glyphscope.cli.app import app
 from glyphscope.events import Alternative, TokenStep
-from glyphscope.models.turn_forms import template_of_text
+from glyphscope.models.turn_forms import TemplateRenderer
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import TurnForm, form_of
 from glyphscope.turns.readers import KNOWN, Reading, departed, known_forms, readings
@@ -31,7 +31,7 @@ TAGGED_JSON = '<tool_call>\n{"name": "ping", "arguments": {"n": 1}}\n</tool_call
 
 @pytest.fixture(scope="module")
 def form() -> TurnForm:
-    return form_of(template_of_text(TEMPLATE, ""))[0]
+    return form_of(TemplateRenderer(TEMPLATE))[0]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ import pytest
 from msgspec.structs import replace
 
 from examples import rounds, some
-from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstrainFrom, Violation
 from glyphscope.grammar.gbnf.check import load_gbnf
@@ -28,6 +27,7 @@ from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read
 from glyphscope.turns.grammar import TurnOptions, build_turn_grammar, turn_triggers
 from glyphscope.turns.prove import _KINDS, _Prover
 from glyphscope.turns.validator import FormValidator
+from renderers import renderer_at
 
 TEXT = {"type": "string"}
 TOOLS: list[dict[str, Any]] = [
@@ -74,7 +74,7 @@ ASKED: tuple[dict[str, Any], ...] = (
 
 @cache
 def form(folder: Path, template: str) -> tuple[Any, TurnForm, Any]:
-    renderer = read_template(str(folder / "templates" / f"{template}.jinja"))
+    renderer = renderer_at(folder / "templates" / f"{template}.jinja")
     return renderer, *form_of(renderer)
 
 

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most, rounds
-from glyphscope.cli.template_forms import read_template
 from glyphscope.events import FieldClosed, SegmentClosed, SegmentOpened, ToolKnown, Violation
 from glyphscope.registry import parse_document
 from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
 from glyphscope.turns.form import ReasoningForm
 from glyphscope.turns.validator import FormValidator
+from renderers import renderer_at
 from turn_forms import BEGUN, FORMS, JSON, OBJECT, REGISTRY, TAGGED, THINK, TOOLS, read, turn_form, write
 
 
@@ -368,7 +368,7 @@ def test_a_call_ends_reasoning_only_where_the_form_allows_it() -> None:
 
 @cache
 def derived(path: Path) -> TurnForm:
-    return form_of(read_template(str(path)))[0]
+    return form_of(renderer_at(path))[0]
 
 
 HERE = Path(__file__).parent
@@ -408,7 +408,7 @@ def test_rendered_turns_of_every_template_are_valid_at_every_prefix(llama_data: 
 def _judge_rendered(path: Path, turns: int) -> bool:
     from glyphscope.turns.prove import _KINDS, _Prover
 
-    renderer = read_template(str(path))
+    renderer = renderer_at(path)
     form, found = form_of(renderer)
     if "calls" in found.drops or not form.calls:
         return False

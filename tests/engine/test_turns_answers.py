@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from glyphscope.cli.template_forms import read_template
 from glyphscope.registry import parse_document
 from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
+from renderers import renderer_at
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ TOOLS = TurnTools(parse_document(json.loads((HERE / "test_turns_answers_tools.js
 
 @cache
 def form(folder: Path, template: str) -> TurnForm:
-    return form_of(read_template(str(folder / f"{template}.jinja")))[0]
+    return form_of(renderer_at(folder / f"{template}.jinja"))[0]
 
 
 @pytest.mark.parametrize("template", FAMILIES)

@@ -12,10 +12,10 @@ from hypothesis import settings
 
 import corrections_table
 from examples import FULL
-from glyphscope.cli.template_forms import TemplateRenderer, read_template
 from glyphscope.errors import PromptError
 from glyphscope.events import RunFailed, RunRequest, RunStarted
 from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models.turn_forms import TemplateRenderer
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.strategies.run import run
 from glyphscope.turns import (
@@ -30,6 +30,7 @@ from glyphscope.turns import (
     save_form,
 )
 from glyphscope.turns.probe import IDS, KEYS, NAMES, Probe, SampleCall, sample_tools
+from renderers import renderer_at
 
 DROPS_CALLS = {
     "HuggingFaceTB-SmolLM3-3B", "LFM2-8B-A1B", "LFM2.5-Instruct", "google-gemma-2-2b-it",
@@ -50,7 +51,7 @@ TEMPLATES = [
 
 @cache
 def derived(path: Path) -> tuple[TemplateRenderer, TurnForm, Derived]:
-    renderer = read_template(str(path))
+    renderer = renderer_at(path)
     return renderer, *form_of(renderer)
 
 
@@ -116,7 +117,7 @@ def test_the_proof_names_the_values_that_a_template_cannot_represent(llama_data:
 def test_reasoning_that_only_the_prompt_closes_is_derived_with_the_word_after_its_tag(
     llama_data: Path,
 ) -> None:
-    form, _ = form_of(read_template(str(llama_data / "ggml-vocab-gemma-4.gguf")))
+    form, _ = form_of(renderer_at(llama_data / "ggml-vocab-gemma-4.gguf"))
     assert form.reasoning is not None
     assert (form.reasoning.open, form.reasoning.close) == ("<|channel>thought\n", "<channel|>")
     assert form.reasoning.prompt == {"on": "leaves", "off": "closes", "undefined": "closes"}

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.cli.template_forms import read_template
 from glyphscope.registry import parse_document
 from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
+from renderers import renderer_at
 
 SAY = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 TOOLS = TurnTools(
@@ -31,7 +31,7 @@ MANY = 10_000
 
 @cache
 def _form(path: Path) -> TurnForm:
-    return form_of(read_template(str(path)))[0]
+    return form_of(renderer_at(path))[0]
 
 
 @pytest.fixture

@@ -17,9 +17,10 @@ from glyphscope.cli.output import PlainTable, console, marked, print_json, print
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import RegistryError
 from glyphscope.events import Thinking, Violation
+from glyphscope.models.turn_forms import derived_form
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.text.shorten import shorten
-from glyphscope.turns import CallViolation, TurnForm, TurnTools, call_violations, form_of, read_turn
+from glyphscope.turns import CallViolation, TurnForm, TurnTools, call_violations, read_turn
 from glyphscope.turns.readers import Reading, readings
 from glyphscope.turns.validator import FormValidator
 from glyphscope.visible import visible
@@ -53,8 +54,7 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
     With `readers`, each answer has another member: every reader's reading of the text (`turns.readers.Reading`).
     Raises InputError, RegistryError and PromptError, each with its place.
     """
-    renderer = read_template(template)
-    form, _ = form_of(renderer, renderer.ends)
+    form = derived_form(read_template(template))
     known: dict[str, TurnTools] = {}
     valid = True
     for place, text, line in read_text_lines(lines):
@@ -135,7 +135,7 @@ def show_readers(
 
     Raises InputError and PromptError.
     """
-    form, _ = form_of(read_template(template))
+    form = derived_form(read_template(template))
     text = read_text(file)
     all_readings = readings(text, form, registry, _STATES[thinking])
     if as_json:

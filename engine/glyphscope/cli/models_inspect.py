@@ -38,10 +38,10 @@ def inspect(
     as_json: JsonOption = False,
 ) -> None:
     """Show how a model writes its turns: markers, calls, reasoning, ends. Exit code 1 when it writes no calls."""
-    renderer = read_template(template)
+    source = read_template(template)
     if vocabulary is None and template.lower().endswith(".gguf"):
         vocabulary = Path(template)
-    inspection = with_proof(inspect_template(renderer, vocabulary), renderer, turns)
+    inspection = with_proof(inspect_template(source, vocabulary), source, turns)
     if as_json:
         print_json(inspection)
     else:

@@ -26,7 +26,8 @@ from glyphscope.models.chat_messages import (
     with_defaults,
 )
 from glyphscope.models.chat_probe import PROBE_TOOLS, Drops, Render, find_drops, find_style
-from glyphscope.models.template_environment import LimitReached, TemplateEnvironment, copied
+from glyphscope.models.template_environment import TemplateEnvironment, copied
+from glyphscope.processes.limited import LimitReached
 from glyphscope.text.lines import common_length
 
 NO_TEMPLATE = (
@@ -54,7 +55,7 @@ _DATES = {"date_string": "%d %b %Y", "datetime": "%b %d %Y"}
 _OFTEN_LEFT_OUT = ("system", "tool")
 """Roles whose messages some templates leave out without an error."""
 
-_HINT = "Use another model, or a prompt with a user's message only."
+HINT = "Use another model, or a prompt with a user's message only."
 
 
 def render_plain(messages: Sequence[Message]) -> str:
@@ -196,7 +197,7 @@ def _with_defaults(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unusable(why: str, where: str = "chat template") -> PromptError:
-    return PromptError(f"The model's chat template {why}", where=where, hint=_HINT)
+    return PromptError(f"The model's chat template {why}", where=where, hint=HINT)
 
 
 def _reason(error: Exception) -> str:

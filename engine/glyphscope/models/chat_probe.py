@@ -11,7 +11,7 @@ import msgspec
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, ToolCall
 from glyphscope.models.chat_messages import CallStyle, fit_calls, link_results
-from glyphscope.models.template_environment import LimitReached
+from glyphscope.processes.limited import LimitReached
 
 Loss: TypeAlias = Literal["", "left out", "refused"]
 """Empty if the template writes the part."""

@@ -71,7 +71,7 @@ class Child:
                         self._cancel(frame.number)
                         self._kept.clear()
                         self._work.put(frame)
-                    case wire.Tokenize() | wire.Render() | wire.ListVocabulary() if self._session is not None:
+                    case wire.Tokenize() | wire.ListVocabulary() if self._session is not None:
                         self._look_up(frame, self._session)
                     case _:
                         self._work.put(frame)
@@ -110,12 +110,10 @@ class Child:
     def _look_up(self, frame: wire.Envelope, session: Session) -> None:
         try:
             match frame.body:
-                case wire.Tokenize(text=text):
-                    self._reply(frame.number, wire.Tokens(session.engine.tokenize(text)))
+                case wire.Tokenize(text=text, begin=begin):
+                    self._reply(frame.number, wire.Tokens(session.engine.tokenize(text, begin=begin)))
                 case wire.ListVocabulary():
                     self._reply(frame.number, wire.Listed(session.list_vocabulary()))
-                case wire.Render(messages=messages, tools=tools, thinking=thinking):
-                    self._reply(frame.number, wire.Rendered(session.render(messages, tools, thinking)))
         except Exception as error:
             self._reply(frame.number, _failure(error))
 
@@ -123,12 +121,10 @@ class Child:
         number = frame.number
         match frame.body:
             case wire.Load() as load:
-                self._session = Session(
+                session = self._session = Session(
                     load, progress=lambda share: self._reply(number, wire.Loading(share)), log=self._log
                 )
-                self._reply(number, wire.Loaded(self._session.info))
-            case wire.DeriveForm():
-                self._reply(number, wire.FormDerived(self._loaded().turn_form))
+                self._reply(number, wire.Loaded(session.info, session.template, session.tool_template))
             case wire.Generate(request=request, prompts=prompts, sha256=sha256, sequence=place):
                 session = self._loaded()
                 self._forget(

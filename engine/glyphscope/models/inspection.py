@@ -8,14 +8,19 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, PromptError
+from glyphscope.errors import GlyphscopeError, PromptError, Stopped
 from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.chat_probe import Drops
 from glyphscope.models.markers import Marker, MarkerToken, VocabularyMarkers, find_markers
-from glyphscope.models.turn_forms import ASSUMED_END, TemplateRenderer
+from glyphscope.models.templates import TemplateSource, limited_work
+from glyphscope.models.turn_forms import ASSUMED_END, TemplateRenderer, renderer_of
+from glyphscope.processes.limited import SECONDS
 from glyphscope.turns import Derived, Proof, TurnForm, form_of, prove
 from glyphscope.turns.pairs import Pair, more_renderings, pairs_of
 from glyphscope.turns.slots import Slot, ThinkingState, form_markers, slots_of, thinking_states
+
+_SECONDS_PER_TURN = 0.1
+"""The processor time in which a turn of a proof is rendered and read back, twenty times what it usually takes."""
 
 
 class Inspection(msgspec.Struct, frozen=True):
@@ -42,53 +47,80 @@ class Inspection(msgspec.Struct, frozen=True):
     end_tokens: tuple[MarkerToken, ...] = ()
 
 
-def inspect_template(template: TemplateRenderer, vocabulary: Path | None = None) -> Inspection:
+class Proved(msgspec.Struct, frozen=True):
+    """A proof as in `Inspection`, and its warnings."""
+
+    proof: dict[str, Any]
+    warnings: list[str]
+
+
+def inspect_template(template: TemplateSource, vocabulary: Path | None = None) -> Inspection:
     """The form of a template with everything that explains it, except the proof.
 
     `vocabulary` is a GGUF in whose tokens the markers are shown. One that cannot be read is a warning. Takes some
-    tenths of a second, and about one second for the vocabulary: too long for a window's thread.
+    tenths of a second, and about one second for the vocabulary: too long for a window's thread. Raises PromptError,
+    also for a template that needs too much time or memory, and Stopped.
     """
-    form, derived = form_of(template, template.ends)
-    renderings = derived.renderings | more_renderings(template, derived.dialect)
-    warnings = form_warnings(template, form, derived)
-    found: VocabularyMarkers | None = None
-    if vocabulary is not None:
-        try:
-            found = find_markers(vocabulary, form_markers(form))
-            warnings += end_warnings(form, found, tuple(derived.renderings.values()))
-        except GlyphscopeError as error:
-            warnings.append(f"The markers are not shown as tokens: {error.message}")
+    inspection = limited_work(_inspected, template, returns=Inspection)
+    if vocabulary is None:
+        return inspection
+    form = inspection.form
+    try:
+        found = find_markers(vocabulary, form_markers(form))
+    except Stopped:
+        raise
+    except GlyphscopeError as error:
+        unread = f"The markers are not shown as tokens: {error.message}"
+        return msgspec.structs.replace(inspection, warnings=(*inspection.warnings, unread))
+    warnings = end_warnings(form, found, tuple(inspection.renderings.values()))
+    return msgspec.structs.replace(
+        inspection,
+        warnings=(*inspection.warnings, *warnings),
+        markers=found.markers,
+        end_tokens=found.ends,
+    )
+
+
+def _inspected(template: TemplateSource) -> Inspection:
+    renderer = renderer_of(template)
+    form, derived = form_of(renderer, renderer.ends)
+    renderings = derived.renderings | more_renderings(renderer, derived.dialect)
     pairs = pairs_of(renderings)
     return Inspection(
         form=form,
         reasoning=None if form.reasoning is None else msgspec.to_builtins(form.reasoning),
         ends=form.ends,
         drops=derived.drops,
-        warnings=tuple(warnings),
+        warnings=tuple(form_warnings(renderer, form, derived)),
         proof=None,
         renderings=derived.renderings,
         pairs=pairs,
         slots=slots_of(form, {pair.key for pair in pairs if not pair.same}),
         thinking=thinking_states(form),
-        history=_history(template.source),
+        history=_history(renderer),
         arguments_as="string" if derived.dialect.as_string else "object",
-        markers=() if found is None else found.markers,
-        end_tokens=() if found is None else found.ends,
     )
 
 
-def with_proof(found: Inspection, template: TemplateRenderer, turns: int) -> Inspection:
-    """The same with a proof by that many random turns, and its warnings. Takes about a second for 200 turns."""
-    form, derived = form_of(template, template.ends)
-    proof = prove(template, derived, form, turns=turns)
+def with_proof(found: Inspection, template: TemplateSource, turns: int) -> Inspection:
+    """The same with a proof by that many random turns, and its warnings. Takes about a second for 200 turns.
+
+    Raises PromptError, also for a template that needs too much time or memory, and Stopped.
+    """
+    proved = limited_work(
+        _proved, template, turns, returns=Proved, seconds=2 * SECONDS + turns * _SECONDS_PER_TURN
+    )
+    return msgspec.structs.replace(found, proof=proved.proof, warnings=(*found.warnings, *proved.warnings))
+
+
+def _proved(template: TemplateSource, turns: int) -> Proved:
+    renderer = renderer_of(template, SECONDS)
+    form, derived = form_of(renderer, renderer.ends)
+    proof = prove(renderer, derived, form, turns=turns)
     warnings = _proof_warnings(proof)
-    if template.stopped:
+    if renderer.stopped:
         warnings.append("The template takes too long: not everything was rendered.")
-    return msgspec.structs.replace(
-        found,
-        proof={"proved": proof.proved, **msgspec.to_builtins(proof)},
-        warnings=(*found.warnings, *warnings),
-    )
+    return Proved({"proved": proof.proved, **msgspec.to_builtins(proof)}, warnings)
 
 
 def form_warnings(template: TemplateRenderer, form: TurnForm, derived: Derived) -> list[str]:
@@ -146,9 +178,11 @@ def _proof_warnings(proof: Proof) -> list[str]:
     return out
 
 
-def _history(source: str) -> Drops | None:
+def _history(renderer: TemplateRenderer) -> Drops | None:
     """The omitted parts of a conversation; None for a template that cannot be rendered within its limits."""
+    if renderer.stopped:
+        return None
     try:
-        return ChatTemplate(source).drops()
+        return ChatTemplate(renderer.source).drops()
     except PromptError:
         return None

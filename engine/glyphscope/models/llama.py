@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from glyphscope.errors import ModelDied, ModelError
+from glyphscope.errors import ModelDied, ModelError, PromptError, Stopped
 from glyphscope.events import DEFAULT_LOAD, LoadOptions, Message, ModelInfo, Thinking
 from glyphscope.models import wire
 from glyphscope.models.batch_sizes import BatchFile, BatchTimes, with_measured_batch
+from glyphscope.models.chat import NO_TEMPLATE
 from glyphscope.models.files import FileHash, inspect_file
 from glyphscope.models.interface import (
     GenerateRequest,
@@ -28,9 +29,17 @@ from glyphscope.models.interface import (
 from glyphscope.models.process import Interrupt, ModelProcess, next_process
 from glyphscope.models.prompt_cache import PromptCaches
 from glyphscope.models.sequence_group import SequenceGroup
+from glyphscope.models.templates import TemplateSource, reads_thinking, render_template
+from glyphscope.models.turn_forms import template_turn_form
+from glyphscope.processes import limited
+from glyphscope.text.figures import duration
 from glyphscope.turns import TurnForm
 
 R = TypeVar("R")
+
+LOADING_SECONDS = 30.0
+LOADING_SPEED = 10e6
+"""Loading a file ends after so many seconds without progress, and the time of reading it at so many bytes a second."""
 
 _HASH_WAIT = 1.0
 """Seconds that opening a model waits for its file's hash: enough for a small one."""
@@ -68,15 +77,18 @@ class LlamaModel:
         self._alone = OneAtATime()
         self._running: tuple[ModelProcess, int] | None = None
         self._vocabulary: Vocabulary | None = None
-        self._form: TurnForm | None = None
-        self._derived = False
-        self._deriving = threading.Lock()
+        self._templates: tuple[TemplateSource | None, TemplateSource | None] = (None, None)
+        """The chat templates for prompts without tools and with them."""
         self._hash = FileHash(path)
         try:
             self._started(progress)
         except BaseException as error:
             self._hash.stop()
-            if isinstance(error, ModelError) and isinstance(progress, Opening) and progress.cancelled:
+            if (
+                isinstance(error, ModelError | Stopped)
+                and isinstance(progress, Opening)
+                and progress.cancelled
+            ):
                 raise ModelError(
                     "Loading the model was stopped.", where=str(path), hint="The next run loads it."
                 ) from error
@@ -115,14 +127,14 @@ class LlamaModel:
         tools: Sequence[dict[str, Any]] = (),
         thinking: Thinking = "auto",
     ) -> RenderedPrompt:
-        return self._ask(wire.Render(list(messages), list(tools), thinking), wire.Rendered).prompt
+        template = self._templates[bool(tools)]
+        text, note, added = render_template(template, messages, tools, thinking, no_template=NO_TEMPLATE)
+        tokens = self._ask(wire.Tokenize(text, begin=True), wire.Tokens).ids
+        return RenderedPrompt(text, len(tokens), note, added)
 
     def turn_form(self) -> TurnForm | None:
-        with self._deriving:
-            if not self._derived:
-                self._form = self._ask(wire.DeriveForm(), wire.FormDerived).form
-                self._derived = True
-            return self._form
+        template = self._templates[True]
+        return None if template is None else template_turn_form(template)
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         with self._alone.exclusive():
@@ -221,12 +233,14 @@ class LlamaModel:
             if self._process is not None:
                 self._process.close()
                 self._process = None
+            limited.start()  # a chat template is read at once
             process = next_process()
             cancellable = progress.ended_by(process.kill) if isinstance(progress, Opening) else nullcontext()
             try:
                 with cancellable:
                     self._info = self._load(process, progress)
             except BaseException:
+                process.kill()
                 process.close()
                 raise
             self._process = process
@@ -234,14 +248,23 @@ class LlamaModel:
 
     def _load(self, process: ModelProcess, progress: Callable[[float], None] | None) -> ModelInfo:
         number = process.open()
+        patience = LOADING_SECONDS + self._header.bytes / LOADING_SPEED
         try:
             process.send(number, wire.Load(str(self._path), self._header, self._options))
             while True:
-                match process.receive(number):
-                    case wire.Loaded(info=info):
-                        return info
+                match process.receive(number, patience):
+                    case wire.Loaded(info=info, template=template, tool_template=tool_template):
+                        self._templates = (template, tool_template)
+                        return msgspec.structs.replace(info, reads_thinking=_reads_thinking(self._templates))
                     case wire.Loading(share=share) if progress is not None:
                         progress(share)
+        except TimeoutError:
+            process.kill()
+            raise ModelError(
+                f"The model cannot be loaded: llama.cpp made no progress for {duration(patience)}.",
+                where=str(self._path),
+                hint="The file may be damaged: download it again.",
+            ) from None
         except ModelDied as death:
             raise ModelError(
                 f"The model cannot be loaded: {death.message}",
@@ -250,6 +273,14 @@ class LlamaModel:
             ) from death
         finally:
             process.forget(number)
+
+
+def _reads_thinking(templates: Iterable[TemplateSource | None]) -> bool | None:
+    """Whether one of them has a switch for thinking; None for a damaged template: the next prompt raises the error."""
+    try:
+        return any(reads_thinking(template) for template in set(templates) if template is not None)
+    except PromptError:
+        return None
 
 
 def _last_line(stderr: str) -> str:

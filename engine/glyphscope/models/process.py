@@ -19,8 +19,9 @@ from glyphscope import errors
 from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelDied, ModelError
 from glyphscope.models import wire
 from glyphscope.models.interface import Cancelled, Output
-from glyphscope.processes import how_ended, module_command
+from glyphscope.processes import how_ended, limited, module_command
 from glyphscope.processes.pipe import start_child
+from glyphscope.processes.stopping import wait_for
 
 ENVIRONMENT = {"GOMP_SPINCOUNT": "600", "OPENBLAS_NUM_THREADS": "1", "GGML_NO_BACKTRACE": "1"}
 """GGML_NO_BACKTRACE: a crashing llama.cpp prints its reason without gdb's backtrace, which takes a second and hides it.
@@ -57,6 +58,7 @@ def start_early() -> None:
     if not _early:
         with contextlib.suppress(OSError):
             _early.append(ModelProcess())
+            limited.start()
 
 
 def next_process() -> ModelProcess:
@@ -130,9 +132,13 @@ class ModelProcess:
         except (OSError, ValueError) as error:
             raise self.death() from error
 
-    def receive(self, number: int) -> wire.Reply | Interrupt:
-        """The request's next reply. Raises ModelDied, and the error that a reply describes."""
-        reply = self._replies[number].get()
+    def receive(self, number: int, seconds: float | None = None) -> wire.Reply | Interrupt:
+        """The request's next reply. Raises ModelDied, and the error that a reply describes.
+
+        With `seconds`, TimeoutError if there is none by then, and Stopped.
+        """
+        replies = self._replies[number]
+        reply = replies.get() if seconds is None else _next(replies, seconds)
         if reply is None:
             raise self.death()
         if isinstance(reply, wire.Failed):
@@ -233,6 +239,20 @@ class ModelProcess:
                 self._stderr.extend(line.decode("utf-8", errors="replace") for line in lines if line.strip())
         if rest.strip():
             self._stderr.append(rest.decode("utf-8", errors="replace"))
+
+
+def _next(replies: queue.SimpleQueue[Item], seconds: float) -> Item:
+    """The next one within that time. Raises TimeoutError and Stopped."""
+    found: list[Item] = []
+
+    def taken(wait: float) -> bool:
+        with contextlib.suppress(queue.Empty):
+            found.append(replies.get(timeout=wait))
+        return bool(found)
+
+    if not wait_for(taken, seconds):
+        raise TimeoutError
+    return found[0]
 
 
 def _error_of(failed: wire.Failed) -> GlyphscopeError:

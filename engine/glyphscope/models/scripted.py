@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 from glyphscope.decoding.text import text_decoder
 from glyphscope.events import Message, ModelInfo, PrefixPart, Thinking, TokenStep
 from glyphscope.events.encoding import whole_text
-from glyphscope.models.chat import ChatTemplate, render_chat
 from glyphscope.models.interface import (
     Cancelled,
     GenerateRequest,
@@ -20,6 +19,7 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
+from glyphscope.models.templates import TemplateSource, reads_thinking, render_template
 from glyphscope.models.turn_forms import template_turn_form
 from glyphscope.notation.chat_tool_format import template_form
 from glyphscope.turns import TurnForm
@@ -89,15 +89,14 @@ class ScriptedModel(TextModel):
         self._turns = [_pieces(turn) for turn in turns or (script,)]
         self._turn = 0
         super().__init__()
-        self._source = template
-        self._template = None if template is None else ChatTemplate(template)
+        self._template = None if template is None else TemplateSource(template)
         self.info = ModelInfo(
             name=name,
             kind="scripted",
             context=1 << 20,
             has_chat_template=template is not None,
             tool_calls=template_form(template or ""),
-            reads_thinking=self._template is not None and self._template.reads_thinking,
+            reads_thinking=self._template is not None and reads_thinking(self._template),
         )
 
     def render_chat(
@@ -107,12 +106,12 @@ class ScriptedModel(TextModel):
         thinking: Thinking = "auto",
     ) -> RenderedPrompt:
         """The messages in its template, or in the plain form without one."""
-        text, note, added = render_chat(self._template, messages, tools, thinking)
+        text, note, added = render_template(self._template, messages, tools, thinking)
         return RenderedPrompt(text, self.count_tokens(text), note, added)
 
     def turn_form(self) -> TurnForm | None:
         """The form of its template, with an empty `eos_token` as in its prompts; None without a template."""
-        return None if self._source is None else template_turn_form(self._source, eos="")
+        return None if self._template is None else template_turn_form(self._template)
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         """Yield the prefix; then the next turn's tokens and an `end` token, at most `max_tokens` of them."""

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from glyphscope.decoding.mask import MaskTokenizer, mask_tokenizer
 from glyphscope.decoding.token_texts import Spelling
-from glyphscope.errors import PromptError
-from glyphscope.events import Message, Thinking
 from glyphscope.models import wire
 from glyphscope.models.batch_sizes import BatchTimer
-from glyphscope.models.chat import NO_TEMPLATE, ChatTemplate, render_chat
 from glyphscope.models.files import identity_of
-from glyphscope.models.interface import RenderedPrompt, Vocabulary
+from glyphscope.models.interface import Vocabulary
 from glyphscope.models.llama_engine import LlamaEngine
 from glyphscope.models.stored_prompts import StoredPrompts
+from glyphscope.models.templates import TemplateSource
 from glyphscope.models.tokens import read_special
-from glyphscope.models.turn_forms import template_turn_form
 from glyphscope.notation.chat_tool_format import template_form
-from glyphscope.turns import TurnForm
 
 _SPECIAL = b"\xff"
 
@@ -46,7 +41,6 @@ class Session:
             parameters=self.engine.parameters,
             has_chat_template=self.engine.chat_template is not None,
             tool_calls=template_form(self.engine.tool_template or ""),
-            reads_thinking=self._reads_thinking,
             load=self.engine.options,
         )
 
@@ -90,47 +84,19 @@ class Session:
         names = {piece.decode("utf-8", errors="replace"): token for token, piece in pieces}
         return Vocabulary(tuple(tokens), names)
 
-    @cached_property
-    def _template(self) -> ChatTemplate | None:
-        return self._of(self.engine.chat_template)
-
-    @cached_property
-    def _tool_template(self) -> ChatTemplate | None:
-        source = self.engine.tool_template
-        return self._template if source == self.engine.chat_template else self._of(source)
+    @property
+    def template(self) -> TemplateSource | None:
+        """The chat template for prompts without tools."""
+        return self._source(self.engine.chat_template)
 
     @property
-    def _reads_thinking(self) -> bool | None:
-        """None for a damaged template: the next prompt raises the error."""
-        try:
-            templates = (self._template, self._tool_template)
-        except PromptError:
-            return None
-        return any(template.reads_thinking for template in templates if template is not None)
+    def tool_template(self) -> TemplateSource | None:
+        """The chat template for prompts with tools."""
+        return self._source(self.engine.tool_template)
 
-    @cached_property
-    def turn_form(self) -> TurnForm | None:
-        """The form of the model's turns, derived from its template for prompts with tools."""
-        engine = self.engine
-        if engine.tool_template is None:
-            return None
-        ends = tuple(engine.pieces[token].decode("utf-8", errors="replace") for token in engine.ends)
-        return template_turn_form(
-            engine.tool_template, bos=engine.special("bos"), eos=engine.special("eos"), ends=ends
-        )
-
-    def _of(self, source: str | None) -> ChatTemplate | None:
+    def _source(self, source: str | None) -> TemplateSource | None:
         if source is None:
             return None
-        return ChatTemplate(source, bos=self.engine.special("bos"), eos=self.engine.special("eos"))
-
-    def render(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[dict[str, Any]] = (),
-        thinking: Thinking = "auto",
-    ) -> RenderedPrompt:
-        """Raises PromptError."""
-        template = self._tool_template if tools else self._template
-        text, note, added = render_chat(template, messages, tools, thinking, no_template=NO_TEMPLATE)
-        return RenderedPrompt(text, len(self.engine.tokenize(text, begin=True)), note, added)
+        engine = self.engine
+        ends = tuple(engine.pieces[token].decode("utf-8", errors="replace") for token in engine.ends)
+        return TemplateSource(source, engine.special("bos"), engine.special("eos"), ends)

@@ -16,13 +16,17 @@ from glyphscope.errors import ModelError, PromptError
 from glyphscope.inputs import read_file, utf8_text
 from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.gguf import read_header, read_special_texts
-from glyphscope.models.template_environment import SECONDS, LimitReached, copied
+from glyphscope.models.template_environment import copied
+from glyphscope.models.templates import TemplateSource, limited_work
+from glyphscope.processes.limited import SECONDS, LimitReached
 from glyphscope.text.figures import duration
 from glyphscope.turns import TurnForm, form_of
 
 _TEMPLATE_KEYS = ("tokenizer.chat_template.tool_use", "tokenizer.chat_template")
 _MAX_BYTES = 4_000_000
 """Bytes of a template file; the largest known templates have about a hundred thousand."""
+_MAX_RENDERED = 1 << 18
+"""Characters of a rendering from which a form is derived; real ones have up to some ten thousand."""
 ASSUMED_END = "</s>"
 """The `eos_token` assumed for a template file, which does not name one."""
 
@@ -30,22 +34,25 @@ ASSUMED_END = "</s>"
 class TemplateRenderer:
     """Implements `Renders`: unchanged messages in OpenAI's form, in the environment of every chat template.
 
-    Deriving a form takes about a hundred renderings, each with the usual limits. After one reaches a limit, or after
-    `SECONDS` in all, nothing more is rendered.
+    It runs downloaded code: only in a process with limits. Deriving a form takes about a hundred renderings; after one
+    reaches a limit, or after so many `seconds` in all, nothing more is rendered.
     """
 
     def __init__(
-        self, source: str, *, bos: str = "", eos: str = ASSUMED_END, ends: Iterable[str] = ()
+        self,
+        source: str,
+        *,
+        bos: str = "",
+        eos: str = ASSUMED_END,
+        ends: Iterable[str] = (),
+        seconds: float = SECONDS / 2,
     ) -> None:
-        """`ends` are the texts that end a generation in the template's vocabulary, if known.
-
-        Raises PromptError for a template that is not Jinja.
-        """
+        """Raises PromptError for a template that is not Jinja."""
         self.source = source
         self.eos = eos
         self.ends = tuple(ends)
         self._chat = ChatTemplate(source, bos=bos, eos=eos)
-        self._spent = 0.0
+        self._seconds, self._spent = seconds, 0.0
         self._stopped: LimitReached | None = None
 
     @property
@@ -71,48 +78,70 @@ class TemplateRenderer:
         variables = self._chat.variables(tools, thinking=thinking, variables=prompted)
         if "tools" in self.reads:
             variables.setdefault("tools", [] if "is none" not in self.source else None)
-        start = time.thread_time()
+        start = time.process_time()
         try:
             if self._stopped is not None:
                 raise self._stopped
-            return self._chat.write({**copied(variables), "messages": copied(messages)})
+            text = self._chat.write({**copied(variables), "messages": copied(messages)})
+            if len(text) > _MAX_RENDERED:
+                raise LimitReached(
+                    f"it writes more than {_MAX_RENDERED:,} characters for a short conversation"
+                )
+            return text
         except Exception as error:  # a template raises any exception of its filters
             if isinstance(error, LimitReached):
                 self._stopped = error
             raise PromptError(f"The template raises: {str(error) or type(error).__name__}") from error
         finally:
-            self._spent += time.thread_time() - start
-            if self._spent > SECONDS and self._stopped is None:
-                self._stopped = LimitReached(f"its renderings take longer than {duration(SECONDS)}")
+            self._spent += time.process_time() - start
+            if self._spent > self._seconds and self._stopped is None:
+                self._stopped = LimitReached(f"its renderings take longer than {duration(self._seconds)}")
 
 
 @lru_cache(maxsize=64)
-def template_turn_form(
-    source: str, *, bos: str = "", eos: str = ASSUMED_END, ends: tuple[str, ...] = ()
-) -> TurnForm | None:
+def template_turn_form(template: TemplateSource) -> TurnForm | None:
     """The form of a template's turns; None for a template that is not Jinja, reaches a limit, or has no form.
 
-    Cached by template and texts, as deriving takes up to half a second.
+    Cached, as deriving takes up to half a second. Raises Stopped.
     """
     try:
-        renderer = TemplateRenderer(source, bos=bos, eos=eos, ends=ends)
-        form, _ = form_of(renderer, renderer.ends)
+        return derived_form(template)
     except PromptError:
         return None  # the next prompt reports the error
-    return None if renderer.stopped else form
 
 
-def open_template(path: Path) -> TemplateRenderer:
-    """The template in a file, read as its extension says. Raises ModelError and PromptError."""
+def derived_form(template: TemplateSource) -> TurnForm:
+    """The form of a template's turns. Raises PromptError, also for a template that reaches a limit, and Stopped."""
+    return limited_work(_derived, template, returns=TurnForm)
+
+
+def _derived(template: TemplateSource) -> TurnForm:
+    renderer = renderer_of(template)
+    form, _ = form_of(renderer, renderer.ends)
+    if renderer.stopped:
+        raise PromptError("The template was stopped.", where=template.where)
+    return form
+
+
+def renderer_of(template: TemplateSource, seconds: float = SECONDS / 2) -> TemplateRenderer:
+    """The renderer, in a process with limits. Raises PromptError for a template that is not Jinja, with its place."""
+    with _placed(template.where):
+        return TemplateRenderer(
+            template.source, bos=template.bos, eos=template.eos, ends=template.ends, seconds=seconds
+        )
+
+
+def open_template(path: Path) -> TemplateSource:
+    """The template in a file, read as its extension says; it is not compiled. Raises ModelError and PromptError."""
     if path.suffix.lower() == ".gguf":
         return template_of_model(path)
     return template_of_text(_text(path), str(path))
 
 
-def template_of_model(path: Path) -> TemplateRenderer:
+def template_of_model(path: Path) -> TemplateSource:
     """The template of a GGUF, the one for tools if there are two, with the texts of its special tokens.
 
-    Raises ModelError for a file that is not a model or has no template, and PromptError for a damaged template.
+    Raises ModelError for a file that is not a model or has no template.
     """
     header = read_header(path)
     source = next((text for key in _TEMPLATE_KEYS if (text := header.text(key))), "")
@@ -121,16 +150,14 @@ def template_of_model(path: Path) -> TemplateRenderer:
             "This model has no chat template.", where=str(path), hint="Give a template as a file."
         )
     special = read_special_texts(path)
-    with _placed(str(path)):
-        return TemplateRenderer(source, bos=special.bos, eos=special.eos, ends=special.ends)
+    return TemplateSource(source, special.bos, special.eos, tuple(special.ends), str(path))
 
 
-def template_of_text(source: str, where: str) -> TemplateRenderer:
-    """The template with that source; `where` is its place in errors. Raises PromptError."""
+def template_of_text(source: str, where: str) -> TemplateSource:
+    """The template with that source; `where` is its place in errors. Raises PromptError for an empty one."""
     if not source.strip():
         raise PromptError("The template is empty.", where=where)
-    with _placed(where):
-        return TemplateRenderer(source)
+    return TemplateSource(source, eos=ASSUMED_END, where=where)
 
 
 @contextmanager
@@ -139,7 +166,7 @@ def _placed(where: str) -> Iterator[None]:
     try:
         yield
     except PromptError as error:
-        place = f"{where}, {error.where}" if error.where else where
+        place = ", ".join(filter(None, (where, error.where)))
         raise PromptError(error.message, where=place) from None
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
-from glyphscope.events import LoadOptions, Message, ModelInfo, Thinking, TokenStep
+from glyphscope.events import LoadOptions, ModelInfo, TokenStep
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.interface import (
     GenerateRequest,
     PromptProgress,
     PromptReady,
-    RenderedPrompt,
     Vocabulary,
 )
 from glyphscope.models.prompt_cache import PromptCache
-from glyphscope.turns import TurnForm
+from glyphscope.models.templates import TemplateSource
 
 
 class _Frame(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -32,25 +31,14 @@ class Load(_Frame, frozen=True):
 
 
 class Tokenize(_Frame, frozen=True):
-    """Answered by `Tokens`, also while a generation runs."""
+    """Answered by `Tokens`, also while a generation runs. `begin`: with the tokens before every prompt, such as BOS."""
 
     text: str
+    begin: bool = False
 
 
 class ListVocabulary(_Frame, frozen=True):
     """Answered by `Listed`, also while a generation runs."""
-
-
-class Render(_Frame, frozen=True):
-    """Answered by `Rendered`, also while a generation runs."""
-
-    messages: list[Message]
-    tools: list[dict[str, Any]] = []
-    thinking: Thinking = "auto"
-
-
-class DeriveForm(_Frame, frozen=True):
-    """Derive the form of the model's turns from its chat template. Answered by `FormDerived`, between two steps."""
 
 
 class Generate(_Frame, frozen=True):
@@ -87,7 +75,11 @@ class Loading(_Frame, frozen=True):
 
 
 class Loaded(_Frame, frozen=True):
+    """The loaded model, and its chat templates, for prompts without tools and with them, if it has any."""
+
     info: ModelInfo
+    template: TemplateSource | None
+    tool_template: TemplateSource | None
 
 
 class Tokens(_Frame, frozen=True):
@@ -96,16 +88,6 @@ class Tokens(_Frame, frozen=True):
 
 class Listed(_Frame, frozen=True):
     vocabulary: Vocabulary
-
-
-class Rendered(_Frame, frozen=True):
-    prompt: RenderedPrompt
-
-
-class FormDerived(_Frame, frozen=True):
-    """None for a model without a chat template, or with one from which nothing can be derived."""
-
-    form: TurnForm | None
 
 
 class Progress(_Frame, frozen=True):
@@ -142,22 +124,8 @@ class Failed(_Frame, frozen=True):
     available: int = 0
 
 
-Request: TypeAlias = (
-    Load | Tokenize | ListVocabulary | Render | DeriveForm | Generate | Step | TimeBatches | Cancel
-)
-Reply: TypeAlias = (
-    Loading
-    | Loaded
-    | Tokens
-    | Listed
-    | Rendered
-    | FormDerived
-    | Progress
-    | Ready
-    | Steps
-    | BatchesTimed
-    | Failed
-)
+Request: TypeAlias = Load | Tokenize | ListVocabulary | Generate | Step | TimeBatches | Cancel
+Reply: TypeAlias = Loading | Loaded | Tokens | Listed | Progress | Ready | Steps | BatchesTimed | Failed
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):

@@ -1,7 +1,7 @@
 """A child process that answers one question at a time within a time limit, and may crash on any of them.
 
-For native code on untrusted input: a grammar, a schema or a pattern may overflow its stack, exhaust its memory or run
-endlessly. That becomes an error with a reason, and the next question starts a new process.
+For untrusted input: a grammar, a schema, a pattern or a template may overflow its reader's stack, exhaust its memory or
+run endlessly. That becomes an error with a reason, and the next question starts a new process.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import msgspec
 
 from glyphscope.processes import how_ended
 from glyphscope.processes.pipe import start_child
+from glyphscope.processes.stopping import acquired, wait_for
 from glyphscope.text.figures import duration
 from glyphscope.text.shorten import shorten
 
@@ -74,8 +75,8 @@ class WorkerProcess(Generic[A]):
             self._started()
 
     def ask(self, question: msgspec.Struct, seconds: float) -> A:
-        """The answer. Raises ProcessDied, also if the answer takes longer than `seconds`."""
-        with self._lock:
+        """The answer. Raises ProcessDied, also if the answer takes longer than `seconds`, and Stopped."""
+        with acquired(self._lock):
             process = self._started()
             try:
                 return process.ask(question, seconds)
@@ -129,7 +130,7 @@ class _Process(Generic[A]):
         return self._child.pid
 
     def ask(self, question: msgspec.Struct, seconds: float) -> A:
-        """The answer. Raises ProcessDied if the process ended, or took too long and must be ended."""
+        """The answer. Raises ProcessDied if the process ended, or took too long and must be ended; and Stopped."""
         if not self._ready:
             self._read(_START_SECONDS)
             self._ready = True
@@ -163,7 +164,7 @@ class _Process(Generic[A]):
         assert self._child.stdout, "it is a pipe"
         poll = select.poll()
         poll.register(self._child.stdout, select.POLLIN)
-        if not poll.poll(seconds * 1000):
+        if not wait_for(lambda left: poll.poll(left * 1000), seconds):
             raise ProcessDied(f"{self._name} did not finish within {duration(seconds)}.", signal=TIMEOUT)
         try:
             answer = self._pipe.read()
@@ -206,7 +207,49 @@ def limit_memory(limit: int, largest_file: int | None = None) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
 
-_ALL: WeakSet[WorkerProcess[Any]] = WeakSet()
+class WorkerPool(Generic[A]):
+    """Processes for the same questions, started when all others are busy, at most `size`. From any thread."""
+
+    def __init__(self, command: Sequence[str], answers: type[A], *, name: str, size: int) -> None:
+        self._workers = [WorkerProcess(command, answers, name=name) for _ in range(size)]
+        self._free()
+        _ALL.add(self)
+
+    @property
+    def pids(self) -> set[int | None]:
+        """Those of the running processes, and None."""
+        return {worker.pid for worker in self._workers}
+
+    def start(self) -> None:
+        """Starts the first process now, without waiting until it is ready."""
+        self._workers[0].start()
+
+    def ask(self, question: msgspec.Struct, seconds: float) -> A:
+        """As `WorkerProcess.ask`, once one of the processes is free."""
+        with acquired(self._some):
+            worker = self._idle.pop()  # the one that was used last, whose caches are full
+            try:
+                return worker.ask(question, seconds)
+            finally:
+                self._idle.append(worker)
+
+    def close(self) -> None:
+        """Ends the processes, also in the middle of a question. A later question starts one again."""
+        for worker in self._workers:
+            worker.kill()
+        for worker in self._workers:
+            worker.close()
+
+    def _free(self) -> None:
+        self._idle = self._workers[::-1]
+        self._some = threading.Semaphore(len(self._workers))
+
+    def _forget(self) -> None:
+        """In a fork of this process: no thread of it has a worker."""
+        self._free()
+
+
+_ALL: WeakSet[WorkerProcess[Any] | WorkerPool[Any]] = WeakSet()
 
 
 def _after_fork() -> None:

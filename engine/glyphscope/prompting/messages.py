@@ -18,6 +18,7 @@ from glyphscope.prompting.history import history_turns
 from glyphscope.prompting.presets import preset
 from glyphscope.prompting.signature import argument_types, signature_pieces
 from glyphscope.prompting.template import Part, PartText, render
+from glyphscope.prompting.tool_view import ArgumentView, ToolView
 from glyphscope.registry import Tool, ToolRegistry, to_openai
 from glyphscope.registry.pointer import to_pointer
 
@@ -37,27 +38,6 @@ class RenderedMessages:
     parts: tuple[Part, ...]
     tools: tuple[dict[str, Any], ...] = ()
     begun: str = ""
-
-
-@dataclass(frozen=True)
-class ToolView:
-    """A tool as templates see it: `{{ tool.signature }}`, `{{ tool.description }}`, `{{ tool.example }}`."""
-
-    name: PartText
-    description: PartText
-    signature: PartText
-    example: PartText
-    arguments: tuple[ArgumentView, ...]
-
-
-@dataclass(frozen=True)
-class ArgumentView:
-    """An argument as templates see it; `type` with its constraints."""
-
-    name: PartText
-    type: PartText
-    description: PartText
-    required: bool
 
 
 def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:

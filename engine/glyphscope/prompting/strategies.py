@@ -23,7 +23,7 @@ from glyphscope.prompting.messages import (
     template_values,
     up_to_prompt,
 )
-from glyphscope.prompting.presets import presets
+from glyphscope.prompting.presets import STRATEGIES, presets
 from glyphscope.prompting.template import Part, PartText, render
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import to_pointer
@@ -46,7 +46,7 @@ class Exchange(NamedTuple):
 
 def strategy_presets() -> Mapping[str, str]:
     """The templates of these prompts by name."""
-    return presets("prompts/strategies")
+    return presets(STRATEGIES)
 
 
 def strategy_preset(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Rendering a user's template: sandboxed, strict, and with the origin of every piece of the prompt.
+"""Rendering a user's template: sandboxed, limited, strict, and with the origin of every piece of the prompt.
 
 A value that belongs to a part is a `PartText`. If a template prints one, the marked rendering puts marks around it
 that no text can contain, because they are random in each process; the template's own words and other printed values
@@ -23,6 +23,8 @@ from jinja2 import nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from glyphscope.errors import PromptError
+from glyphscope.processes.limited import NO_MEMORY, LimitReached, limited
+from glyphscope.prompting.presets import is_bundled
 
 MAX_CHARACTERS = 4_000_000
 """A longer rendered prompt is an error: no model's context is as large."""
@@ -77,26 +79,15 @@ class PartText(str):
         self.part, self.of, self.pieces = part, of, ((of, text),)
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PartText.of_pieces, (self.part, self.pieces, self.of)
+
     @classmethod
-    def of_pieces(cls, part: str, pieces: Sequence[tuple[str, str]]) -> PartText:
+    def of_pieces(cls, part: str, pieces: Sequence[tuple[str, str]], of: str = "") -> PartText:
         """The text of these pieces."""
-        self = cls(part, "".join(text for _, text in pieces))
+        self = cls(part, "".join(text for _, text in pieces), of)
         self.pieces = tuple(pieces)
         return self
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    """A template cannot reach files or code, change its values, or exhaust the memory with one multiplication."""
-
-    intercepted_binops = frozenset({"*", "**"})
-
-    def call_binop(self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any) -> Any:
-        sizes = [len(side) if isinstance(side, str | list | tuple) else side for side in (left, right)]
-        if operator == "**" and abs(right) > 64:
-            raise OverflowError("the exponent is too large")
-        if sizes != [left, right] and sizes[0] * sizes[1] > MAX_CHARACTERS:
-            raise OverflowError("the text is too long")
-        return super().call_binop(context, operator, left, right)
 
 
 class _Marks:
@@ -142,8 +133,9 @@ class _Marks:
         return f"{_OPEN}{number}{_MIDDLE}{text}{_CLOSE}"
 
 
-def _environment(finalize: Callable[[Any], Any] | None = None) -> _Environment:
-    return _Environment(
+def _environment(finalize: Callable[[Any], Any] | None = None) -> ImmutableSandboxedEnvironment:
+    """A template cannot reach files or code, or change its values."""
+    return ImmutableSandboxedEnvironment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=finalize
     )
 
@@ -156,8 +148,24 @@ def _compiled(template: str) -> jinja2.Template:
 def render(template: str, values: Mapping[str, Any], *, rest: str) -> list[Part]:
     """The parts in order; together they are the rendered text without white space around it.
 
-    `rest` names the part of the template's own words. Raises PromptError with the line (from 1).
+    `rest` names the part of the template's own words. A template that is not bundled is rendered in a process with
+    limits. Raises PromptError with the line (from 1), and Stopped.
     """
+    if is_bundled(template):
+        return render_here(template, values, rest)
+    try:
+        parts = limited(_plain_parts, template, values, rest, returns=list[tuple[str, str, str]])
+    except LimitReached as error:
+        raise _error(error.message, 0, values) from None
+    return [Part(*part) for part in parts]
+
+
+def _plain_parts(template: str, values: Mapping[str, Any], rest: str) -> list[tuple[str, str, str]]:
+    return [part[:3] for part in render_here(template, values, rest)]
+
+
+def render_here(template: str, values: Mapping[str, Any], rest: str) -> list[Part]:
+    """As `render`, in this process."""
     plain = _render(_compiled, template, values, MAX_CHARACTERS)
     parts = _marked_parts(template, values, rest)
     if "".join(part.text for part in parts) != plain:
@@ -225,6 +233,8 @@ def _render(
             pieces.append(piece)
     except jinja2.TemplateSyntaxError as error:
         raise _error(str(error.message), error.lineno, values) from None
+    except MemoryError as error:
+        raise _error(NO_MEMORY, _line(error), values) from None
     except Exception as error:  # any exception of an expression in a user's template
         raise _error(str(error) or type(error).__name__, _line(error), values) from error
     return "".join(pieces)

@@ -6,13 +6,14 @@ import time
 from collections.abc import Generator, Iterable
 from dataclasses import replace
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import GlyphscopeError, Stopped
 from glyphscope.events import AnyEvent, RunFinished, RunRequest
 from glyphscope.execution.tool_execution import execute
 from glyphscope.models.interface import Model
+from glyphscope.processes.stopping import stopped_by
 from glyphscope.prompting.messages import render_messages
 from glyphscope.runs.branch import check_prefix
-from glyphscope.runs.context import Context, Ending, Strategy
+from glyphscope.runs.context import Context, Ending, Spent, Strategy
 from glyphscope.runs.emitter import Clock, Emitter
 from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import Interaction, NonInteractive
@@ -65,6 +66,7 @@ def run(
     adapted = adapt_request(request_of(request), model)
     emitter = Emitter(clock)
     yield emitter.started(adapted, model.info)
+    context: Context | None = None
     try:
         check_sampling(adapted)
         check_native(adapted, model)
@@ -77,6 +79,9 @@ def run(
         if adapted.dispatch and ending.calls:
             ending = yield from _executed(context, ending)
         yield finished(context, ending)
+    except Stopped:
+        spent = Spent() if context is None else context.spent
+        yield _finished(emitter, spent, Ending("cancelled", False))
     except GlyphscopeError as error:
         yield emitter.stamp(failed(error))
 
@@ -85,10 +90,11 @@ def cancellable(
     events: Iterable[AnyEvent], model: Model, interaction: Interaction
 ) -> Generator[AnyEvent, None, None]:
     """The events of a run, which ends as `cancelled` once `interaction.cancelled` is set, even before it generates."""
-    for event in events:
-        yield event
-        if interaction.cancelled.is_set():
-            model.cancel()
+    with stopped_by(interaction.cancelled.is_set):
+        for event in events:
+            yield event
+            if interaction.cancelled.is_set():
+                model.cancel()
 
 
 def _executed(context: Context, ending: Ending) -> Generator[AnyEvent, None, Ending]:
@@ -104,8 +110,11 @@ def _executed(context: Context, ending: Ending) -> Generator[AnyEvent, None, End
 
 def finished(context: Context, ending: Ending) -> RunFinished:
     """The run's last event, with the costs of all its stages."""
-    spent = context.spent
-    return context.emitter.stamp(
+    return _finished(context.emitter, context.spent, ending)
+
+
+def _finished(emitter: Emitter, spent: Spent, ending: Ending) -> RunFinished:
+    return emitter.stamp(
         RunFinished(
             reason=ending.reason,
             valid=ending.valid,
@@ -113,6 +122,6 @@ def finished(context: Context, ending: Ending) -> RunFinished:
             forced=spent.forced,
             prompt_ms=spent.prompt_ms or 0.0,
             first_token_ms=spent.first_token_ms or 0.0,
-            total_ms=context.emitter.now * 1000,
+            total_ms=emitter.now * 1000,
         )
     )

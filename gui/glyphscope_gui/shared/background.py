@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
+
+from glyphscope.processes.stopping import stopped_by
 
 
 def _raise(error: BaseException) -> None:
@@ -34,10 +37,13 @@ class _Work(QThread):
         super().__init__()
         self._number = number
         self._work = work
+        self.stopped = threading.Event()
+        """Set when the outcome is no longer needed: the work then ends where it waits for a child process."""
 
     def run(self) -> None:
         try:
-            outcome = _Outcome(self._number, self._work(), None)
+            with stopped_by(self.stopped.is_set):
+                outcome = _Outcome(self._number, self._work(), None)
         except Exception as error:  # passed to `failed` in the GUI thread, where it can be shown
             outcome = _Outcome(self._number, None, error)
         self.outcome.emit(outcome)
@@ -57,7 +63,8 @@ class _Job(NamedTuple):
 class Background(QObject):
     """Starts jobs, and calls back in the thread of this object. Only the newest job of each `slot` is reported.
 
-    `cancel` makes the jobs end early; `close` calls it before it waits for them.
+    A job that waits for a child process ends as soon as its outcome is not needed. `cancel` makes other jobs end early;
+    `close` calls it before it waits for them.
     """
 
     def __init__(self, parent: QObject | None = None, cancel: Callable[[], object] = lambda: None) -> None:
@@ -78,6 +85,9 @@ class Background(QObject):
 
         Without `failed`, an error is reported as one of the program.
         """
+        for job in self._jobs.values():
+            if job.slot == slot:
+                job.thread.stopped.set()
         number = next(self._numbers)
         thread = _Work(number, work)
         _started.difference_update([old for old in _started if old.isFinished()])
@@ -99,9 +109,15 @@ class Background(QObject):
             if job.slot == slot:
                 self._end(number)
 
+    def stop(self) -> None:
+        """Make all running jobs end early."""
+        self.cancel()
+        for job in self._jobs.values():
+            job.thread.stopped.set()
+
     def close(self) -> None:
         """Cancel all running jobs and wait for them, without reporting their outcomes."""
-        self.cancel()
+        self.stop()
         self._newest.clear()
         for number in list(self._jobs):
             self._end(number)
@@ -137,6 +153,6 @@ def end_work(*owners: QObject) -> None:
     for timer in (timer for owner in owners for timer in owner.findChildren(QTimer)):
         timer.stop()
     for work in works:
-        work.cancel()
+        work.stop()
     for work in works:
         work.close()

@@ -6,12 +6,12 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import TypeAlias
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import GlyphscopeError, Stopped
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.profiles import profile, recommended_presets
 from glyphscope.evals.results.sample import Failure, Reason, Sample
@@ -24,6 +24,7 @@ from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.events import AnyEvent, RunRequest, Token
 from glyphscope.models.interface import Model
 from glyphscope.models.sequence_group import GroupMember
+from glyphscope.processes.stopping import stopped_by
 from glyphscope.runs import Interaction, NonInteractive, RunState, history_after, reduce_event, run_state
 from glyphscope.runs.prepared import PreparedRequest, prepare
 from glyphscope.sessions.files import now
@@ -69,6 +70,8 @@ def run_sample(
     """
     runs = _Runs(planned.id, grew)
     demo = DemoTools() if planned.scenario.demo else None
+    waits = ExitStack()
+    waits.enter_context(stopped_by(cancelled.is_set))
     try:
         request = planned.request or prepare(_request(planned, model))
         if interact is None:
@@ -106,9 +109,12 @@ def run_sample(
         if cancelled.is_set():
             sample = stopped_sample(planned)
         return sample, [*runs.events, *asserted.runs]
+    except Stopped:
+        return stopped_sample(planned), runs.events
     except GlyphscopeError as error:
         return unanswered(planned, "BAD_REQUEST", str(error)), runs.events
     finally:
+        waits.close()
         if demo is not None:
             demo.close()
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
 from glyphscope.models.interface import Model, Opening
+from glyphscope.processes.stopping import stopped_by
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 
 Open = Callable[..., Model]
@@ -42,7 +43,8 @@ class ModelKeeper:
         self.close()
         self._notify(ModelStatus("opening", name))
         try:
-            model = self._open_model(name, options=options, progress=opening)
+            with stopped_by(lambda: opening.cancelled):
+                model = self._open_model(name, options=options, progress=opening)
         except GlyphscopeError as error:
             failed = ModelStatus("failed", name, str(error))
             self._notify(ModelStatus("none", name) if opening.cancelled else failed)

@@ -13,6 +13,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, AnyEvent, CallReady, RunRequest, RunStarted, Token
 from glyphscope.models.interface import same_model
 from glyphscope.notation.write import call_sizes, sum_of
+from glyphscope.processes.stopping import stopped_by
 from glyphscope.runs import CONTINUATION, PreparedRequest, prepare
 from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import Decision
@@ -120,7 +121,8 @@ class RunWorker(QObject):
         if not is_stepping(job) or job.id <= self._resumed_to or self._is_stopped(job):
             self._gate.open()  # also for a stop or resume that arrived before the gate was shut
         try:
-            self._work(job)
+            with stopped_by(lambda: self._is_stopped(job)):
+                self._work(job)
         except GlyphscopeError as error:  # from opening the model; errors of the run itself are events
             posts = () if self._is_stopped(job) else (failed(error),)
             self._mailbox.post(job.id, *posts, Ended(job.id))
@@ -152,8 +154,15 @@ class RunWorker(QObject):
             return
         if query.stop is not None:
             self._set_generating(query)
+        before = self._stopped_to
+
+        def is_stopped() -> bool:
+            stops = (query.dropped, query.stop) if query.stop is not None else (query.dropped,)
+            return self._stopped_to > before or any(stop.is_set() for stop in stops)
+
         try:
-            answer = Answer(query, query.work(self._keeper.model))
+            with stopped_by(is_stopped):
+                answer = Answer(query, query.work(self._keeper.model))
         except Exception as error:  # raised in the window's thread, or handled there
             answer = Answer(query, error=error)
         finally:

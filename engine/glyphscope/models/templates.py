@@ -1,0 +1,86 @@
+"""Chat templates as they are read from a file, and work with them in a process with limits, as they are programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from glyphscope.errors import PromptError
+from glyphscope.events import Message, Thinking
+from glyphscope.models.chat import HINT, ChatTemplate, render_chat
+from glyphscope.processes.limited import LimitReached, limited
+
+T = TypeVar("T")
+
+
+class TemplateSource(msgspec.Struct, frozen=True):
+    """A chat template that is not compiled yet: `bos` and `eos` are the texts of its special tokens.
+
+    `ends` are the texts that end a generation in the template's vocabulary, if known; `where` is its place in errors.
+    """
+
+    source: str
+    bos: str = ""
+    eos: str = ""
+    ends: tuple[str, ...] = ()
+    where: str = ""
+
+
+def limited_work(
+    work: Callable[..., object],
+    template: TemplateSource,
+    *more: object,
+    returns: type[T],
+    seconds: float | None = None,
+) -> T:
+    """The result of `work`, a function of a module, with the template in a process with limits.
+
+    Raises PromptError, also for a template that needs too much time or memory, and Stopped.
+    """
+    try:
+        return limited(work, template, *more, returns=returns, seconds=seconds)
+    except LimitReached as error:
+        raise PromptError(
+            f"The model's chat template was stopped: {error.message}.",
+            where=template.where or "chat template",
+            hint=HINT,
+        ) from None
+
+
+def render_template(
+    template: TemplateSource | None,
+    messages: Sequence[Message],
+    tools: Sequence[dict[str, Any]] = (),
+    thinking: Thinking = "auto",
+    *,
+    no_template: str = "",
+) -> tuple[str, str, str]:
+    """As `render_chat`, with the template in a process with limits. Raises PromptError and Stopped."""
+    if template is None:
+        return render_chat(None, messages, tools, thinking, no_template=no_template)
+    return limited_work(
+        _rendered, template, list(messages), list(tools), thinking, returns=tuple[str, str, str]
+    )
+
+
+def reads_thinking(template: TemplateSource) -> bool:
+    """Whether the template has a switch for thinking. Raises PromptError and Stopped."""
+    return limited_work(_reads_thinking, template, returns=bool)
+
+
+def _rendered(
+    template: TemplateSource, messages: list[Message], tools: list[dict[str, Any]], thinking: Thinking
+) -> tuple[str, str, str]:
+    return render_chat(_compiled(template), messages, tools, thinking)
+
+
+def _reads_thinking(template: TemplateSource) -> bool:
+    return _compiled(template).reads_thinking
+
+
+@lru_cache(maxsize=8)
+def _compiled(template: TemplateSource) -> ChatTemplate:
+    return ChatTemplate(template.source, bos=template.bos, eos=template.eos)

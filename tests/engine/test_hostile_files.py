@@ -1,0 +1,145 @@
+"""Hostile and damaged templates and model files: each ends in a result or an error in time, and can be stopped."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+from glyphscope.errors import ModelError, PromptError, Stopped
+from glyphscope.events import Message, RunFinished, RunRequest
+from glyphscope.models import llama
+from glyphscope.models.interface import Opening
+from glyphscope.models.opening import open_model
+from glyphscope.models.process import ModelProcess
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models.templates import TemplateSource, render_template
+from glyphscope.processes import limited
+from glyphscope.processes.stopping import stopped_by
+from glyphscope.registry import default_registry
+from glyphscope.runs import NonInteractive
+from glyphscope.strategies import cancellable, run
+from hostile_files import LOOP, judge_model, judge_template, model_mutant, mutant_of, read_templates
+from tiny_gguf import encoder
+
+pytestmark = pytest.mark.slow
+USER = Message("user", "Hi")
+
+
+def asked_with(template: str) -> RunRequest:
+    return RunRequest(registry=default_registry().to_document(), prompt="Hi", system=template)
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_a_mutated_template_ends_in_a_result_or_an_error_in_time(llama_data, monkeypatch, number):
+    monkeypatch.setattr(limited, "SECONDS", 0.5)
+    sources = read_templates([llama_data / "templates"])
+    outcome, broken = judge_template(mutant_of(sources, random.Random(f"tests {number}")))
+    assert not broken, outcome
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_mutated_model_file_ends_in_a_result_or_an_error_in_time(tmp_path, number):
+    path = tmp_path / "mutant.gguf"
+    path.write_bytes(model_mutant(random.Random(f"tests {number}")))
+    outcome, broken = judge_model(path)
+    assert not broken, outcome
+
+
+def test_a_call_is_ended_by_stop_and_the_next_one_works():
+    stop = threading.Event()
+    timer = threading.Timer(0.5, stop.set)
+    timer.start()
+    start = time.monotonic()
+    with stopped_by(stop.is_set), pytest.raises(Stopped):
+        render_template(TemplateSource(LOOP), [USER])
+    timer.join()
+    assert time.monotonic() - start < limited.SECONDS / 2
+    assert render_template(TemplateSource("{{ messages[0].content }}"), [USER])[0] == "Hi"
+
+
+def test_an_endless_call_delays_no_other_thread():
+    stop = threading.Event()
+
+    def compute() -> None:
+        with stopped_by(stop.is_set), pytest.raises(Stopped):
+            render_template(TemplateSource(LOOP), [USER])
+
+    threads = [threading.Thread(target=compute) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert render_template(TemplateSource("{{ messages[0].content }}"), [USER])[0] == "Hi"
+    assert all(thread.is_alive() for thread in threads)
+    stop.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_run_that_is_cancelled_while_its_prompt_is_rendered_ends_as_cancelled():
+    interaction = NonInteractive({}, threading.Event())
+    timer = threading.Timer(0.5, interaction.cancelled.set)
+    timer.start()
+    model, asked = ScriptedModel("x"), asked_with(LOOP)
+    *_, last = cancellable(run(asked, model, interaction), model, interaction)
+    timer.join()
+    assert isinstance(last, RunFinished) and (last.reason, last.valid) == ("cancelled", False)
+
+
+def test_what_the_function_raises_is_raised_here():
+    with pytest.raises(PromptError) as caught:
+        render_template(TemplateSource("{% if %}"), [USER])
+    assert "is damaged" in caught.value.message and caught.value.where == "line 1" and caught.value.hint
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        limited.limited(divmod, 1, 0, returns=int)
+
+
+# -- loading ---------------------------------------------------------------------------------------------------------
+
+
+class Hung(ModelProcess):
+    """A process that stops in the middle of loading, as in an endless loop of llama.cpp."""
+
+    def send(self, number, body):
+        os.kill(self.pid, signal.SIGSTOP)
+        super().send(number, body)
+
+
+@pytest.fixture
+def hung(monkeypatch, tmp_path):
+    monkeypatch.setattr(llama, "next_process", Hung)
+    path = tmp_path / "endless.gguf"
+    path.write_bytes(encoder("bert"))
+    return path
+
+
+def test_loading_without_progress_ends_with_an_error(hung, monkeypatch):
+    monkeypatch.setattr(llama, "LOADING_SECONDS", 0.3)
+    with pytest.raises(ModelError) as caught:
+        open_model(str(hung))
+    assert "no progress" in caught.value.message and "endless.gguf" in caught.value.where
+    assert "download it again" in caught.value.hint
+
+
+def test_loading_is_ended_from_another_thread(hung):
+    opening = Opening(lambda share: None)
+    timer = threading.Timer(0.3, opening.cancel)
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(ModelError, match="was stopped"):
+        open_model(str(hung), progress=opening)
+    timer.join()
+    assert time.monotonic() - start < llama.LOADING_SECONDS / 2
+
+
+def test_the_first_interrupt_ends_loading(hung):
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        open_model(str(hung))
+    timer.join()
+    assert time.monotonic() - start < llama.LOADING_SECONDS / 2

@@ -1,0 +1,203 @@
+"""Templates and model files, mutated: each ends in a result or a GlyphscopeError, within its limits.
+
+    python tests/support/hostile_files.py templates 10000 [--seed N] TEMPLATES…
+    python tests/support/hostile_files.py models 1000 [--seed N]
+
+`TEMPLATES` are files or folders of them. A template is rendered, then inspected with a proof; the small models of
+`tiny_gguf` and the file of the grammar probe are opened. What breaks a rule is printed with its number: the same seed
+and number make the same mutant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import LoadOptions, Message
+from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.models.inspection import inspect_template, with_proof
+from glyphscope.models.opening import open_model
+from glyphscope.models.probe_child import byte_vocabulary
+from glyphscope.models.templates import TemplateSource, render_template
+from glyphscope.processes import limited
+from tiny_gguf import encoder
+
+LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+PIECES = (
+    LOOP, "{{ 'x' * 10 ** 9 }}", "{{ 'x' * 10 ** 7 }}", "{{ 7 ** (10 ** 8) }}", "{{ messages * 10 ** 8 }}",
+    "{% set n = namespace(x='ab') %}{% for i in range(40) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}",
+    "{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x | tojson }}",
+    "{% set l = [1] %}{% for x in l %}{% set _ = l.append(x) %}{% endfor %}",
+    "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+    "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+    "{{ ('\\n' * 10 ** 6) | indent(10 ** 6) }}", "{{ '%999999999d' % 1 }}", "{{ '{:999999999}'.format(1) }}",
+    "{{ (range(99999) | list * 999) | sort | unique | list | length }}", "{{ ('a.' * 10 ** 6) | urlize }}",
+    "{% for i in messages %}{% set x = i %}" * 40 + "{% endfor %}" * 40, "{{ " + "(" * 2000 + "1" + ")" * 2000 + " }}",
+    "{{ 1" + " + 1" * 20_000 + " }}", "{% if a %}" * 900 + "{% endif %}" * 900, "{{ " + "-" * 20_000 + "1 }}",
+    "{{ " + "[" * 90 + "]" * 90 + " }}", "{{ raise_exception('no') }}",
+    "{{ messages[0].content.format_map(messages[0]) }}",
+    "{{ messages | map(attribute='content') | join(messages[0].content * 10 ** 6) }}", "{{ 1 // 0 }}", "{%", "{{", "#}",
+)  # fmt: skip
+"""Texts that are put into templates, most of them hostile."""
+TALK = [Message("system", "Be brief."), Message("user", "Hello")]
+SPARE = 8.0
+"""Seconds that a process may take to start, besides the limits of its work."""
+
+
+def template_mutants(sources: Sequence[str], seed: int) -> Iterator[str]:
+    """Yield mutants without an end: pieces cut, repeated, exchanged and put in, and characters changed."""
+    for number in range(sys.maxsize):
+        yield mutant_of(sources, random.Random(f"{seed} {number}"))
+
+
+def mutant_of(sources: Sequence[str], chance: random.Random) -> str:
+    """Return one mutant."""
+    text = chance.choice(sources)
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        a, b = sorted(chance.randrange(len(text) + 1) for _ in range(2))
+        b = min(b, a + chance.choice((1, 8, 60, 400)))
+        match chance.randrange(6):
+            case 0:
+                text = text[:a] + text[b:]
+            case 1:
+                text = text[:a] + text[a:b] * chance.choice((2, 9, 500)) + text[b:]
+            case 2:
+                other = chance.choice(sources)
+                at = chance.randrange(len(other) + 1)
+                text = text[:a] + other[at : at + chance.choice((9, 90, 900))] + text[b:]
+            case 3:
+                text = (
+                    text[:a] + chr(chance.choice((0, 10, 34, 37, 39, 123, 125, 0xD800, 0x1F600))) + text[b:]
+                )
+            case _:
+                # between two statements, where it is most often valid
+                places = [place for place in range(len(text)) if text.startswith("{%", place)] or [a]
+                at = chance.choice(places)
+                text = text[:at] + chance.choice(PIECES) + text[at:]
+    return text
+
+
+def judge_template(text: str) -> tuple[str, str]:
+    """Return the outcome of a template, and the broken rule, if one is broken."""
+    template = TemplateSource(text, where="mutant.jinja")
+    outcomes = []
+    for work in (
+        lambda: render_template(template, TALK),
+        lambda: with_proof(inspect_template(template), template, 5),
+    ):
+        start = time.monotonic()
+        try:
+            work()
+            outcomes.append("a result")
+        except GlyphscopeError as error:
+            stopped = error.message.partition("was stopped: ")[2]
+            outcomes.append(stopped.rstrip(".") or "an error")
+            if not error.message or "Traceback" in error.message:
+                return outcomes[-1], f"a useless message: {error.message!r}"
+        except Exception as error:
+            return "an exception", f"{type(error).__name__}: {error}"
+        spent = time.monotonic() - start
+        # two calls with a limit each, on a machine that gives them half of its time
+        if spent > 4 * limited.SECONDS + SPARE:
+            return outcomes[-1], f"{spent:.1f} s"
+    return " / ".join(outcomes), ""
+
+
+@lru_cache(maxsize=1)
+def model_files() -> tuple[bytes, ...]:
+    """Return small files of models that llama.cpp reads."""
+    return (byte_vocabulary(), encoder("bert"), encoder("t5encoder"))
+
+
+def model_mutant(chance: random.Random) -> bytes:
+    """Return one of the files with changed bytes, most of them in numbers, or cut and lengthened."""
+    data = bytearray(chance.choice(model_files()))
+    for _ in range(chance.choice((1, 2, 4, 16))):
+        at = chance.randrange(4, len(data))
+        match chance.randrange(4):
+            case 0:
+                data[at] ^= chance.randrange(1, 256)
+            case 1:
+                data[at] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
+            case 2:
+                data[at : at + 8] = chance.choice((b"\xff" * 8, b"\0" * 8, b"\xff" * 3 + b"\x7f" + b"\0" * 4))
+            case 3:
+                other = chance.randrange(len(data))
+                data[at : at + 12] = data[other : other + 12]
+    return bytes(data)
+
+
+def judge_model(path: Path) -> tuple[str, str]:
+    """Return the outcome of a model's file, which is opened and whose vocabulary is read, and the broken rule."""
+    start = time.monotonic()
+    try:
+        open_model(str(path), options=LoadOptions(context=64)).close()
+        outcome = "opened"
+    except GlyphscopeError as error:
+        outcome = error.message.partition(":")[0][:40]
+    except Exception as error:
+        return "an exception", f"{type(error).__name__}: {error}"
+    try:
+        with GrammarProbe(path) as probe:
+            probe.tokens(["Hello"])
+    except GlyphscopeError:
+        pass
+    except Exception as error:
+        return "an exception", f"{type(error).__name__}: {error}"
+    spent = time.monotonic() - start
+    return outcome, f"{spent:.1f} s" if spent > 60 + SPARE else ""
+
+
+def read_templates(paths: Iterable[Path]) -> list[str]:
+    """Return the templates in files and folders."""
+    files = [file for path in paths for file in (sorted(path.glob("*.jinja")) if path.is_dir() else [path])]
+    return [file.read_text() for file in files]
+
+
+def main() -> None:
+    """Judge the mutants, and print the broken rules, then the number of each outcome."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kind", choices=("templates", "models"))
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=limited.SECONDS)
+    parser.add_argument("paths", nargs="*", type=Path)
+    asked = parser.parse_args()
+    limited.SECONDS = asked.seconds
+    outcomes: Counter[str] = Counter()
+    slowest = 0.0
+    sources = read_templates(asked.paths)
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(asked.count):
+            chance = random.Random(f"{asked.seed} {number}")
+            start = time.monotonic()
+            if asked.kind == "templates":
+                outcome, broken = judge_template(mutant_of(sources, chance))
+            else:
+                path = Path(folder) / f"{number}.gguf"
+                path.write_bytes(model_mutant(chance))
+                outcome, broken = judge_model(path)
+                path.unlink()
+            slowest = max(slowest, time.monotonic() - start)
+            outcomes[outcome] += 1
+            if broken:
+                print(f"{number}: {broken}", flush=True)
+            if number % 500 == 499:
+                print(f"{number + 1} …", flush=True)
+    for outcome, count in outcomes.most_common():
+        print(f"{count:6} {outcome}")
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(f"slowest {slowest:.1f} s; the largest process had {memory / 1000:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
