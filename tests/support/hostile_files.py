@@ -4,7 +4,7 @@
     python tests/support/hostile_files.py models 1000 [--seed N]
 
 `TEMPLATES` are files or folders of them. A template is rendered, then inspected with a proof; the small models of
-`tiny_gguf` and the file of the grammar probe are opened. What breaks a rule is printed with its number: the same seed
+`tiny_gguf` and the file of the grammar probe are opened. Each mutant that breaks a rule is printed: the same seed
 and number make the same mutant.
 """
 
