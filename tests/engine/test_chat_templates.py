@@ -338,6 +338,36 @@ def test_ids_that_a_template_rejects_are_renamed():
     assert prompt == 'call00001{"city": "Paris", "days": 3}call0000121'
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (  # a dictionary would be printed as Python writes it
+            '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments }}}',
+            '{"name": "weather", "arguments": {"city": "Paris", "days": 3}}',
+        ),
+        (  # a text marked as safe escapes the texts beside it
+            "{% set a = c.function.arguments %}{% set a = a if a is string else a | tojson | safe %}"
+            "{{ '{\"name\": \"' + c.function.name + '\", \"arguments\": ' + a + '}' }}",
+            '{"name": "weather", "arguments": {"city": "Paris", "days": 3}}',
+        ),
+        (  # only the id says the tool
+            "<|call|>{{ c.id }}<|args|>{{ c.function.arguments | tojson }}",
+            '<|call|>functions.weather:0<|args|>{"city": "Paris", "days": 3}',
+        ),
+    ],
+)
+def test_calls_of_the_history_are_written_as_json_with_the_name_of_their_tool(body, expected):
+    call = msgspec.structs.replace(WEATHER, id="abc")
+    talk = [USER, Message("assistant", "", (call,)), Message("tool", "21")]
+    calls = f"{{% for c in message.tool_calls or [] %}}{body}{{% endfor %}}"
+    prompt, note = only(
+        f"{calls}|{{{{ message.content }}}} {{{{ message.tool_call_id }}}} {{{{ message.name }}}}"
+    ).render(talk)
+    assert prompt.split("|", 1)[1].startswith("What now?") and expected in prompt and not note
+    if "functions" in expected:
+        assert "21 functions.weather:0" in prompt
+
+
 def test_a_message_of_an_old_record_opens_and_a_plain_one_has_no_new_fields():
     assert msgspec.json.decode(b'{"role":"user","content":"x"}', type=Message) == Message("user", "x")
     assert msgspec.json.encode(Message("user", "x")) == b'{"role":"user","content":"x"}'

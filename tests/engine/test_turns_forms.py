@@ -30,6 +30,8 @@ from glyphscope.turns import (
     save_form,
 )
 from glyphscope.turns.probe import IDS, KEYS, NAMES, Probe, SampleCall, sample_tools
+from glyphscope.turns.prove import Proof, Transcription
+from glyphscope.turns.slots import written
 from renderers import renderer_at
 
 DROPS_CALLS = {
@@ -250,3 +252,80 @@ def test_a_template_without_turns_has_a_form_without_calls(source: str) -> None:
     form, found = form_of(renderer)
     assert all(not call.strict for call in form.calls)
     assert not prove(renderer, found, form, turns=5).turns
+
+
+def turns(call: str, *, between: str = "", around: tuple[str, str] = ("", ""), head: str = "<|{}|>") -> str:
+    """A template whose turns end in `<|end|>`, with calls written as `call` says; `c` is a call, `m` its message."""
+    separator = f"{{% if not loop.last %}}{between}{{% endif %}}"
+    calls = f"{{% for c in m.tool_calls %}}{call}{separator}{{% endfor %}}"
+    written = f"{{% if m.tool_calls %}}{around[0]}{calls}{around[1]}{{% endif %}}"
+    name = head.format("{{ m.role }}")
+    prompt = f"{{% if add_generation_prompt %}}{head.format('assistant')}{{% endif %}}"
+    return f"{{% for m in messages %}}{name}{{{{ m.content or '' }}}}{written}<|end|>{{% endfor %}}{prompt}"
+
+
+NAMED = '{"name": "{{ c.function.name }}", "arguments": '
+ONLY_FILLED = "{% if not m.content %}{{ raise_exception('empty') }}{% endif %}"
+STRUCTURES = {  # the template, and a call of its form
+    "an id alone": (
+        turns("<|call|>{{ c.id }}<|args|>{{ c.function.arguments | tojson }}<|end_call|>"),
+        "<|call|>functions.NAME:INDEX<|args|>ARGUMENTS<|end_call|>",
+    ),
+    "arguments that are printed": (
+        turns(f"<call>{NAMED}{{{{ c.function.arguments }}}}}}</call>"),
+        '<call>{"name": "NAME", "arguments": ARGUMENTS}</call>',
+    ),
+    "arguments marked as safe": (
+        turns(
+            "{% set a = c.function.arguments %}{% set a = a if a is string else a | tojson | safe %}"
+            "{{ '<call>{\"name\": \"' + c.function.name + '\", \"arguments\": ' + a + '}</call>' }}"
+        ),
+        '<call>{"name": "NAME", "arguments": ARGUMENTS}</call>',
+    ),
+    "objects behind the header": (
+        turns(f"{NAMED}{{{{ c.function.arguments | tojson }}}}}}", between=", "),
+        '{"name": "NAME", "arguments": ARGUMENTS}, …',
+    ),
+    "a list behind the header": (
+        turns(f"{NAMED}{{{{ c.function.arguments | tojson }}}}}}", between=", ", around=("[", "]")),
+        '[{"name": "NAME", "arguments": ARGUMENTS}, …]',
+    ),
+    "Python without quotation marks": (
+        turns(
+            "{{ c.function.name }}({% for k, v in c.function.arguments.items() %}{{ k }}={{ v }}"
+            "{% if not loop.last %}, {% endif %}{% endfor %})",
+            between=", ",
+            around=("[", "]"),
+        ),
+        '[NAME(KEY="VALUE", …), …]',
+    ),
+    "content that must not be empty": (
+        turns(
+            f"{ONLY_FILLED}<call>{NAMED}{{{{ c.function.arguments | tojson }}}}}}</call>",
+        ),
+        '<call>{"name": "NAME", "arguments": ARGUMENTS}</call>',
+    ),
+}
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_template_of_this_structure_has_a_proved_form(structure: str) -> None:
+    source, expected = STRUCTURES[structure]
+    renderer = TemplateRenderer(source)
+    form, found = form_of(renderer)
+    assert (written(form.calls[0]), form.ends) == (expected, ("<|end|>",))
+    proof = prove(renderer, found, form, turns=20)
+    assert proof.proved and proof.strict == proof.turns
+
+
+def test_markers_between_brackets_and_bars_end_a_turn() -> None:
+    call = "\n<call>{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}</call>"
+    renderer = TemplateRenderer(turns(call, head="[|{}|]\n").replace("<|end|>", "[|endofturn|]\n"))
+    form, found = form_of(renderer)
+    assert (form.header, form.ends) == ("[|assistant|]\n", ("[|endofturn|]",))
+    assert prove(renderer, found, form, turns=20).proved
+
+
+def test_a_proof_without_a_value_that_can_be_read_back_is_none() -> None:
+    values = tuple(Transcription(kind, False) for kind in ("a text", "an integer"))
+    assert not Proof(turns=5, equal=5, strict=5, values=values).proved

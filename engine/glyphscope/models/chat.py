@@ -161,7 +161,7 @@ class ChatTemplate:
             return
         style = self.call_style
         for rename in (False, True):
-            fitted, changes = fit_calls(link_results(messages, rename=rename), style)
+            fitted, changes = fit_calls(link_results(messages, rename=rename, ids=style.ids), style)
             for given, note in _forms(fitted):
                 yield given, f"{changes} {note}".strip(), style
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from glyphscope.events import Message, ToolCall
+from glyphscope.turns.probe import CallIds, function_id
 
 SPLIT_CALLS = "The model's chat template takes one call a message: several were given one after the other."
 CALLS_AS_TEXT = "The model's chat template leaves calls out: they were given as JSON in the message's text."
@@ -31,7 +32,8 @@ class CallStyle(NamedTuple):
 
     `empty` is the content of a message without text. With `single`, a message has at most one call. `text` next to
     calls stays there, goes into a message before them, or is left out; with `joined`, it goes into the reasoning if
-    there is any. With `as_text`, calls go into the text.
+    there is any. With `as_text`, calls go into the text. `ids` "functions": the template writes a call's id alone, so
+    that the tool's name has to be in it.
     """
 
     arguments: Literal["object", "string"] = "object"
@@ -40,6 +42,7 @@ class CallStyle(NamedTuple):
     text: Literal["beside", "apart", "left out"] = "beside"
     joined: bool = False
     as_text: bool = False
+    ids: CallIds = "given"
 
 
 def template_message(message: Message, style: CallStyle, reasoning_keys: Sequence[str]) -> dict[str, Any]:
@@ -63,10 +66,13 @@ def _template_call(call: ToolCall, style: CallStyle) -> dict[str, Any]:
     return {"type": "function", "id": call.id, "function": {"name": call.name, "arguments": arguments}}
 
 
-def link_results(messages: Sequence[Message], *, rename: bool = False) -> list[Message]:
+def link_results(
+    messages: Sequence[Message], *, rename: bool = False, ids: CallIds = "given"
+) -> list[Message]:
     """Give each call an id, and each result the id and name of its call.
 
-    With `rename`, all ids have the form that the strictest templates require: nine letters and digits.
+    With `rename`, all ids have the form that the strictest templates require: nine letters and digits. With `ids`
+    "functions", the tool's name and the call's place in the conversation are in each.
     """
     made: list[Message] = []
     waiting: list[tuple[str, ToolCall]] = []  # calls without a result, each with its original id
@@ -75,14 +81,15 @@ def link_results(messages: Sequence[Message], *, rename: bool = False) -> list[M
         if message.tool_calls:
             waiting = []
             for call in message.tool_calls:
+                named = function_id(call.name, count)
                 count += 1
-                waiting.append(
-                    (call.id, call if call.id and not rename else _replace(call, id=f"call{count:05}"))
-                )
+                made_id = named if ids == "functions" else f"call{count:05}"
+                keeps = call.id and not rename and ids == "given"
+                waiting.append((call.id, call if keeps else _replace(call, id=made_id)))
             message = _replace(message, tool_calls=tuple(call for _, call in waiting))
         elif message.role == "tool" and waiting:
-            ids = [id for id, _ in waiting]
-            _, call = waiting.pop(ids.index(message.tool_call_id) if message.tool_call_id in ids else 0)
+            known = [id for id, _ in waiting]
+            _, call = waiting.pop(known.index(message.tool_call_id) if message.tool_call_id in known else 0)
             message = _replace(message, tool_call_id=call.id, name=message.name or call.name)
         made.append(message)
     return made

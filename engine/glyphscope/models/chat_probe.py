@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -12,6 +11,7 @@ from glyphscope.errors import PromptError
 from glyphscope.events import Message, ToolCall
 from glyphscope.models.chat_messages import CallStyle, fit_calls, link_results
 from glyphscope.processes.limited import LimitReached
+from glyphscope.turns.probe import spoils
 
 Loss: TypeAlias = Literal["", "left out", "refused"]
 """Empty if the template writes the part."""
@@ -41,6 +41,7 @@ def _tool(number: int) -> dict[str, Any]:
     properties = {
         "zqkey": {"type": "string", "description": "A key."},
         "zqnumber": {"type": "integer", "description": "A number."},
+        "zqflag": {"type": "boolean", "description": "A choice."},
     }
     parameters = {"type": "object", "properties": properties, "required": ["zqkey"]}
     function = {"name": f"zqtool{number}", "description": "Does something.", "parameters": parameters}
@@ -48,7 +49,9 @@ def _tool(number: int) -> dict[str, Any]:
 
 
 PROBE_TOOLS = (_tool(1), _tool(2))
-_CALLS = tuple(ToolCall(f"zqtool{n}", {"zqkey": f"zqvalue{n}", "zqnumber": 7}) for n in (1, 2))
+_CALLS = tuple(
+    ToolCall(f"zqtool{n}", {"zqkey": f"zqvalue{n}", "zqnumber": 7, "zqflag": True}) for n in (1, 2)
+)
 _RESULTS = (Message("tool", "zqresult1"), Message("tool", "zqresult2"))
 _USER, _NEXT = Message("user", "zquser"), Message("user", "zqnext")
 _STYLES = (
@@ -56,9 +59,11 @@ _STYLES = (
     CallStyle("object", None),
     CallStyle("string", ""),
     CallStyle("string", None),
+    CallStyle("object", " "),  # for templates that reject a message without text
+    CallStyle("string", " "),
+    CallStyle("object", "", ids="functions"),
+    CallStyle("string", "", ids="functions"),
 )
-_SPOILT = re.compile(r"""\\"zqkey|\{\s*'zqkey|\{\{\s*"zqkey""")
-"""Arguments as JSON in a JSON string, as a Python dictionary, or in extra braces that the template adds."""
 
 
 def _talks(message: Message, ends: Sequence[Sequence[Message]] = ()) -> list[list[Message]]:
@@ -125,13 +130,19 @@ def _call_style(render: Render) -> tuple[CallStyle, Loss]:
         for text in _texts(render, talks, style):
             if text is None or "zqvalue1" not in text:
                 losses.append("refused" if text is None else "left out")
-            elif not _SPOILT.search(text):
+            elif not spoils(text, "zqkey", "zqflag") and _names_the_call(text):
                 return style, ""
             else:
                 spoilt = spoilt or style
     if spoilt is not None:
         return spoilt, ""
     return CallStyle(), "left out" if "left out" in losses else "refused"
+
+
+def _names_the_call(text: str) -> bool:
+    """Whether the tool's name is before the call's value; a result may also contain it."""
+    before = text[: text.index("zqvalue1")]
+    return "zqtool1" in before.rpartition("zquser")[2]
 
 
 def _loss(render: Render, talks: Sequence[Sequence[Message]], style: CallStyle, *marks: str) -> Loss:
@@ -152,7 +163,7 @@ def _texts(render: Render, talks: Sequence[Sequence[Message]], style: CallStyle)
 def _text(render: Render, talk: Sequence[Message], style: CallStyle) -> str | None:
     """The rendered conversation; None if the template rejects it. Raises PromptError if it exceeds its limits."""
     try:
-        return render(fit_calls(link_results(talk), style)[0], style)
+        return render(fit_calls(link_results(talk, ids=style.ids), style)[0], style)
     except PromptError as error:
         if isinstance(error.__cause__, LimitReached):
             raise

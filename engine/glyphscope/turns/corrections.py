@@ -23,7 +23,8 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When a row applies: all given fields must be true.
 
     `rendered`: each of the texts is in some rendering. `opening`: the first call's opening contains it. `header`: the
-    turn's header contains it. `calls`, `reasoning`: whether these were derived. `unmarked`: the first call's value.
+    turn's header contains it. `calls`, `reasoning`: whether these were derived. `unmarked`, `listed`: the first call's
+    values.
     """
 
     rendered: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calls: bool | None = None
     reasoning: bool | None = None
     unmarked: bool | None = None
+    listed: bool | None = None
 
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,6 +81,7 @@ def _applies(when: Condition, form: TurnForm, renderings: dict[str, str]) -> boo
         "calls": bool(form.calls),
         "reasoning": form.reasoning is not None,
         "unmarked": first and first.unmarked,
+        "listed": first and first.listed,
         "encoding": form.encoding,
         "id": first and first.id,
     }

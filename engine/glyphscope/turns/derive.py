@@ -13,6 +13,7 @@ from glyphscope.turns.derive_reasoning import Heading, derive_heading
 from glyphscope.turns.form import STATES, CallForm, Piece, TurnForm, Wrap, text_pieces
 from glyphscope.turns.markup import first_tag, is_tag, mirrors, solid_tokens, through_solid, tokens
 from glyphscope.turns.probe import (
+    KEYS,
     NAMES,
     NEXT,
     REASON,
@@ -26,6 +27,7 @@ from glyphscope.turns.probe import (
     dialects,
     result,
     sample_tools,
+    spoils,
 )
 
 _THINKING: dict[str, bool | None] = {"on": True, "off": False, "undefined": None}
@@ -70,19 +72,23 @@ def derive(renderer: Renders) -> Derived:
 
 
 def _dialect(probe: Probe) -> Dialect:
-    """The first way of writing messages in which a call with its argument is rendered."""
-    naming: list[Dialect] = []  # dialects in which at least the tool's name is rendered
-    for dialect in dialects():
-        probe.dialect = dialect
-        text = probe.turn(calls=(ONE,))
-        if text is None or ONE.name not in text:
-            continue
-        naming.append(dialect)
-        if '\\"zq_key' not in text:
-            followed = probe.turn("", (ONE,), after=(result(ONE),))
-            if followed is not None or dialect.empty is None:
-                return dialect
-    return naming[0] if naming else Dialect()
+    """The first way of writing messages in which a call with its arguments is rendered well."""
+    call = ONE._replace(arguments={**ONE.arguments, KEYS[1]: True})
+    for group in dialects():
+        naming: list[Dialect] = []  # dialects in which at least the tool's name is rendered
+        for dialect in group:
+            probe.dialect = dialect
+            text = probe.turn(calls=(call,))
+            if text is None or ONE.name not in text:
+                continue
+            naming.append(dialect)
+            if not spoils(text, *KEYS):
+                followed = probe.turn("", (ONE,), after=(result(ONE),))
+                if followed is not None or dialect.empty is None:
+                    return dialect
+        if naming:
+            return naming[0]
+    return Dialect()
 
 
 def _form(
@@ -164,7 +170,15 @@ def _without_header(
         blank = len(opening) - len(opening.lstrip())
         pieces = (Piece("text", opening[blank:]), *call.pieces[1:])
         call = replace(call, lead=opening[:blank], section_open="", pieces=pieces)
-    return header, call
+    else:  # only the header precedes the call
+        call = replace(call, section_open="")
+    return header, replace(call, unmarked=call.unmarked or _is_bare(call))
+
+
+def _is_bare(call: CallForm) -> bool:
+    """Whether only its name or its keys distinguish a call from text: a bracket marks nothing."""
+    known = call.object is not None or call.arguments.encoding == "pythonic"
+    return known and call.opening.strip() in ("", "[")
 
 
 def _wraps(heading: Heading, header: str, text: str | None, text_end: str) -> tuple[tuple[Wrap, ...], str]:

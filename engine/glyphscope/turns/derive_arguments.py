@@ -72,6 +72,10 @@ def _parameters(probe: Probe, one: str, two: str, span: Span, call: SampleCall) 
         cut = len(quote) + len(closing)
         encoding = "dict" if head.endswith("{") else "pythonic" if head.endswith("(") else "tagged"
         link = plain
+    elif head.endswith("(") and link.rstrip("\"'") == "=":
+        # a Python call of which the template quotes all values, or none
+        quote, encoding, cut = link[1:] or '"', "pythonic", len(closing)
+        link, closing = "=", closing.removeprefix(link[1:])
     else:
         quote, encoding, cut = "", "tagged", len(closing)
     typed = types.links if encoding == "tagged" and len(set(types.links.values())) > 1 else {}
@@ -82,7 +86,7 @@ def _parameters(probe: Probe, one: str, two: str, span: Span, call: SampleCall) 
     arguments = ArgumentsForm(
         encoding=encoding,  # type: ignore[arg-type]
         parameter=tuple(parameter),
-        separator=separator,
+        separator=separator if separator or encoding != "pythonic" else ", ",  # a template may forget it
         quote=quote,
         typed=typed,
         literals="python" if types.python else "json",

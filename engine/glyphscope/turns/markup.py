@@ -9,8 +9,12 @@ from glyphscope.text.lines import common_length
 
 _SPACE = re.compile(r"\s*")
 _NAMESPACE = re.compile(r"\]<\]\w+\[>\[")
-_MARK = r"\]<\]\w+\[>\[|[\[\]]\w*~\w*[\[\]]|<[^<>\s][^<>\n]{0,80}>|\[/?[A-Z][A-Z_ ]+\]"
-"""A namespace (`]<]name[>[`), a sign between brackets (`[e~[`), a tag, a word in capital letters between brackets."""
+_MARK = (
+    r"\]<\]\w+\[>\[|[\[\]]\w*~\w*[\[\]]|<[^<>\s][^<>\n]{0,80}>|\[/?[A-Z][A-Z_ ]+\]|\[\|[^\[\]|\s]{1,80}\|\]"
+)
+"""A namespace (`]<]name[>[`), a sign between brackets (`[e~[`), a tag, and between brackets a word in capital letters
+or between bars (`[|end|]`).
+"""
 _TOKEN = re.compile(rf"{_MARK}|\n|[ \t]+|\w+|.", re.DOTALL)
 _TAG = re.compile(_MARK)
 _QUOTE = "[\"']"

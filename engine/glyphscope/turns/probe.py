@@ -7,14 +7,18 @@ Their names, keys and values are words that no template writes itself. The form 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from glyphscope.errors import PromptError
 from glyphscope.turns.markup import common_suffix, first_tag
 
 USER, TEXT, REASON, RESULT = "zquser", "zqtext", "zqreason", "zqresult"
+FILLER = "zqfiller"
+"""The content of a message without text, for templates that reject an empty one; it is removed from renderings."""
 NEXT = {"role": "user", "content": "zqnext"}
 """The user's next message."""
 NAMES = ("zq_tool_a", "zq_tool_b")
@@ -54,12 +58,17 @@ class SampleCall(NamedTuple):
     id: str = IDS[0]
 
 
+CallIds: TypeAlias = Literal["given", "functions"]
+"""The ids of calls: any, or with the tool's name in them (`function_id`)."""
+
+
 class Dialect(NamedTuple):
     """The form in which a template accepts an assistant's message."""
 
     as_string: bool = False
     empty: str | None = ""
     reasoning: str = "reasoning_content"
+    ids: CallIds = "given"
 
 
 _NO_MARKER = 100
@@ -96,7 +105,8 @@ class Probe:
     ) -> str | None:
         """The text after the user's message, including this turn; None if the template raises an error."""
         message = assistant(text, calls, reasoning, self.dialect)
-        return self._after([message, *after], thinking=thinking, generate=False)
+        written = self._after([message, *after], thinking=thinking, generate=False)
+        return written.replace(FILLER, "") if written and self.dialect.empty == FILLER else written
 
     def _after(self, more: list[dict[str, Any]], *, thinking: bool | None, generate: bool) -> str | None:
         written = self._rest(more, thinking, generate)
@@ -120,6 +130,8 @@ class Probe:
 
     def _rest(self, more: list[dict[str, Any]], thinking: bool | None, generate: bool) -> str | None:
         messages = [{"role": "user", "content": USER}, *more]
+        if self.dialect.ids == "functions":
+            messages = _with_function_ids(messages)
         try:
             text = self.renderer.render(
                 messages, self.tools, thinking=thinking, add_generation_prompt=generate
@@ -161,6 +173,41 @@ def result(call: SampleCall, content: str = RESULT) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content}
 
 
+def function_id(name: str, place: int) -> str:
+    """The id of a call for templates that write its id alone, so that the tool's name has to be in it."""
+    return f"functions.{name}:{place}"
+
+
+def _with_function_ids(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    ids: dict[str, str] = {}
+    out = []
+    for message in messages:
+        calls = []
+        for call in message.get("tool_calls", ()):
+            ids[call["id"]] = function_id(call["function"]["name"], len(ids))
+            calls.append({**call, "id": ids[call["id"]]})
+        if calls:
+            message = {**message, "tool_calls": calls}
+        elif "tool_call_id" in message:
+            message = {**message, "tool_call_id": ids.get(message["tool_call_id"], message["tool_call_id"])}
+        out.append(message)
+    return out
+
+
+@lru_cache(maxsize=4)
+def _spoilt(key: str, flag: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"""\\"{key}|\{{\s*'{key}|\{{\{{\s*"{key}|["']{flag}["']\s*:\s*True|&(?:#3[49]|quot|apos);"""
+    )
+
+
+def spoils(text: str, key: str, flag: str) -> bool:
+    """Whether a template writes JSON of a call wrongly: as JSON in a JSON string, as a Python dictionary or with
+    Python's literals, in extra braces, or with HTML escapes. `key` is the call's first key, that of `flag` is true.
+    """
+    return _spoilt(key, flag).search(text) is not None
+
+
 def sample_tools() -> list[dict[str, Any]]:
     """Two tools in OpenAI's form, with the samples as arguments."""
     properties = {
@@ -174,11 +221,11 @@ def sample_tools() -> list[dict[str, Any]]:
     ]
 
 
-def dialects() -> Iterator[Dialect]:
-    """Every way of writing a message with calls, the usual ones first."""
-    for empty in ("", None):
-        for as_string in (False, True):
-            yield Dialect(as_string, empty)
+def dialects() -> Iterator[list[Dialect]]:
+    """Every way of writing a message with calls, in groups: a later group is for templates that take none before."""
+    yield [Dialect(as_string, empty) for empty in ("", None) for as_string in (False, True)]
+    yield [Dialect(as_string, FILLER) for as_string in (False, True)]
+    yield [Dialect(as_string, "", ids="functions") for as_string in (False, True)]
 
 
 REASONING_KEYS = ("reasoning_content", "thinking", "reasoning", "thought", "chunks")

@@ -94,8 +94,9 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def proved(self) -> bool:
-        """Whether there were turns, and all of them were read back equal."""
-        return self.turns > 0 and self.equal == self.turns
+        """Whether there were turns with values, and all of them were read back equal."""
+        expressible = any(value.expressible for value in self.values)
+        return self.turns > 0 and expressible and self.equal == self.turns
 
 
 class _Plan(NamedTuple):
@@ -198,18 +199,22 @@ class _Prover:
 
     def _call(self, place: int, empty: bool) -> SampleCall:
         function = self.random.choice(self.document)["function"]
-        properties = list(function["parameters"]["properties"])
-        chosen = [] if empty else self.random.sample(properties, self.random.randint(1, len(properties)))
+        properties = [p for p in function["parameters"]["properties"] if self._known(p.partition("_")[0])]
+        count = self.random.randint(1, len(properties)) if properties and not empty else 0
+        chosen = self.random.sample(properties, count)
         arguments = {name: self._value(name.partition("_")[0]) for name in sorted(chosen)}
         return SampleCall(function["name"], arguments, f"call{self.random.randrange(10**4):04}{place}")
 
-    def _value(self, kind: str) -> Any:
-        known = [
+    def _known(self, kind: str) -> list[Any]:
+        """The examples of a kind that can be read back."""
+        return [
             value.example
             for value in self.values
             if value.expressible and _SCHEMA_OF[value.kind].startswith(kind)
         ]
-        value = self.random.choice(known) if known else "words"
+
+    def _value(self, kind: str) -> Any:
+        value = self.random.choice(self._known(kind))
         plain = isinstance(value, str) and value.isascii() and value.isalpha()
         if isinstance(value, int) and not isinstance(value, bool):
             return self.random.randint(-(10**6), 10**6) if kind == "int" else value

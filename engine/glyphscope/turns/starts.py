@@ -101,7 +101,7 @@ def _call_starts(call: CallForm) -> list[tuple[str, Start]]:
         bracket = r"\[\s*" if call.listed else ""
         found = [(bracket + _BARE_OBJECT, Start("call", call))]
     elif call.unmarked and call.arguments.encoding == "pythonic":
-        found = [(r"\[\s*[A-Za-z_][\w.\-]*\(", Start("call", call))]
+        found = [(r"\[\s*[^\W\d][\w.\-]*\(", Start("call", call))]
     return found
 
 
