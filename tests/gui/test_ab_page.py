@@ -168,3 +168,16 @@ def test_a_project_file_supplies_a_prompt_and_an_unreadable_one_changes_nothing(
     page.ab._read(1, tmp_path / "none")
     qtbot.waitUntil(lambda: bool(page.context.errors))
     assert view.sources[1].currentData() == "now"
+
+
+@pytest.mark.slow
+def test_results_of_prompts_that_are_no_longer_chosen_are_marked(page, qtbot):
+    view, project = page.ab_view, page.context.project
+    run_playground(qtbot, page)
+    project.prompt.set_system("Call briefly.")
+    view.temperature.setValue(0.0)
+    view.run_button.click()
+    qtbot.waitUntil(lambda: not page.ab.ab.is_running)
+    assert "earlier" not in view.turn.text()
+    project.prompt.set_user("Another prompt")
+    assert "B: These results are of an earlier request" in view.turn.text()

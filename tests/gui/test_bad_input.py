@@ -319,3 +319,15 @@ def test_foreign_text_is_plain_text_in_hints(qtbot, make_window):
     notes = window.page(PageId.LESSONS).lecture.notes
     notes.show_step(written, written, "", "", "")
     assert notes.place.textFormat() is Core.TextFormat.PlainText
+
+
+@pytest.mark.slow
+def test_the_error_of_a_request_disappears_when_the_request_changes(open_page, qtbot):
+    page = open_page(PageId.PLAYGROUND)
+    tools, notice = page.context.project.tools, page.view.notice
+    tools.set_all_enabled(False)
+    page.run()
+    qtbot.waitUntil(lambda: "No tool is allowed" in notice.label.text())
+    qtbot.waitUntil(lambda: not page.context.runs.is_busy)
+    tools.set_all_enabled(True)
+    assert notice.isHidden()

@@ -554,3 +554,24 @@ def test_stop_while_the_model_is_opened_is_shown_as_stopped(open_page, qtbot):
     qtbot.waitUntil(lambda: not page.comparison.is_running)
     assert pills(page) == ["stopped", "not run"]
     assert table(page) == []
+
+
+@pytest.mark.slow
+def test_columns_of_an_earlier_request_are_marked_until_they_are_the_present_ones(make, qtbot):
+    page = make()
+    project, turn = page.context.project, page.view.turn
+    run_all(qtbot, page)
+    project.set_options(notation="json", shape="tool-args")
+    assert "earlier" not in turn.text(), "the columns have their own notations"
+    before = project.prompt.user
+    project.prompt.set_user("What time is it?")
+    assert f"earlier request: “{before}”, 7 tools allowed" in turn.text()
+    project.prompt.set_user(before)
+    assert "earlier" not in turn.text()
+    project.tools.set_enabled("search", False)
+    assert "7 tools allowed" in turn.text()
+    project.tools.set_enabled("search", True)
+    project.set_options(max_tokens=9)
+    assert "earlier settings" in turn.text()
+    run_all(qtbot, page)
+    assert "earlier" not in turn.text()

@@ -8,9 +8,10 @@ import threading
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialogButtonBox, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QLabel, QMessageBox, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError, ModelDied, Problem, RegistryError, StorageError
+from glyphscope_gui.shared.dialogs import Role, ask
 from glyphscope_gui.shared.errors import (
     CrashLog,
     ErrorReporter,
@@ -137,3 +138,14 @@ def test_a_users_error_is_not_in_the_crash_log(qapp, tmp_path):
     reporter = ErrorReporter(CrashLog(tmp_path / "crash.log"))
     reporter.report(GlyphscopeError("The prompt is too long."))
     assert reporter.log.read() == ""
+
+
+def test_the_title_of_a_question_has_room_beside_the_buttons_of_the_window_manager(qtbot):
+    window = QWidget()
+    qtbot.addWidget(window)
+    title = "Remove the server with a longer name"
+    ask(window, "question", "Remove?", "", ("Remove", Role.DestructiveRole, lambda: None), title=title)
+    box = window.findChild(QMessageBox, "question")
+    assert box.windowTitle() == title
+    assert box.width() >= box.fontMetrics().horizontalAdvance(title) + 100
+    box.reject()

@@ -54,7 +54,7 @@ def actions(picker):
         ("Llama-3.1-8B-UD-IQ2_XXS.gguf", "Llama-3.1-8B", "UD-IQ2_XXS"),
         ("big-f16-00001-of-00003.gguf", "big", "F16"),
         ("model.gguf", "model", ""),
-        ("embedded", "Embedded model", ""),
+        ("embedded", "SmolLM2-135M-Instruct", "Q4_1"),
         ("recorded:/runs/first.jsonl", "Recorded: first", ""),
         ("http://127.0.0.1:8080/v1", "127.0.0.1:8080", ""),
         ("https://host/v1?dialect=vllm#Qwen/Qwen3-8B", "Qwen3-8B", "host"),
@@ -110,7 +110,7 @@ def test_a_chosen_model_is_the_projects_and_the_pickers(context, qtbot):
     picker = ModelPicker(context.settings)
     qtbot.addWidget(picker)
     presenter = ModelPresenter(context, picker)
-    assert picker.accessibleName() == "Model: Embedded model"
+    assert picker.accessibleName() == "Model: SmolLM2-135M-Instruct Q4_1"
     with qtbot.waitSignal(context.project.modelChosen) as chosen:
         picker.modelChosen.emit("/m/qwen3-4b.Q4_K_M.gguf")
     assert chosen.args == [context.project.model] and picker.accessibleName() == "Model: qwen3-4b Q4_K_M"

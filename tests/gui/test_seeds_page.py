@@ -173,3 +173,17 @@ def test_the_labels_show_the_text_of_a_model_as_text(make):
     page = make()
     assert page.seeds_view.place.textFormat() is Qt.TextFormat.PlainText
     assert page.seeds_view.words.textFormat() is Qt.TextFormat.PlainText
+
+
+@pytest.mark.slow
+def test_answers_to_an_earlier_prompt_or_temperature_are_marked(make, qtbot):
+    page = make()
+    project, view = page.context.project, page.seeds_view
+    run(qtbot, page)
+    assert "earlier" not in view.turn.text()
+    before = project.prompt.user
+    project.prompt.set_user("Another prompt")
+    assert f"earlier request: “{before}”" in view.turn.text() and "Another prompt" in view.about.text()
+    project.prompt.set_user(before)
+    view.temperature.setValue(1.5)
+    assert "earlier settings" in view.turn.text()

@@ -205,6 +205,7 @@ def test_imported_tools_are_called_through_their_server(connected, qtbot):
     assert view.notice.isVisible()
     view.notice.action.click()
     assert navigator.visits == [(PageId.PLAYGROUND, None)]
+    assert page.context.panels.revealed == [("echo", None)], "the panel with the tools is in front"
     project.tools.undo_stack.undo()
     assert project.tools.registry.get("echo") is None
     assert model.index(model.row_of("echo"), columns.IN_REGISTRY).data() == ""

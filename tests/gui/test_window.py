@@ -14,7 +14,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
 
 from glyphscope.errors import ModelError
 from glyphscope.models.scripted import ScriptedModel
@@ -416,3 +417,51 @@ def test_a_system_that_does_not_know_of_batteries_is_not_on_battery(monkeypatch,
         psutil, "sensors_battery", lambda: SimpleNamespace(power_plugged=False), raising=False
     )
     assert on_battery()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["stream", "rendered", "record", "label", "line", "table"])
+def test_undo_of_the_edit_menu_works_where_a_text_that_cannot_be_edited_has_the_focus(qtbot, make, what):
+    window = make()
+    tools, page = window.services.project.tools, window.page(PageId.PLAYGROUND).view
+    window.activateWindow()
+    prompt = window.panels.prompt
+    window.panels.reveal(PanelId.PROMPT)
+    widget = {
+        "stream": page.stream,
+        "rendered": prompt.rendered_view,
+        "record": prompt.recorded.text,
+        "label": page.notice.label,
+        "line": QLineEdit("text", page, readOnly=True),
+        "table": page.tokens,
+    }[what]
+    prompt.tabs.setCurrentWidget(prompt.rendered_view)
+    page.notice.show_words("words")
+    widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    for parent in (prompt.messages_stack.currentWidget(), widget):
+        parent.show()
+    if what == "rendered":
+        window.panels.reveal_rendered_prompt()
+    if what == "record":
+        prompt.tabs.setCurrentIndex(0)
+        prompt.messages_stack.setCurrentIndex(1)
+    before = tools.registry
+    tools.set_enabled("search", False)
+    widget.setFocus()
+    qtbot.waitUntil(widget.hasFocus)
+    QTest.keyClick(widget, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert tools.registry == before
+
+
+@pytest.mark.slow
+def test_undo_in_a_text_that_is_edited_is_the_texts(qtbot, make):
+    window = make()
+    tools, edit = window.services.project.tools, window.page(PageId.PLAYGROUND).view.prompt_edit
+    window.activateWindow()
+    edit.setFocus()
+    qtbot.waitUntil(edit.hasFocus)
+    before = edit.toPlainText()
+    tools.set_enabled("search", False)
+    edit.textCursor().insertText("more ")
+    QTest.keyClick(edit, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert edit.toPlainText() == before and len(tools.registry.allowed) == 6

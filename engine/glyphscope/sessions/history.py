@@ -35,6 +35,7 @@ from glyphscope.sessions.files import folder_lock, move_aside, now
 from glyphscope.sessions.history_search import MAX_SCORE, conditions, tag_column
 from glyphscope.sessions.records import encode_record, parse_record
 from glyphscope.structs import ready
+from glyphscope.text.model_names import opened_name
 
 VERSION = 4
 NO_CALL = "no-call"
@@ -447,7 +448,7 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
         id=started.run or secrets.token_hex(8),
         time=started.time or now(),
         title=" ".join(request.prompt.split())[:200],
-        model=started.model.name,
+        model=opened_name(started.model.path, started.model.name).name,
         notation=_notation(request),
         shape=request.shape,
         constraint=request.constraint,

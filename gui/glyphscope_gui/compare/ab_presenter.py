@@ -13,9 +13,16 @@ from glyphscope.runs import RunState
 from glyphscope.sessions import load_project
 from glyphscope.sessions.project import SUFFIX, StoredProject
 from glyphscope_gui.compare.ab_page import AbPage
-from glyphscope_gui.compare.ab_prompts import NAMES, Source, differ_words, expected_text, plan
+from glyphscope_gui.compare.ab_prompts import (
+    NAMES,
+    Source,
+    differ_words,
+    expected_text,
+    plan,
+    request_of_prompt,
+)
 from glyphscope_gui.compare.ab_runs import AbRuns
-from glyphscope_gui.compare.words import ANOTHER_RUN
+from glyphscope_gui.compare.words import ANOTHER_RUN, earlier_words
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.background import Background
@@ -50,6 +57,9 @@ class AbPresenter(QObject):
         self.ab.ended.connect(context.recorder.keep)
         self._runs.ended.connect(lambda applied: self._ran(applied.state))
         self._runs.phaseChanged.connect(lambda _phase: self._show_turn())
+        project = context.project
+        for signal in (project.optionsChanged, project.tools.changed, project.prompt.changed):
+            signal.connect(lambda _change: self._show_turn())
         self._show_sources()
         self._show()
 
@@ -145,6 +155,7 @@ class AbPresenter(QObject):
             words = tr("A project…") if opened is None else tr("Project {name}", name=opened[0])
             sources.append(("project", words))
             self._page.show_sources(place, sources, self._chosen[place], self._about(place))
+        self._show_turn()
 
     def _about(self, place: int) -> str:
         """Describe a prompt by its template, tools and text."""
@@ -188,7 +199,7 @@ class AbPresenter(QObject):
             )
             words = f"{words}, {self.ab.progress_words}"
         elif self.ab.is_running or free:
-            words = self._last_words()
+            words = ("" if self.ab.is_running else self._earlier_words()) or self._last_words()
         else:
             words = ANOTHER_RUN
         self._page.turn.setText(words)
@@ -198,3 +209,14 @@ class AbPresenter(QObject):
         if made is not None and len(made.seeds) == 1 and made.requests[0].sampling.temperature == 0:
             return tr("At temperature 0 all seeds give the same tokens: one run per prompt.")
         return tr("All seeds of A run first, then those of B, so each prompt is evaluated once.")
+
+    def _earlier_words(self) -> str:
+        """Marks results of prompts that are not the chosen ones."""
+        made = self.ab.plan
+        for place, ran in enumerate(() if made is None else made.requests):
+            chosen = self._request(place)
+            if chosen is not None:
+                now = request_of_prompt(chosen, self._now(), ran.sampling)
+                if words := earlier_words(ran, now):
+                    return f"{NAMES[place]}: {words}"
+        return ""

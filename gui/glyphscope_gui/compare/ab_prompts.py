@@ -35,7 +35,7 @@ def plan(
     their fields. Raises GlyphscopeError if they are invalid.
     """
     sampling = msgspec.structs.replace(base.sampling, temperature=temperature)
-    requests = [_plain(request, base, sampling) for request in (first, second)]
+    requests = [request_of_prompt(request, base, sampling) for request in (first, second)]
     judge, measure = (is_valid, "valid") if not expected.strip() else (_expected(expected), "as expected")
     numbers = few_seeds(seeds, tr("`glyphscope ab` runs more."))
     made = AbPlan((requests[0], requests[1]), distinct_seeds(numbers, *requests), judge, measure)
@@ -64,7 +64,7 @@ def expected_text(tool: str, arguments: dict[str, object]) -> str:
     return json.dumps({"tool": tool, "arguments": arguments}, ensure_ascii=False)
 
 
-def _plain(request: RunRequest, base: RunRequest, sampling: msgspec.Struct) -> RunRequest:
+def request_of_prompt(request: RunRequest, base: RunRequest, sampling: msgspec.Struct) -> RunRequest:
     """The prompt of `request` with the settings of `base`, so that only the prompts differ."""
     made_of = {name: getattr(request, name) for name in ("prompt", "system", "preset", "registry", "history")}
     return msgspec.structs.replace(

@@ -85,6 +85,8 @@ class Comparison(QObject):
         self._runs = runs
         self._models: list[str] = []
         """The model of each column in the last comparison."""
+        self.base: PreparedRequest | None = None
+        """The request of the last comparison."""
         self.columns: list[Column] = []
         self.queue = BackgroundQueue(runs, self)
         self.queue.began.connect(self._begin)
@@ -149,6 +151,7 @@ class Comparison(QObject):
         self._models = [request.request.model for request in requests]
         if self.queue.is_running or self._runs.is_busy:
             return False
+        self.base = base
         for place, column in enumerate(self.columns):
             column.clear(ColumnPhase.WAITING)
             self.changed.emit(place)

@@ -81,6 +81,10 @@ class ComparePage(FollowsSize, QWidget):
         """Select a preset, without a signal."""
         self.presets.setCurrentIndex(self.presets.findData(key))
 
+    def show_earlier(self, earlier: bool) -> None:
+        """Mark the columns as results of an earlier request, which the words of the turn name."""
+        set_role(self.turn, "problem" if earlier else "muted")
+
     def show_turn(self, words: str) -> None:
         """Show which column the model is running."""
         self.turn.setText(words)

@@ -27,13 +27,13 @@ from glyphscope_gui.compare.variants import (
     settings_of,
     variant_of,
 )
-from glyphscope_gui.compare.words import ANOTHER_RUN
+from glyphscope_gui.compare.words import ANOTHER_RUN, earlier_words
 from glyphscope_gui.context import AppContext, Page, Place, PromptsPlace
 from glyphscope_gui.runs.export_formats import PAGE_SUFFIX, page_name
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.model_names import model_name, opened_name
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
 PROGRESS_MS = 250
@@ -124,7 +124,10 @@ class ComparePresenter(Page):
         self._runs.phaseChanged.connect(self._show_turn)
         self._runs.modelStatusChanged.connect(lambda _status: self._show_facts())
         self.context.project.optionsChanged.connect(self._options_changed)
-        self.context.project.tools.changed.connect(lambda _registry: self._show_facts())
+        project = self.context.project
+        project.tools.changed.connect(lambda _registry: self._show_facts())
+        for signal in (project.optionsChanged, project.tools.changed, project.prompt.changed):
+            signal.connect(lambda _change: self._show_turn())
 
     # -- requests of the user ----------------------------------------------------------------------------------
 
@@ -348,7 +351,19 @@ class ComparePresenter(Page):
         elif self._runs.is_busy:
             view.show_turn(ANOTHER_RUN)
         else:
-            view.show_turn(self.models.cost_words(self._column_models) or _TURNS)
+            words = self._earlier_words or self.models.cost_words(self._column_models) or _TURNS
+            view.show_turn(words)
+            view.show_earlier(bool(self._earlier_words))
+
+    @property
+    def _earlier_words(self) -> str:
+        """Marks columns whose runs are of an earlier request."""
+        base, now = self.comparison.base, self.context.project.next_request()
+        if base is None:
+            return ""
+        columns = (column for column in self.comparison.columns if column.state.started is not None)
+        pairs = ((column.variant.request(base), column.variant.request(now)) for column in columns)
+        return next(filter(None, (earlier_words(ran.request, next_.request) for ran, next_ in pairs)), "")
 
     @property
     def _column_models(self) -> list[str]:
@@ -371,7 +386,7 @@ class ComparePresenter(Page):
             model = same["model"]
             name = model_name(model).name
             if status.phase == "ready" and status.name == model and status.info is not None:
-                name = model_name(status.info.path).name if status.info.path else status.info.name
+                name = opened_name(status.info).name
             words.insert(0, name)
         words += [
             CHANGEABLE[name](same[name]) for name in ("seed", "temperature", "max_tokens") if name in same

@@ -10,14 +10,14 @@ from PySide6.QtCore import QObject
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.distribution import Distribution, Divergence, SeedRun, distribution, seed_run
 from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples
-from glyphscope.events import AnyEvent
+from glyphscope.events import AnyEvent, RunRequest
 from glyphscope.runs import PreparedRequest
 from glyphscope_gui.compare.ab_prompts import few_seeds
 from glyphscope_gui.compare.background_queue import BackgroundRun, BackgroundRuns
 from glyphscope_gui.compare.comparison import Comparison
 from glyphscope_gui.compare.seeds_page import SeedsPage
 from glyphscope_gui.compare.variants import WARM_TEMPERATURE, Variant, settings_of, variant_of
-from glyphscope_gui.compare.words import ANOTHER_RUN
+from glyphscope_gui.compare.words import ANOTHER_RUN, earlier_words
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.runs.worker.jobs import TokenPlace
@@ -67,6 +67,8 @@ class SeedsPresenter(QObject):
         self._page = page
         self._comparison = comparison
         self._runs = context.runs
+        self._ran: RunRequest | None = None
+        """The request of the results."""
         self._chosen = 0
         """The setting: 0 for the playground's, or a column's number from 1."""
         self.seed_runs = SeedRuns(context.runs, self)
@@ -83,6 +85,8 @@ class SeedsPresenter(QObject):
         comparison.arranged.connect(self._show_sources)
         context.project.optionsChanged.connect(lambda _options: self._options_changed())
         context.project.prompt.changed.connect(lambda _state: self._show_about())
+        context.project.tools.changed.connect(lambda _registry: self._show_about())
+        page.temperature.valueChanged.connect(lambda _value: self._show_turn())
         self._choose(0)
         self._show_turn()
 
@@ -91,15 +95,22 @@ class SeedsPresenter(QObject):
         page = self._page
         if not page.run_button.isEnabled():
             return
-        request = self._variant.request(self._context.project.next_request())
-        sampling = msgspec.structs.replace(request.request.sampling, temperature=page.temperature.value())
-        request = request.changed(sampling=sampling)
+        request = self._request()
         try:
             seeds = few_seeds(page.seeds.text(), tr("`glyphscope run --seeds` runs more."))
         except GlyphscopeError as error:
             page.turn.setText(error.words)
             return
-        self.seed_runs.begin(request, distinct_seeds(seeds, request.request))
+        if self.seed_runs.begin(request, distinct_seeds(seeds, request.request)):
+            self._ran = request.request
+
+    def _request(self) -> PreparedRequest:
+        """The request whose seeds are run."""
+        request = self._variant.request(self._context.project.next_request())
+        temperature = self._page.temperature.value()
+        return request.changed(
+            sampling=msgspec.structs.replace(request.request.sampling, temperature=temperature)
+        )
 
     # -- the setting -------------------------------------------------------------------------------------------
 
@@ -142,6 +153,7 @@ class SeedsPresenter(QObject):
         self._page.about.setText(
             tr("{model}, “{prompt}”", model=model, prompt=" ".join(variant.value("prompt", request).split()))
         )
+        self._show_turn()
 
     # -- the runs ----------------------------------------------------------------------------------------------
 
@@ -178,6 +190,8 @@ class SeedsPresenter(QObject):
             words = tr("Seed {seed}: run {run} of {runs}", seed=runs.seed, run=at, runs=count)
             self._page.turn.setText(f"{words}, {runs.progress_words}")
             self._context.status.set_activity(tr("Seeds: run {run} of {runs}", run=at, runs=count))
+        elif free and (words := self._earlier_words()):
+            self._page.turn.setText(words)
         elif runs.is_running or free:
             self._page.turn.setText(
                 tr("At temperature 0 all seeds give the same tokens: one run.")
@@ -186,3 +200,6 @@ class SeedsPresenter(QObject):
             )
         else:
             self._page.turn.setText(ANOTHER_RUN)
+
+    def _earlier_words(self) -> str:
+        return earlier_words(self._ran, self._request().request) if self._ran is not None else ""

@@ -6,13 +6,16 @@ import json
 from typing import NamedTuple
 
 from glyphscope.evals.run_figures import RunFigures
-from glyphscope.events import Aborted, Violation
+from glyphscope.events import Aborted, RunRequest, Violation
 from glyphscope.runs import RunState
 from glyphscope.text.figures import UNKNOWN, count, duration_ms, rate
+from glyphscope.text.shorten import excerpt
 from glyphscope_gui.compare.comparison import Column, ColumnPhase
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.shared.language import tr
 
+MAX_PROMPT = 60
+"""Characters of an earlier request's prompt."""
 FIRST_WORDS = tr("Press Run all: the call appears here, token by token.")
 WAITS_WORDS = tr("Waiting: one column runs at a time.")
 ANOTHER_RUN = tr("Another run uses the model; only one run at a time is possible.")
@@ -35,6 +38,21 @@ class Figure(NamedTuple):
     title: str
     value: str
     tip: str
+
+
+def earlier_words(ran: RunRequest, now: RunRequest) -> str:
+    """Marks results of a request that is not the present one; "" if they are the present one's."""
+    if ran == now:
+        return ""
+    if ran.prompt == now.prompt and ran.registry == now.registry:
+        return tr("These results are of earlier settings. Run again to update them.")
+    tools = sum(bool(tool.get("enabled", True)) for tool in ran.registry.get("tools", ()))
+    return tr(
+        "These results are of an earlier request: “{prompt}”, %n tool(s) allowed. Run again to update them.",
+        "",
+        tools,
+        prompt=excerpt(ran.prompt, MAX_PROMPT),
+    )
 
 
 def verdict(column: Column) -> ColumnVerdict:

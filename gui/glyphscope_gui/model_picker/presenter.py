@@ -27,7 +27,7 @@ from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file, open_once
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.model_names import model_name, opened_name
 
 
 class ModelPresenter(QObject):
@@ -113,8 +113,8 @@ class ModelPresenter(QObject):
             self._picker.set_loading(None, tr("Unloading…") if status.phase == "unloading" else "")
         self._show_loaded()
         if status.phase == "ready" and status.info is not None:
-            name = model_name(status.info.path).name if status.info.path else status.info.name
-            self._picker.set_model(status.name, name, status.info.quantisation)
+            name, quantisation = opened_name(status.info)
+            self._picker.set_model(status.name, name, status.info.quantisation or quantisation)
 
     def _show_loaded(self) -> None:
         """Show the state of the model's process, and whether it can be ended now."""

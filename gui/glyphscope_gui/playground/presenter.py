@@ -33,6 +33,8 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId
 
+_OF_THE_REQUEST = frozenset({"PROMPT_FAILED", "BAD_REQUEST", "CONSTRAINT_FAILED", "CONTEXT_OVERFLOW"})
+"""The codes of failures that another request may not have."""
 COMPARE_MS = 100
 """Delay after the last change before the shown run's settings are compared with the next run's."""
 _EXAMPLES = {
@@ -77,6 +79,7 @@ class PlaygroundPresenter(Page):
         """Whether no model has been opened or has failed to open yet."""
         self._phase = Phase.IDLE
         self._background = Background(self)
+        self._failed_request = False
         self._compare = QTimer(self, singleShot=True, interval=COMPARE_MS)
         self._compare.timeout.connect(self._show_difference)
         self.view = self.widget = RunPage(context.project.prompt)
@@ -179,6 +182,12 @@ class PlaygroundPresenter(Page):
         if self.context.record.started is None:
             self.view.show_next_costs(prompt)
 
+    def _hide_failure(self, _change: object = None) -> None:
+        """Hide the error of a request that has changed since."""
+        if self._failed_request and not self._runs.is_busy:
+            self._failed_request = False
+            self.view.notice.hide()
+
     def _forget_costs(self, _change: object = None, *, other_model: bool = False) -> None:
         if self.context.record.started is None:
             model = self._runs.model
@@ -234,6 +243,13 @@ class PlaygroundPresenter(Page):
             self.context.record.changed, runs.modelStatusChanged, runs.ended,
         ):  # fmt: skip
             signal.connect(lambda _change=None: self._compare.start())
+        for signal in (
+            project.prompt.changed,
+            project.optionsChanged,
+            project.tools.changed,
+            project.grammar.changed,
+        ):
+            signal.connect(self._hide_failure)
         self.context.record.changed.connect(self.view.show_record)
         self.context.record.changed.connect(self._forget_costs)
 
@@ -305,6 +321,7 @@ class PlaygroundPresenter(Page):
 
     def _show_failure(self, failed: RunFailed, started: RunStarted | None) -> None:
         """Show a failure."""
+        self._failed_request = failed.code in _OF_THE_REQUEST
         words = " ".join(part for part in (failed.message, failed.hint) if part)
         fix: tuple[str, Callable[[], None] | None] = ("", None)
         if started is not None and started.request.native and failed.code in ("PROMPT_FAILED", "BAD_REQUEST"):

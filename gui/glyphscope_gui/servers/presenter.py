@@ -363,8 +363,12 @@ class ServersPresenter(Page):
                 server=server,
             ),
             tr("Show the tools"),
-            lambda: self.context.navigator.show(PageId.PLAYGROUND),
+            lambda: self._show_tool(plan.tools[0].name),
         )
+
+    def _show_tool(self, name: str) -> None:
+        self.context.navigator.show(PageId.PLAYGROUND)
+        self.context.panels.reveal_argument(name, None, focus=True)
 
     # -- the project and the window ----------------------------------------------------------------------------
 

@@ -8,13 +8,23 @@ from pathlib import Path
 from typing import TypeAlias
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QFileDialog,
+    QGridLayout,
+    QMessageBox,
+    QSizePolicy,
+    QSpacerItem,
+    QWidget,
+)
 
 from glyphscope_gui.shared.labels import named
 
 Role = QMessageBox.ButtonRole
 Answer: TypeAlias = tuple[str, Role, Callable[[], object]]
 """The words of a button, its role, and its action."""
+_TITLE_BUTTONS = 150
+"""Pixels of width that a window manager needs beside a title, about."""
 _ENDING = re.compile(r"\*\.(\w+)")
 
 
@@ -44,7 +54,17 @@ def ask(
         default = default or cancel
     if default is not None:
         box.setDefaultButton(default)
+    show_whole_title(box)
     open_once(box)
+
+
+def show_whole_title(box: QMessageBox) -> None:
+    """Make the box wide enough for its title, which a window manager elides beside its buttons."""
+    grid = box.layout()
+    if isinstance(grid, QGridLayout):
+        width = box.fontMetrics().horizontalAdvance(box.windowTitle()) + _TITLE_BUTTONS
+        spacer = QSpacerItem(width, 0, QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Minimum)
+        grid.addItem(spacer, grid.rowCount(), 0, 1, grid.columnCount())
 
 
 def ask_for_file(

@@ -242,7 +242,7 @@ class MainWindow(FollowsSize, QMainWindow):
         fill_menus(
             bar,
             self.actions_,
-            self.services.project.tools.undo_stack,
+            (self.panels.tools.actions_.undo, self.panels.tools.actions_.redo),
             list(self.rail.actions_.values()),
             [dock.toggleViewAction() for dock in (*self.panels.docks.values(), self.right)],
             self.services.settings,

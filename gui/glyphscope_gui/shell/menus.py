@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from PySide6.QtGui import QAction, QActionGroup, QUndoStack
+from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from glyphscope_gui.project.settings_store import SettingsStore
@@ -19,7 +19,7 @@ from glyphscope_gui.shared.page_ids import MenuId
 def fill_menus(
     bar: QMenuBar,
     actions: Actions,
-    undo_stack: QUndoStack,
+    undo: Sequence[QAction],
     pages: Sequence[QAction],
     panels: Sequence[QAction],
     settings: SettingsStore,
@@ -27,7 +27,7 @@ def fill_menus(
     exports: QMenu,
     of_pages: Mapping[MenuId, Sequence[QAction]],
 ) -> None:
-    """Fill the menus; `of_pages` are the actions of pages by menu."""
+    """Fill the menus; `undo` are undo and redo, `of_pages` the actions of pages by menu."""
     file = named(bar.addMenu(tr("&File")), MenuId.FILE)
     file.addActions([actions.new, actions.open])
     file.addMenu(_recent_menu(file, settings, open_project))
@@ -39,9 +39,7 @@ def fill_menus(
     file.addSeparator()
     file.addActions([actions.settings, actions.quit])
     edit = bar.addMenu(tr("&Edit"))
-    edit.addActions(
-        [undo_stack.createUndoAction(edit, tr("&Undo")), undo_stack.createRedoAction(edit, tr("&Redo"))]
-    )
+    edit.addActions(list(undo))
     run = named(bar.addMenu(tr("&Run")), MenuId.RUN)
     run.addActions([actions.run, actions.step, actions.stop])
     run.addSeparator()

@@ -18,7 +18,7 @@ from glyphscope_gui.run_settings.header import Header
 from glyphscope_gui.runs.outcome_text import figures, model_words, outcome_words
 from glyphscope_gui.runs.run_controller import NotStarted, Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
-from glyphscope_gui.shared.dialogs import open_once
+from glyphscope_gui.shared.dialogs import open_once, show_whole_title
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart
 from glyphscope_gui.shell.idle_model_presenter import IdleModelPresenter
@@ -259,4 +259,5 @@ class WindowPresenter(QObject):
                 "argument violated its schema.\n\nApache License 2.0"
             )
         )
+        show_whole_title(box)
         open_once(box)

@@ -52,9 +52,9 @@ class ToolActions(QObject):
         self.export_openai = self._action(
             tr("Export as OpenAI tools…"), lambda: self._ask_where_to(_openai_text)
         )
-        self.undo = document.undo_stack.createUndoAction(self, tr("Undo"))
+        self.undo = document.undo_stack.createUndoAction(self, tr("&Undo"))
         self.undo.setShortcuts(QKeySequence.StandardKey.Undo)
-        self.redo = document.undo_stack.createRedoAction(self, tr("Redo"))
+        self.redo = document.undo_stack.createRedoAction(self, tr("&Redo"))
         self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
         self.set_item(None)
 

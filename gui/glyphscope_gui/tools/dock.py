@@ -300,14 +300,17 @@ class ToolsDock(TakesFiles, QWidget):
         )
 
     def _add_shortcuts(self) -> None:
-        """Add shortcuts that work only in this page; keys that fields use work only in the tree."""
+        """Add shortcuts that work only in this page; keys that fields use work only in the tree, and undo works in the
+        whole window, wherever no text takes its keys.
+        """
         acts = self.actions_
         for action in (acts.duplicate, acts.move_up, acts.move_down):
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             self.tree.addAction(action)
-        for action in (acts.add_tool, acts.add_argument, acts.paste, acts.undo, acts.redo):
+        for action in (acts.add_tool, acts.add_argument, acts.paste):
             action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             self.addAction(action)
+        self.addActions([acts.undo, acts.redo])
 
     def _show_menu(self, place: QPoint) -> None:
         entries = [entry for group in self._groups() for entry in (*group, None)]

@@ -224,12 +224,12 @@ export class App {
     }
     const model = whole.started?.model ?? {};
     this.heading.textContent = visible(data.name);
-    this.about.textContent = [model.name, model.quantisation, data.sampling, time(whole.started?.time ?? "")]
+    this.about.textContent = [data.model ?? model.name, model.quantisation, data.sampling, time(whole.started?.time ?? "")]
       .filter(Boolean)
       .map((words) => visible(String(words)))
       .join(" · ");
     showSettings(this.settings.body, data);
-    showModel(this.model.body, whole);
+    showModel(this.model.body, whole, data);
     this.update();
   }
 

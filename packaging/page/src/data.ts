@@ -15,6 +15,8 @@ export interface StageData {
 
 export interface RunData {
   name: string;
+  /** The model's name, as the window shows it. */
+  model?: string;
   words: string;
   hint: string;
   status: "holds" | "impossible" | "open";

@@ -310,11 +310,11 @@ export function showSettings(parent: HTMLElement, data: RunData): void {
   );
 }
 
-export function showModel(parent: HTMLElement, run: Run): void {
+export function showModel(parent: HTMLElement, run: Run, data: RunData): void {
   const model = run.started?.model ?? {};
   const versions = Object.entries((run.started?.versions ?? {}) as Record<string, string>);
   const facts: [string, Child][] = [
-    ["Model", visible(model.name ?? UNKNOWN)],
+    ["Model", visible(data.model ?? model.name ?? UNKNOWN)],
     ["SHA-256", h("code", { class: "hash" }, visible(model.sha256 || UNKNOWN))],
   ];
   if (model.quantisation) facts.push(["Quantisation", visible(model.quantisation)]);

@@ -104,7 +104,7 @@ export class Watch {
     const { whole: run, data } = recorded;
     const model = run.started?.model ?? {};
     append(this.note, [
-      `Recorded: ${[model.name, data.sampling]
+      `Recorded: ${[data.model ?? model.name, data.sampling]
         .filter(Boolean)
         .map((words) => visible(String(words)))
         .join(", ")} · `,

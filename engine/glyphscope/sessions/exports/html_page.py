@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from glyphscope import resources
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import AnyEvent, BranchPoint, Status
+from glyphscope.events import AnyEvent, BranchPoint, ModelInfo, Status
 from glyphscope.explain.masked import masked_reasons
 from glyphscope.explain.relaxation_cost import WholeVerdict, verdict_words
 from glyphscope.notation.shapes import shape_keys
@@ -35,6 +35,7 @@ from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.sessions.records import encode_record
 from glyphscope.text.figures import duration_ms, pluralize
+from glyphscope.text.model_names import ModelName, opened_name
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import one_line, visible
 
@@ -149,6 +150,7 @@ def run_data(run: RecordedRun, state: RunState, *, reasons: bool = True) -> dict
         registry = None
     return {
         "name": one_line(request.prompt)[:1000] or "A run",
+        "model": _model_name(run.started.model).name,
         "words": end.words,
         "hint": end.hint,
         "status": end.status,
@@ -184,6 +186,10 @@ def _stage(run: RecordedRun, registry: ToolRegistry | None, stage: StageState) -
     return data
 
 
+def _model_name(model: ModelInfo) -> ModelName:
+    return opened_name(model.path, model.name, model.quantisation)
+
+
 def _end(run: RecordedRun, state: RunState) -> RunEnd:
     """How the run ended, including a valid call, an abort or a failure. A call that is valid with relaxed constraints
     has the whole registry's verdict beside it.
@@ -217,7 +223,7 @@ def _own_end(state: RunState) -> RunEnd:
 def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
     request, model = run.request, run.started.model
     yield "Prompt", shorten(one_line(request.prompt), _MAX_NAME)
-    yield "Model", model.name
+    yield "Model", " ".join(_model_name(model)).strip()
     if model.sha256:
         yield "Model’s SHA-256", model.sha256
     yield "Notation", f"native ({request.native})" if request.native else request.notation
