@@ -168,8 +168,8 @@ FIXES = (
     Breakage(
         "fix: LEADING_TEXT names every possible beginning",
         "engine/glyphscope/validation/call.py",
-        """return one_of(("'{'", *self._head_names))""",
-        """return "'{'\"""",
+        """return ("'{'", *self._head_names)""",
+        """return ("'{'",)""",
         ("engine/test_validator_calls.py::test_every_possible_beginning_is_named",),
     ),
     Breakage(
