@@ -360,6 +360,44 @@ def test_a_name_that_is_repeated_in_each_piece_is_one_name() -> None:
     assert written(*pieces) == [("a", {"x": 1})]
 
 
+def test_arguments_that_arrive_before_the_name_wait_for_it() -> None:
+    late = (CallPiece(0, "", '{"pa', "x"), CallPiece(0, "read", 'th": "'), CallPiece(0, "", 'a"}'))
+    assert written(*late) == [("read", {"path": "a"})]
+    last = (CallPiece(0, "", '{"path": "a"}'), CallPiece(1, "b", '{"x": 1}'), CallPiece(0, "read", ""))
+    assert written(*last) == [("read", {"path": "a"}), ("b", {"x": 1})]
+    assert written(CallPiece(0, "", "{}")) == [("", {})], "a call that never gets one is shown as it is"
+
+
+@pytest.mark.parametrize("again", ['{"x": 1, "y": "a"}', '{"x":1,"y":"a"}', ""])
+def test_a_chunk_that_repeats_a_whole_call_counts_once(again: str) -> None:
+    one = (CallPiece(0, "a", "", "id1"), CallPiece(0, "", '{"x": 1,'), CallPiece(0, "", ' "y": "a"}'))
+    two = (CallPiece(1, "a", '{"x": 2}', "id2"),)
+    repeated = (CallPiece(0, "a", again, "id1"), CallPiece(1, "a", '{ "x": 2 }', "id2"))
+    expected = [("a", {"x": 1, "y": "a"}), ("a", {"x": 2})]
+    assert written(*one, repeated[0], *two) == expected
+    assert written(*one, *two, *repeated) == expected
+    same = CallPiece(0, "a", again, "id3")
+    assert len(written(*one, same)) == 2, "another id is another call, with the same arguments too"
+
+
+def test_arguments_that_begin_anew_in_each_chunk_count_once() -> None:
+    texts = ('{"x"', '{"x": [1', '{"x": [1, {"x": 2}]}')
+    assert written(*(CallPiece(0, "a", text, "id1") for text in texts)) == [("a", {"x": [1, {"x": 2}]})]
+    for nested, value in (
+        (('{"x": ', '{"x": 1}', "}"), {"x": {"x": 1}}),
+        (('{"x":"', "{", '}"}'), {"x": "{}"}),
+    ):
+        assert written(*(CallPiece(0, "a", text) for text in nested)) == [("a", value)]
+
+
+def test_a_call_whose_name_comes_last_is_judged_by_it() -> None:
+    pieces = (call(0, "", '{"qu'), call(0, "search", 'ery": '), call(0, "", '"AI"}'))
+    with endpoint(answer(*pieces)) as server, remote(server) as model:
+        events = list(run(request(), model))
+    (ready,) = [event for event in events if isinstance(event, CallReady)]
+    assert (ready.tool, ready.arguments) == ("search", {"query": "AI"})
+
+
 def test_a_call_whose_arguments_never_end_does_not_block_the_next_one() -> None:
     writer = CallWriter()
     said = writer.feed(CallPiece(0, "a", '{"x": ')) + writer.feed(CallPiece(1, "b", "{}")) + writer.end()

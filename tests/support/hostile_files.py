@@ -1,6 +1,6 @@
 """Templates and model files, mutated: each ends in a result or a GlyphscopeError, within its limits.
 
-    python tests/support/hostile_files.py templates 10000 [--seed N] TEMPLATES…
+    python tests/support/hostile_files.py templates 10000 TEMPLATES… [--seed N]
     python tests/support/hostile_files.py models 1000 [--seed N]
 
 `TEMPLATES` are files or folders of them. A template is rendered, then inspected with a proof; the small models of

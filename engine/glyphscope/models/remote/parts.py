@@ -24,6 +24,8 @@ class _Whole:
     def __init__(self) -> None:
         self._depth = 0
         self._in_text = self._escaped = self._any = False
+        self.expects_value = True
+        """Whether another value may begin here."""
 
     def __bool__(self) -> bool:
         return self._any and not self._in_text and self._depth <= 0
@@ -31,6 +33,8 @@ class _Whole:
     def feed(self, piece: str) -> None:
         self._any = self._any or bool(piece.strip())
         for char in piece:
+            if not char.isspace():
+                self.expects_value = not self._in_text and char in ":[,"
             if self._in_text:
                 self._in_text = self._escaped or char != '"'
                 self._escaped = char == "\\" and not self._escaped
@@ -43,8 +47,9 @@ class _Whole:
 class CallWriter:
     """Converts pieces of calls to pieces of text. The arguments are passed on unchanged, valid or not.
 
-    A call that begins before the arguments of another are complete waits for their end, as some servers interleave
-    calls. Pieces belong together by their number; without one, by their id; otherwise by their order.
+    A call that begins before another is complete waits for its end, as some servers interleave calls, and arguments
+    wait for the name. Pieces belong together by their number; without one, by their id; otherwise by their order. A
+    piece that repeats all that its call has so far, as the last chunk of some servers does, adds only what is new.
     """
 
     def __init__(self) -> None:
@@ -55,21 +60,29 @@ class CallWriter:
         self._id = ""
         self._name = ""
         self._in_arguments = False
-        self._any_arguments = False
+        self._arguments: list[str] = []
+        self._length = self._written = 0
+        """The characters of the arguments so far, and the number of their pieces that are written."""
         self._whole = _Whole()
         self._waiting: dict[int | str | None, list[CallPiece]] = {}
+        self._complete: dict[tuple[int | str, str], tuple[str, str]] = {}
+        """The names and arguments of the calls that were closed, by key and id."""
 
     @property
     def between(self) -> bool:
         """Whether other text may follow now: no open call can still continue."""
-        return not self._open or bool(self._whole)
+        return not self._open or self._is_whole
+
+    @property
+    def _is_whole(self) -> bool:
+        return bool(self._whole) and bool(self._name)
 
     def feed(self, piece: CallPiece) -> str:
         """The text that the piece adds. A call with another number follows the previous one."""
         if not (piece.name or piece.arguments):
             return ""
         key = _key(piece)
-        if self._open and key is not None and key != self._key and not self._whole:
+        if self._open and key is not None and key != self._key and not self._is_whole:
             self._waiting.setdefault(key, []).append(piece)
             return ""
         return self._write(piece) + self._write_waiting()
@@ -79,7 +92,9 @@ class CallWriter:
         if not self._open:
             return ""
         self._open = False
-        return self._to_arguments() + ("}" if self._any_arguments else "{}}")
+        if self._key is not None and self._id:
+            self._complete[self._key, self._id] = self._name, "".join(self._arguments)
+        return self._to_arguments() + ("}" if self._arguments else "{}}")
 
     def end(self) -> str:
         """The text that closes the open call, and the text of the waiting calls."""
@@ -92,26 +107,48 @@ class CallWriter:
     def _write_waiting(self) -> str:
         """The text of waiting calls, once the open call no longer blocks them."""
         text: list[str] = []
-        while self._waiting and self._whole:
+        while self._waiting and self._is_whole:
             text += map(self._write, self._waiting.pop(next(iter(self._waiting))))
         return "".join(text)
 
     def _write(self, piece: CallPiece) -> str:
+        if self._is_repeated(piece):
+            return ""
         text = self.close() if self._open and self._another(piece) else ""
         if not self._open:
             text += "\n" if self.begun else ""
             text += '{"name": '
             self.begun = self._open = True
-            self._key, self._id = _key(piece), piece.id
-            self._name, self._in_arguments, self._any_arguments = "", False, False
+            self._key, self._id, self._name = _key(piece), "", ""
+            self._in_arguments, self._arguments, self._length, self._written = False, [], 0, 0
             self._whole = _Whole()
+        self._id = self._id or piece.id
         if not self._in_arguments and piece.name != self._name:  # some servers repeat the name in each piece
             self._name += piece.name
-        if piece.arguments:
-            text += self._to_arguments() + piece.arguments
-            self._any_arguments = True
-            self._whole.feed(piece.arguments)
+        if arguments := self._new_arguments(piece.arguments):
+            self._arguments.append(arguments)
+            self._length += len(arguments)
+            self._whole.feed(arguments)
+            if self._name:
+                text += self._to_arguments()
         return text
+
+    def _new_arguments(self, arguments: str) -> str:
+        """The arguments without those that the call has already, if JSON cannot continue with its beginning."""
+        if self._whole.expects_value or not 0 < self._length <= len(arguments):
+            return arguments
+        return arguments.removeprefix("".join(self._arguments))
+
+    def _is_repeated(self, piece: CallPiece) -> bool:
+        """Whether a piece repeats a whole call, with its number and its id."""
+        key = _key(piece)
+        if key is None or not piece.id or not piece.name:
+            return False
+        if self._open and self._whole and (key, piece.id) == (self._key, self._id):
+            known: tuple[str, str] | None = (self._name, "".join(self._arguments))
+        else:
+            known = self._complete.get((key, piece.id))
+        return known is not None and known[0] == piece.name and _same_json(known[1], piece.arguments)
 
     def _another(self, piece: CallPiece) -> bool:
         """Whether a piece begins a call other than the open one."""
@@ -127,11 +164,22 @@ class CallWriter:
         )
 
     def _to_arguments(self) -> str:
-        """The text of the name, which is complete once something follows it."""
-        if self._in_arguments:
-            return ""
+        """The text of the name, which is complete once something follows it, and the arguments that wait for it."""
+        text = "" if self._in_arguments else f'{json.dumps(self._name, ensure_ascii=False)}, "arguments": '
         self._in_arguments = True
-        return f'{json.dumps(self._name, ensure_ascii=False)}, "arguments": '
+        text += "".join(self._arguments[self._written :])
+        self._written = len(self._arguments)
+        return text
+
+
+def _same_json(one: str, other: str) -> bool:
+    """Whether both texts are the same JSON value, or the second is empty."""
+    if one == other or not other:
+        return True
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except (ValueError, RecursionError):
+        return False
 
 
 def _key(piece: CallPiece) -> int | str | None:
