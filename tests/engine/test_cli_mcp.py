@@ -67,6 +67,11 @@ def test_servers_are_listed_with_their_tools_and_problems(config):
     assert "! remote: skipped: " in result.stderr
 
 
+def test_a_server_that_names_itself_nowhere_is_listed_by_its_protocol(config):
+    lines = command("list", config(new="modern empty-cursor"), "--yes").stdout.splitlines()
+    assert lines[1] == "  MCP 2026-07-28, 2 tools"
+
+
 def test_the_list_as_json_has_every_server(config):
     file = config(good="", bad="exit=4", sse={"type": "sse", "url": "https://x.test"})
     result = command("list", file, "--yes", "--json")

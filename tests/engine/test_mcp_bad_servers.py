@@ -236,6 +236,20 @@ def test_a_list_without_an_end_is_limited(behaviour, words):
         assert {"tool-0", "tool-1", "tool-2"} <= {tool.name for tool in server.tools()}
 
 
+@pytest.mark.parametrize(
+    ("behaviour", "names", "problem"),
+    [
+        (("modern", "empty-cursor"), ["first", "second"], ""),
+        (("empty-cursor",), ["first"], ""),
+        (("modern", "empty-cursor=same"), ["first", "second"], "would never end"),
+    ],
+)
+def test_an_empty_cursor_leads_to_another_page_since_2026(behaviour, names, problem):
+    with opened(*behaviour) as server:
+        assert [tool.name for tool in server.tools()] == names
+        assert problem in server.list_problem and bool(problem) == bool(server.list_problem)
+
+
 def test_a_tool_that_cannot_be_used_is_reported_and_the_others_stay():
     with opened("bad-schemas") as server:
         names = [tool.name for tool in server.tools()]

@@ -86,6 +86,10 @@ def listed(params: dict[str, Any]) -> dict[str, Any]:
         page = int(cursor or 0)
         following = page % 2 + 1 if WORDS["endless-cursor"] == "same" else page + 1
         return {"tools": [{"name": f"tool-{page}", "inputSchema": ANYTHING}], "nextCursor": str(following)}
+    if "empty-cursor" in WORDS:
+        again = WORDS["empty-cursor"] == "same" or cursor is None
+        name = "first" if cursor is None else "second"
+        return {"tools": [{"name": name, "inputSchema": ANYTHING}], **({"nextCursor": ""} if again else {})}
     found = tools()
     if "grow" in WORDS:
         found += [{"name": f"grown-{n}", "inputSchema": ANYTHING} for n in range(GROWN[0])]

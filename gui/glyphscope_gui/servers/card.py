@@ -206,6 +206,6 @@ def _about_words(about: About | None) -> str:
     if about is None:
         return ""
     name = " ".join(part for part in (about.name[:80], about.version[:40]) if part)
-    words = tr("{name} · protocol {protocol}", name=name, protocol=about.protocol) if about.protocol else name
+    protocol = tr("protocol {protocol}", protocol=about.protocol) if about.protocol else ""
     features = ", ".join(each for each in about.features if "/" not in each)
-    return tr("{server} · {capabilities}", server=words, capabilities=features) if features else words
+    return " · ".join(filter(None, (name, protocol, features)))

@@ -80,7 +80,9 @@ def _print(server: McpServer) -> None:
     about, tools = server.about, server.tools()
     assert about is not None
     print_text(f"✓ {server.name}: {server.identity}", "bold")
-    print_text(f"  {about.name} {about.version}, MCP {about.protocol}, {pluralize(len(tools), 'tool')}")
+    named = f"{about.name} {about.version}".strip()
+    facts = (named, f"MCP {about.protocol}" if about.protocol else "", pluralize(len(tools), "tool"))
+    print_text(f"  {', '.join(filter(None, facts))}")
     table = Table.grid(padding=(0, 2))
     for tool in tools:
         claims = ", ".join(key for key, value in server.claims(tool.name).items() if value is True)

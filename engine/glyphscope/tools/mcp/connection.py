@@ -312,12 +312,17 @@ class Connection:
         """All tools. With `needed`, raises ServerError if not even the first page is received."""
         reader = ListReader()
         try:
-            problem = await read_pages(ask, "tools/list", "tools", reader.take, self._log, self._no_tools)
+            problem = await self._read(ask, "tools/list", "tools", reader.take, self._no_tools)
         except NoList as error:
             if needed:
                 raise self._error(str(error)) from None
             problem = str(error)
         return reader.listing(problem)
+
+    async def _read(
+        self, ask: Ask, method: str, key: str, take: Callable[[Any], None], words: Callable[[MCPError], str]
+    ) -> str:
+        return await read_pages(ask, method, key, take, self._log, words, empty_cursors=self.is_modern)
 
     def _no_tools(self, error: MCPError) -> str:
         return self._lost or f"The list of tools was not received: {self._words(error)}"
@@ -352,7 +357,7 @@ class Connection:
         for name, method, key, what in LISTS[kind]:
             reader = OfferReader(what)
             try:
-                problem = await read_pages(ask, method, key, reader.take, self._log, self._words)
+                problem = await self._read(ask, method, key, reader.take, self._words)
             except NoList as error:
                 # templates are optional, and a server without them may not know the method
                 problem = "" if what == "template" and "-32601" in str(error) else f"{method}: {error}"

@@ -35,8 +35,14 @@ async def read_pages(
     take: Callable[[Any], None],
     log: ProtocolLog,
     words: Callable[[MCPError], str],
+    *,
+    empty_cursors: bool,
 ) -> str:
-    """Pass every entry to `take`. Returns the problem of the list as a whole, "" if there is none. Raises NoList."""
+    """Pass every entry to `take`. Returns the problem of the list as a whole, "" if there is none. Raises NoList.
+
+    `empty_cursors`: an empty cursor leads to another page, as since MCP 2026-07-28; before, it is the end for some
+    servers.
+    """
     entries_are = "resource templates" if key == "resourceTemplates" else key
     noun = f"list of {entries_are}"
     seen, cursor, numbers = set[str](), None, count(1)
@@ -60,7 +66,7 @@ async def read_pages(
             if number % 50 == 0:  # checking schemas takes time; let other tasks run
                 await anyio.lowlevel.checkpoint()
         cursor = result.get("nextCursor")
-        if cursor is None or cursor == "":
+        if cursor is None or (cursor == "" and not empty_cursors):
             return ""
         if not isinstance(cursor, str) or cursor in seen:
             return f"The server's {noun} repeats a page: it would never end."
