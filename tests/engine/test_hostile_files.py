@@ -38,7 +38,9 @@ def asked_with(template: str) -> RunRequest:
 def test_a_mutated_template_ends_in_a_result_or_an_error_in_time(llama_data, monkeypatch, number):
     monkeypatch.setattr(limited, "SECONDS", 0.5)
     sources = read_templates([llama_data / "templates"])
-    outcome, broken = judge_template(mutant_of(sources, random.Random(f"tests {number}")))
+    outcome, broken = judge_template(
+        mutant_of(sources, random.Random(f"tests {number}")), inspected=number % 3 == 0
+    )
     assert not broken, outcome
 
 

@@ -303,6 +303,46 @@ def test_with_log_probabilities_a_step_is_a_token_with_the_endpoints_figures():
     assert steps[0].feasible is None and steps[0].entropy is None and steps[-1].end
 
 
+def numbered(data: bytes, id: int, *others: tuple[bytes, int]) -> dict:
+    """An entry of llama-server: the alternatives are tokens, and the entry has all bytes that were sent with it."""
+
+    def entry(data: bytes, id: int, **more: object) -> dict:
+        text = data.decode("utf-8", "replace")
+        return {"id": id, "token": text, "bytes": list(data), "logprob": -0.5, **more}
+
+    return {"content": [entry(data, id, top_logprobs=[entry(*other) for other in others])]}
+
+
+SMILE = "😀".encode()
+
+
+@pytest.mark.parametrize(
+    ("tokens", "pieces"),
+    [
+        ([(SMILE, 218, (b"\x80", 218), (b"\x81", 219))], [True]),
+        ([(SMILE, 218, (b"\x81", 219), (b"\x82", 220))], [True]),
+        ([(b"a", 5, (b"a", 5), (b"\x80", 218)), (SMILE, 218, (b"\x81", 219))], [False, True]),
+        ([(SMILE, 218)], [True]),
+        ([(SMILE, 900, (SMILE, 900), (b"\x80", 218))], [False]),
+        ([(SMILE, 900, (b"x", 9))], [False]),
+        ([(b"</sto", 7, (b"sto", 7), (b"x", 9)), (b"re", 8, (b"re", 8))], [True, False]),
+        ([(b"Hel", 7, (b"Hello", 7))], [False]),
+        ([(b"a", 5)], [False]),
+    ],
+)
+def test_a_step_is_one_token_also_where_a_server_joins_several(tokens, pieces):
+    sent = [chunk(token[0].decode(), logprobs=numbered(*token)) for token in tokens]
+    with endpoint(Answer((*sent, chunk(finish="stop"), DONE))) as server, remote(server) as model:
+        events = list(run(request(constraint="off", stop_on="never", alternatives=5), model))
+    steps = [event.step for event in events if isinstance(event, Token)][:-1]
+    assert [step.piece for step in steps] == pieces
+    assert [step.data for step in steps] == [token[0] for token in tokens]
+    for step, token in zip(steps, tokens, strict=True):
+        known = (-1, None, 0) if step.piece else (token[1], -0.5, len(token) - 2)
+        assert (step.id, step.logprob, len(step.alternatives)) == known
+        assert step.probability is None
+
+
 def test_log_probabilities_that_do_not_spell_the_text_are_ignored():
     with (
         endpoint(

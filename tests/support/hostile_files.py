@@ -3,7 +3,7 @@
     python tests/support/hostile_files.py templates 10000 TEMPLATES… [--seed N]
     python tests/support/hostile_files.py models 1000 [--seed N]
 
-`TEMPLATES` are files or folders of them. A template is rendered, then inspected with a proof; the small models of
+`TEMPLATES` are files or folders of them. Each template is rendered, one of five also inspected; the small models of
 `tiny_gguf` and the file of the grammar probe are opened. Each mutant that breaks a rule is printed: the same seed
 and number make the same mutant.
 """
@@ -13,11 +13,10 @@ from __future__ import annotations
 import argparse
 import random
 import resource
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -53,14 +52,8 @@ SPARE = 8.0
 """Seconds that a process may take to start, besides the limits of its work."""
 
 
-def template_mutants(sources: Sequence[str], seed: int) -> Iterator[str]:
-    """Yield mutants without an end: pieces cut, repeated, exchanged and put in, and characters changed."""
-    for number in range(sys.maxsize):
-        yield mutant_of(sources, random.Random(f"{seed} {number}"))
-
-
 def mutant_of(sources: Sequence[str], chance: random.Random) -> str:
-    """Return one mutant."""
+    """Return a mutant: pieces are cut, repeated, exchanged and put in, and characters changed."""
     text = chance.choice(sources)
     for _ in range(chance.choice((1, 1, 2, 3))):
         a, b = sorted(chance.randrange(len(text) + 1) for _ in range(2))
@@ -86,14 +79,14 @@ def mutant_of(sources: Sequence[str], chance: random.Random) -> str:
     return text
 
 
-def judge_template(text: str) -> tuple[str, str]:
+def judge_template(text: str, *, inspected: bool) -> tuple[str, str]:
     """Return the outcome of a template, and the broken rule, if one is broken."""
     template = TemplateSource(text, where="mutant.jinja")
     outcomes = []
-    for work in (
-        lambda: render_template(template, TALK),
-        lambda: with_proof(inspect_template(template), template, 5),
-    ):
+    works: list[Callable[[], object]] = [lambda: render_template(template, TALK)]
+    if inspected:
+        works.append(lambda: with_proof(inspect_template(template), template, 5))
+    for work in works:
         start = time.monotonic()
         try:
             work()
@@ -181,7 +174,7 @@ def main() -> None:
             chance = random.Random(f"{asked.seed} {number}")
             start = time.monotonic()
             if asked.kind == "templates":
-                outcome, broken = judge_template(mutant_of(sources, chance))
+                outcome, broken = judge_template(mutant_of(sources, chance), inspected=number % 5 == 0)
             else:
                 path = Path(folder) / f"{number}.gguf"
                 path.write_bytes(model_mutant(chance))

@@ -23,6 +23,8 @@ class StepMaker:
         """The steps so far."""
         self._decoder = text_decoder()
         self._half = ""
+        self._spelled: dict[int, bytes] = {}
+        """The bytes of tokens by their ids, as the alternatives have shown them."""
 
     def written(self, written: Sequence[PrefixPart]) -> tuple[TokenStep, ...]:
         """The steps of the answer's prefix. They are numbered with the others."""
@@ -63,6 +65,8 @@ class StepMaker:
         return whole_text(text)
 
     def _token(self, token: Likely, text: str) -> TokenStep:
+        if self._is_joined(token):
+            return self._piece(text)
         others = sorted(token.others, key=lambda other: -other.logprob)[: self._alternatives]
         rank = next((place for place, other in enumerate(others) if other.data == token.data), None)
         return TokenStep(
@@ -76,6 +80,22 @@ class StepMaker:
             alternatives=tuple(_alternative(other) for other in others),
         )
 
+    def _is_joined(self, token: Likely) -> bool:
+        """Whether an entry stands for several tokens: llama-server joins those of a character, and those that it keeps
+        back as the beginning of a stop text. The id, the log-probability and the alternatives are the last one's.
+        """
+        self._spelled.update((other.id, other.data) for other in token.others if other.id >= 0)
+        last = self._spelled.get(token.id)
+        if last is not None:
+            return last != b"" and last != token.data and token.data.endswith(last)
+        if token.data.isascii() or _begins_inside(token.data):
+            return False
+        if not token.others:
+            return token.id >= 0  # from llama-server, and nothing shows which tokens it has
+        return all(other.data != token.data for other in token.others) and any(
+            _begins_inside(other.data) for other in token.others
+        )
+
     def _piece(self, text: str, *, end: bool = False) -> TokenStep:
         return TokenStep(
             index=self._next(), id=-1, data=text.encode(), text=text, probability=None, piece=True, end=end
@@ -85,6 +105,11 @@ class StepMaker:
         """The number of the next step."""
         self.count += 1
         return self.count - 1
+
+
+def _begins_inside(data: bytes) -> bool:
+    """Whether bytes begin inside a character in UTF-8."""
+    return data[:1] != b"" and 0x80 <= data[0] < 0xC0
 
 
 def _alternative(token: Likely) -> Alternative:
