@@ -380,7 +380,7 @@ def test_a_chunk_that_repeats_a_whole_call_counts_once(again: str) -> None:
     assert len(written(*one, same)) == 2, "another id is another call, with the same arguments too"
 
 
-def test_arguments_that_begin_anew_in_each_chunk_count_once() -> None:
+def test_arguments_that_begin_again_in_each_chunk_count_once() -> None:
     texts = ('{"x"', '{"x": [1', '{"x": [1, {"x": 2}]}')
     assert written(*(CallPiece(0, "a", text, "id1") for text in texts)) == [("a", {"x": [1, {"x": 2}]})]
     for nested, value in (
