@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.errors import RegistryError, StorageError, SuiteError
+from glyphscope.errors import PlacedProblem, RegistryError, StorageError, SuiteError
 from glyphscope.evals.suites.registries import KnownTools, open_registry, registry_document
 from glyphscope.evals.suites.rules import scenario_problems
 from glyphscope.evals.suites.suite import (
@@ -65,7 +65,10 @@ class Importing:
     registry: str | dict[str, Any]
     scenarios: list[Scenario] = field(default_factory=list)
     skipped: dict[SkippedEntry, None] = field(default_factory=dict)
+    _lost: dict[SkippedEntry, None] = field(default_factory=dict)
+    _harmless: set[SkippedEntry] = field(default_factory=set)
     _ids: Counter[str] = field(default_factory=Counter)
+    _known: dict[bytes, KnownTools] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises SuiteError for tools that cannot be used."""
@@ -77,30 +80,61 @@ class Importing:
                 f"The tools cannot be used: {error.message}", where=str(self.path), hint=error.hint
             ) from None
 
-    def skip(self, place: str, reason: str) -> None:
-        """List a part once, however many scenarios it would belong to."""
-        self.skipped.setdefault(SkippedEntry(place, reason))
+    def skip(self, place: str, reason: str, *, lost: bool = False, harmless: bool = False) -> None:
+        """List a part once, however many scenarios it would belong to. `lost`: scenarios are missing because of it;
+        `harmless`: nothing is.
+        """
+        entry = SkippedEntry(place, reason)
+        self.skipped.setdefault(entry)
+        if lost:
+            self._lost.setdefault(entry)
+        if harmless:
+            self._harmless.add(entry)
 
-    def add(self, id: str, prompt: str, expect: Expectation, place: str, **members: Any) -> None:
+    def tools_of(self, registry: dict[str, Any] | None) -> KnownTools:
+        """The tools of a registry of one scenario; for None, those of the suite. Raises NotReadable."""
+        if registry is None:
+            return self.tools
+        key = msgspec.json.encode(registry)
+        if key not in self._known:
+            try:
+                self._known[key] = KnownTools(open_registry(registry))
+            except (RegistryError, StorageError) as error:
+                raise NotReadable(f"The tools cannot be used: {error.message}") from None
+        return self._known[key]
+
+    def add(
+        self,
+        id: str,
+        prompt: str,
+        expect: Expectation,
+        place: str,
+        *,
+        registry: dict[str, Any] | None = None,
+        **members: Any,
+    ) -> None:
         """Add a scenario, or skip it with the reason if it has an error.
 
         A scenario whose answer can be text runs in the loop, in which a script answers its calls.
         """
         if len(self.scenarios) >= MAX_SCENARIOS:
             raise SuiteError(f"There are more than {MAX_SCENARIOS:,} scenarios.", where=str(self.path))
+        tools = self.tools_of(registry)
         request = dict(members.pop("request", {}))
-        if not self.tools.names:
+        if not tools.names:
             request |= {"strategy": "loop", "tool_choice": "none"}
         elif not _is_one_call(expect):
             turns = len(expect.calls) + _SPARE_TURNS
             loop = {"parallel_tool_calls": True, "max_turns": turns}
             request |= {"strategy": "loop", "tool_choice": "auto", "loop": loop}
-            script = tuple(ScriptedResult(tool=name, text=DONE, times=0) for name in self.tools.names)
+            script = tuple(ScriptedResult(tool=name, text=DONE, times=0) for name in tools.names)
             members["script"] = script
-        scenario = Scenario(id=self._id(id), prompt=prompt, expect=expect, request=request, **members)
-        problem = next(scenario_problems(scenario, self.tools, ()), None)
+        scenario = Scenario(
+            id=self._id(id), prompt=prompt, expect=expect, request=request, registry=registry, **members
+        )
+        problem = next(scenario_problems(scenario, tools, ()), None)
         if problem is not None:
-            self.skip(place, f"{to_pointer(problem[0])}: {problem[1]}")
+            self.skip(place, f"{to_pointer(problem[0])}: {problem[1]}", lost=True)
         else:
             self.scenarios.append(scenario)
 
@@ -112,8 +146,13 @@ class Importing:
     def made(self, about: str, program: str, hint: str) -> ImportedSuite:
         """The suite. Raises SuiteError if nothing could be imported."""
         if not self.scenarios:
-            first = next((f" {each.id}: {each.reason}" for each in self.skipped), "")
-            raise SuiteError(f"Nothing of this file can be imported.{first}", where=str(self.path), hint=hint)
+            why = list(self._lost) or [each for each in self.skipped if each not in self._harmless]
+            raise SuiteError(
+                "Nothing of this file can be imported.",
+                where=str(self.path),
+                hint="" if why else hint,
+                problems=tuple(PlacedProblem(each.id, each.reason) for each in why),
+            )
         reasons = Counter(each.reason for each in self.skipped)
         first_places = {each.reason: each.id for each in reversed(self.skipped.keys())}
         notes = [

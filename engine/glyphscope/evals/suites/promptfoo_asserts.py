@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from glyphscope.evals.suites.imported import NotReadable
+from glyphscope.evals.suites.javascript_patterns import js_pattern_problem
+from glyphscope.evals.suites.javascript_values import js_json, js_text
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, JudgeCheck, PathCheck
 from glyphscope.registry.patterns import bad_pattern
 from glyphscope.text.shorten import shorten
@@ -23,20 +25,27 @@ _FACTS = frozenset({"type", "value", "description"})
 """The members of an assertion that are imported; `transform` and `threshold` are for some types."""
 _OF_TEXTS = frozenset({
     "equals", "contains", "icontains", "contains-any", "icontains-any", "contains-all", "icontains-all",
-    "starts-with", "ends-with", "regex",
+    "starts-with", "regex",
 })  # fmt: skip
 """Types that compare the answer, or the part of a call that a transform reads from it."""
-_NOT_OF_THE_ANSWER = frozenset(
-    {
-        "cost",
-        "latency",
-        "perplexity",
-        "perplexity-score",
-        "finish-reason",
-        "trace-span-count",
-        "trace-span-duration",
-    }
-)
+ASSERTIONS = frozenset({
+    "agent-rubric", "answer-relevance", "bleu", "classifier", "contains", "contains-all", "contains-any",
+    "contains-html", "contains-json", "contains-sql", "contains-xml", "context-faithfulness",
+    "context-recall", "context-relevance", "conversation-relevance", "cost", "equals", "factuality",
+    "finish-reason", "g-eval", "gleu", "guardrails", "icontains", "icontains-all", "icontains-any",
+    "is-html", "is-json", "is-refusal", "is-sql", "is-valid-function-call",
+    "is-valid-openai-function-call", "is-valid-openai-tools-call", "is-xml", "javascript", "latency",
+    "levenshtein", "llm-rubric", "pi", "meteor", "model-graded-closedqa", "model-graded-factuality",
+    "moderation", "perplexity", "perplexity-score", "python", "regex", "rouge-n", "ruby", "similar",
+    "similar:cosine", "similar:dot", "similar:euclidean", "starts-with", "tool-call-f1", "skill-used",
+    "trajectory:goal-success", "trajectory:tool-args-match", "trajectory:step-count",
+    "trajectory:tool-sequence", "trajectory:tool-used", "trace-error-spans", "trace-span-count",
+    "trace-span-duration", "search-rubric", "webhook", "word-count",
+})  # fmt: skip
+"""All types of promptfoo 0.123: a cell of a table with another word before a colon is a text."""
+_NOT_OF_THE_ANSWER = frozenset({
+    "cost", "latency", "perplexity", "perplexity-score", "finish-reason", "trace-span-count", "trace-span-duration",
+})  # fmt: skip
 _PLACE = r"output(?:\[(?P<index>\d+)\])?"
 _NAME = re.compile(rf"{_PLACE}\.(?:function\.)?name")
 _ARGUMENT = re.compile(
@@ -132,45 +141,76 @@ class Found:
 
 def _equals(found: Found, assertion: dict[str, Any], negated: bool) -> None:
     value = assertion.get("value")
-    if isinstance(value, list | dict):
-        raise NotReadable("equals with an object compares the answer's JSON, which depends on the provider.")
+    if isinstance(value, list | dict) or value is None:
+        what = "null" if value is None else "an object" if isinstance(value, dict) else "a list"
+        raise NotReadable(f"equals with {what} compares the answer's JSON, which depends on the provider.")
+    text = _compared(js_text(value))
     if negated:
-        found.text(rf"^(?:{re.escape(_text(value))})$", negated=True)
+        found.text(rf"^(?:{re.escape(text)})$", negated=True)
+    elif found.path == ANSWER:
+        found.paths.append(PathCheck(path=found.path, equals=text))
     else:
-        of_a_call = found.path != ANSWER
-        found.paths.append(PathCheck(path=found.path, equals=value if of_a_call else _text(value)))
+        found.paths.append(_equal(found.path, text))
+
+
+def _equal(path: str, text: str) -> PathCheck:
+    """The check that a part of a call is this text, as promptfoo compares it: 3 and "3" are equal."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    if isinstance(value, str | list | dict) or js_json(value) != text:
+        return PathCheck(path=path, equals=text)
+    return PathCheck(path=path, any_of=(value, text))
 
 
 def _texts(
-    flags: str, joined: str, before: str = "", after: str = ""
+    flags: str, joined: str, before: str = "", *, numbers: bool = True
 ) -> Callable[[Found, dict[str, Any], bool], None]:
-    """The reader of an assertion about texts in the answer: `any` of them, or `all`."""
+    """The reader of an assertion about texts in the answer: `any` of them, or `all`. Without `numbers`, only a text."""
 
     def read(found: Found, assertion: dict[str, Any], negated: bool) -> None:
         value = assertion.get("value")
-        values = (
-            [each.strip() for each in value.split(",")]
-            if joined != "one" and isinstance(value, str)
-            else value
-        )
-        texts = [_text(each) for each in (values if isinstance(values, list) else [values])]
-        if not texts or (joined == "one" and len(texts) > 1):
-            raise NotReadable("The assertion's value is not a text.")
-        patterns = [flags + before + re.escape(text) + after for text in texts]
+        if joined == "one":
+            texts = [_text(value, numbers=numbers)]
+        else:
+            values = split_values(value) if isinstance(value, str) else value
+            if not isinstance(values, list) or not values:
+                raise NotReadable("The assertion's value is not a list of texts.")
+            texts = [_compared("null" if each is None else js_text(each)) for each in values]
         if joined == "all" and not negated:
-            for pattern in patterns:
-                found.text(pattern, negated=False)
+            for text in texts:
+                found.text(flags + before + re.escape(text), negated=False)
         elif joined == "all":
             raise NotReadable("not-…-all is not expressible in a suite.")
         else:
             any_of = "|".join(re.escape(text) for text in texts)
-            found.text(f"{flags}{before}{any_of if len(texts) == 1 else f'(?:{any_of})'}{after}", negated)
+            found.text(f"{flags}{before}{any_of if len(texts) == 1 else f'(?:{any_of})'}", negated)
 
     return read
 
 
+_FIELD = re.compile(r'[\s,]*(?:"((?:\\["\\]|""|[^"])*)"\s*(?=,|\Z)|([^",\s][^,]*))')
+
+
+def split_values(text: str) -> list[str]:
+    """The texts between commas; one in double quotes has its commas. Raises NotReadable for a quote without an end."""
+    found, place = [], 0
+    while text[place:].strip(" \t\r\n,"):
+        field = _FIELD.match(text, place)
+        if field is None:
+            raise NotReadable("A quote in the assertion's list of texts has no end.")
+        quoted = re.sub(r'\\(["\\])|""', lambda match: match[1] or '"', field[1] or "")
+        found.append(quoted if field[2] is None else field[2].strip())
+        place = field.end()
+    return found
+
+
 def _regex(found: Found, assertion: dict[str, Any], negated: bool) -> None:
-    found.text(_text(assertion.get("value")), negated)
+    pattern = _text(assertion.get("value"), numbers=False)
+    if problem := js_pattern_problem(pattern):
+        raise NotReadable(problem)
+    found.text(pattern, negated)
 
 
 def _valid_call(found: Found, assertion: dict[str, Any], negated: bool) -> None:
@@ -260,8 +300,7 @@ _READERS: dict[str, Callable[[Found, dict[str, Any], bool], frozenset[str] | Non
     "icontains-any": _texts("(?i)", "any"),
     "contains-all": _texts("", "all"),
     "icontains-all": _texts("(?i)", "all"),
-    "starts-with": _texts("", "one", before="^"),
-    "ends-with": _texts("", "one", after="$"),
+    "starts-with": _texts("", "one", before="^", numbers=False),
     "regex": _regex,
     "is-valid-function-call": _valid_call,
     "is-valid-openai-function-call": _valid_call,
@@ -284,10 +323,18 @@ def _names(found: Found, names: Any) -> list[str]:
     return names
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
-        raise NotReadable("The assertion's value is not a text.")
-    text = str(value)
+def _text(value: Any, *, numbers: bool) -> str:
+    """The text of a value. Raises NotReadable for any other value, as promptfoo fails for it."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float) if numbers else str):
+        kind = "a text or a number" if numbers else "a text"
+        raise NotReadable(f"The assertion's value is not {kind}.")
+    return _compared(js_text(value))
+
+
+def _compared(text: str) -> str:
+    """The text with which the answer is compared. Raises NotReadable."""
+    if not text:
+        raise NotReadable("The assertion's value is empty.")
     if text.startswith("file://"):
         raise NotReadable("The assertion's value is in another file.")
     return text

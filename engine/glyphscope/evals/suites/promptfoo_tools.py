@@ -1,0 +1,160 @@
+"""The tools of a configuration of promptfoo, in the form of any provider, as a registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.suites.imported import NO_TOOLS, NotReadable
+from glyphscope.evals.suites.promptfoo_files import Files
+from glyphscope.registry import parse_document
+from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.shorten import shorten
+
+_MEMBERS = ("tools", "functions", "toolConfig")
+_TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})
+_MAX_LEVELS = 100
+_MAX_TOOLS = 10_000
+
+
+class ProviderTools:
+    """The tools of all providers, which are only read for them. `skipped` has what is not read: places, reasons."""
+
+    def __init__(self, document: dict[str, Any], files: Files) -> None:
+        self._files = files
+        self.skipped: list[tuple[str, str]] = []
+        self.given: list[tuple[str, Any]] = []
+        for kind in ("providers", "targets"):
+            listed = document.get(kind) or []
+            for index, provider in enumerate(listed if isinstance(listed, list) else [listed]):
+                self._read_provider(provider, to_pointer((kind, index)))
+
+    def _read_provider(self, given: Any, place: str) -> None:
+        try:
+            for provider in _listed(self._files.document(given, "provider")):
+                self._read_settings(_settings(provider), place)
+        except NotReadable as reason:
+            self.skipped.append((place, str(reason)))
+        except GlyphscopeError as error:
+            self.skipped.append((place, error.message))
+
+    def _read_settings(self, provider: dict[str, Any], place: str) -> None:
+        if "transform" in provider:
+            why = "A provider's transform of all answers is not imported."
+            self.skipped.append((f"{place}/transform", why))
+        config = provider.get("config")
+        if isinstance(config, dict):
+            named = ((name, config[name]) for name in _MEMBERS if config.get(name) is not None)
+            self.given += ((f"{place}/config/{name}", tools) for name, tools in named)
+
+    def registry(self, given: list[tuple[str, Any]]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """The registry of tools at their places, and the places and reasons of those that cannot be used."""
+        tools: dict[str, dict[str, Any]] = {}
+        skipped: list[tuple[str, str]] = []
+        for place, each in given:
+            for tool in self._tools(each, place, skipped):
+                if tools.setdefault(tool["name"], tool) != tool:
+                    why = f"Another provider has another tool with the name {tool['name']}."
+                    skipped.append((place, why))
+        return ({"glyphscope": 1, "tools": list(tools.values())} if tools else NO_TOOLS), skipped
+
+    def _tools(self, given: Any, place: str, skipped: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+        try:
+            for tool in self._flat(given):
+                yield from self._tool(tool, place, skipped)
+        except NotReadable as reason:
+            skipped.append((place, str(reason)))
+        except GlyphscopeError as error:
+            skipped.append((place, error.message))
+
+    def _tool(self, tool: Any, place: str, skipped: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+        name = tool.get("name", tool.get("type")) if isinstance(tool, dict) else None
+        try:
+            yield from parse_document([_plain(tool)], place).to_document()["tools"]
+        except NotReadable as reason:
+            skipped.append((place, str(reason)))
+        except GlyphscopeError as error:
+            why = next((each.message for each in getattr(error, "problems", ())), error.message)
+            skipped.append(
+                (place, f"The tool {shorten(str(name), 60)} cannot be used: {why}" if name else why)
+            )
+
+    def _flat(self, given: Any, level: int = 0) -> Iterator[Any]:
+        """The tools in lists, files, Gemini's declarations and Bedrock's configuration."""
+        given = self._files.document(given, "tool")
+        if level > 10:
+            raise NotReadable("The tools are nested too deep.")
+        if isinstance(given, list):
+            for each in given[:_MAX_TOOLS]:
+                yield from self._flat(each, level + 1)
+            return
+        inner = given if isinstance(given, dict) else {}
+        for name in ("functionDeclarations", "function_declarations"):
+            if isinstance(inner.get(name), list):
+                yield from map(_of_gemini, inner[name])
+                return
+        if isinstance(inner.get("tools"), list) and "name" not in inner:
+            yield from self._flat(inner["tools"], level + 1)
+        else:
+            yield given
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _settings(provider: Any) -> dict[str, Any]:
+    """The settings of a provider: an object with an id, or with the id as its only key."""
+    if not isinstance(provider, dict):
+        return {}
+    inner = list(provider.values())
+    if "id" not in provider and "config" not in provider and len(inner) == 1 and isinstance(inner[0], dict):
+        return inner[0]
+    return provider
+
+
+def _plain(tool: Any) -> Any:
+    """A tool in a form that registries read. Raises NotReadable."""
+    if not isinstance(tool, dict):
+        raise NotReadable("A tool is not an object.")
+    definition = tool.get("definition")
+    if isinstance(definition, dict) and isinstance(definition.get("schema"), dict):  # Adaline
+        return definition["schema"]
+    spec = tool.get("toolSpec")
+    if isinstance(spec, dict):  # Bedrock
+        schema = spec.get("inputSchema")
+        inner = schema.get("json", schema) if isinstance(schema, dict) else {}
+        described = {"description": spec["description"]} if spec.get("description") else {}
+        return {"name": spec.get("name"), **described, "parameters": inner}
+    if "parameter_definitions" in tool:
+        raise NotReadable("Parameters in Cohere's form are not read.")
+    if "name" not in tool and not isinstance(tool.get("function"), dict):
+        kind = tool.get("type", next(iter(tool), "?"))
+        raise NotReadable(f"The provider's own tool {shorten(str(kind), 60)} has no name and no parameters.")
+    return tool
+
+
+def _of_gemini(declared: Any) -> Any:
+    if not isinstance(declared, dict):
+        return declared
+    given = declared.get("parametersJsonSchema", declared.get("parameters"))
+    described = {name: declared[name] for name in ("name", "description") if name in declared}
+    return described | ({"parameters": _lower_types(given)} if given is not None else {})
+
+
+def _lower_types(schema: Any, level: int = 0) -> Any:
+    """A schema with the types of JSON Schema, which Gemini writes in capitals."""
+    if not isinstance(schema, dict) or level > _MAX_LEVELS:
+        return schema
+    found = dict(schema)
+    for name, value in schema.items():
+        if name == "type" and isinstance(value, str) and value in _TYPES:
+            found[name] = value.lower()
+        elif name == "properties" and isinstance(value, dict):
+            found[name] = {key: _lower_types(each, level + 1) for key, each in value.items()}
+        elif name in ("items", "additionalProperties"):
+            found[name] = _lower_types(value, level + 1)
+        elif name in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(value, list):
+            found[name] = [_lower_types(each, level + 1) for each in value]
+    return found
