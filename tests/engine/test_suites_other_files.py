@@ -66,6 +66,80 @@ def test_a_table_of_samples_is_read_as_inspect_reads_it(tmp_path):
     assert [sample.ok for sample in result.samples] == [True, False] and two.prompt == "Say hello"
 
 
+@pytest.mark.parametrize(
+    ("choices", "read"),
+    [
+        ("red, green", ["red", "green"]), ("red green", ["red", "green"]), ("deep red, tan,", ["deep red", "tan"]),
+        ("red", ["red"]), (["light red", " ", "a, b"], ["light red", "a, b"]), (7, ["7"]), ([1, 2.5], ["1", "2.5"]),
+    ],
+)  # fmt: skip
+def test_choices_are_read_as_inspect_reads_them(tmp_path, choices, read):
+    texts = {"data.jsonl": json.dumps({"input": "Which?", "target": "A", "choices": choices})}
+    if isinstance(choices, str):
+        texts["data.csv"] = f'input,target,choices\nWhich?,A,"{choices}"\n'
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        (scenario,) = import_inspect(tmp_path / name).suite.scenarios
+        listed = [f"{letter}) {choice}" for letter, choice in zip("ABC", read)]
+        assert scenario.prompt.split("\n\n")[1].split("\n") == listed
+
+
+@pytest.mark.parametrize("target", ["b", " B ", ["B"], "B,B"])
+def test_the_target_of_a_choice_is_a_letter_in_any_form(tmp_path, target):
+    path = tmp_path / "data.json"
+    path.write_text(json.dumps([{"input": "Which?", "target": target, "choices": "x y"}]))
+    (scenario,) = import_inspect(path).suite.scenarios
+    assert scenario.expect.paths[0].pattern == r"(?i)ANSWER\s*:\s*B(?![A-Za-z])"
+
+
+@pytest.mark.parametrize("target", ["AB", ["A", "B"], "C", "1", {"a": 1}])
+def test_any_other_target_of_a_choice_is_named(tmp_path, target):
+    path = tmp_path / "data.json"
+    path.write_text(json.dumps([{"input": "Which?", "target": target, "choices": "x y"}, {"input": "x"}]))
+    assert "sample 1" in skipped(import_inspect(path))
+
+
+CALL = {"name": "search", "arguments": {"query": "tea"}}
+OPENAI = {"id": "c", "type": "function", "function": {"name": "search", "arguments": '{"query": "tea"}'}}
+OWN = {"id": "c", "type": "function", "function": "search", "arguments": {"query": "tea"}}
+
+
+@pytest.mark.parametrize(
+    "call", [CALL, OPENAI, OWN, {"function": CALL}], ids=["name", "openai", "inspect", "function"]
+)
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("form", ["one", "list", "tool_calls"])
+def test_a_call_is_the_target_as_an_object_and_as_its_json(tmp_path, call, text, form):
+    target = {"one": call, "list": [call], "tool_calls": {"tool_calls": [call]}}[form]
+    path = tmp_path / "data.jsonl"
+    path.write_text(json.dumps({"input": "Tea", "target": json.dumps(target) if text else target}))
+    (scenario,) = import_inspect(path, "default").suite.scenarios
+    assert scenario.expect == Expectation(
+        calls=(ExpectedCall(tools=("search",), arguments={"query": "tea"}),)
+    )
+
+
+@pytest.mark.parametrize(
+    "target", [{"tool_calls": [{"function": {}}]}, {"city": "Bern"}, [{"name": "x"}], [CALL, "text"], [["a"]]]
+)
+def test_a_target_that_is_neither_a_text_nor_a_call_is_named(tmp_path, target):
+    path = tmp_path / "data.jsonl"
+    path.write_text(json.dumps({"input": "Tea", "target": target}) + '\n{"input": "x", "target": 1.5}')
+    imported = import_inspect(path, "default")
+    assert "line 1" in skipped(imported)
+    assert imported.suite.scenarios[0].expect.paths[0].pattern == r"(?i)1\.5"
+
+
+def test_the_content_of_a_message_may_be_parts_of_text(tmp_path):
+    parts = [{"type": "text", "text": "One."}, {"type": "text", "text": "Two?"}]
+    path = tmp_path / "data.json"
+    image = [{"type": "image", "image": "x.png"}]
+    path.write_text(json.dumps([{"input": [{"role": "user", "content": each}]} for each in (parts, image)]))
+    imported = import_inspect(path)
+    assert [each.prompt for each in imported.suite.scenarios] == ["One.\nTwo?"]
+    assert skipped(imported)["sample 2"] == "The content of a message is not a text."
+
+
 def test_targets_that_are_calls_are_expected_calls_of_the_named_tools(tmp_path):
     call = {"name": "search", "arguments": {"query": "tea"}}
     openai = {"id": "c", "type": "function", "function": {"name": "search", "arguments": '{"query": "tea"}'}}
@@ -91,6 +165,7 @@ def test_targets_that_are_calls_are_expected_calls_of_the_named_tools(tmp_path):
     [
         ("a.csv", "question,target\nx,y\n", "no column input"),
         ("a.csv", "input,target\nx,y,z\n", "more cells than the table has columns"),
+        ("a.csv", "input,target\nx\n", "fewer cells than the table has columns"),
         ("a.csv", 'input\n"x', "not CSV"),
         ("a.jsonl", '{"input": "x"}\n{', "This is not JSON"),
         ("a.jsonl", "[1]", "A sample is a JSON object"),

@@ -212,11 +212,9 @@ def conversation(messages: Any) -> tuple[str, dict[str, Any]]:
     for message in messages if isinstance(messages, list) else ():
         if not isinstance(message, Mapping) or message.get("role") not in ROLES:
             raise NotReadable("A message has no role of system, user, assistant or tool.")
-        if not isinstance(message.get("content"), str):
-            raise NotReadable("The content of a message is not a text.")
         if extra := sorted(set(message) - {"role", "content"}):
             raise NotReadable(f"A message has the member {extra[0]}, which a suite has no place for.")
-        read.append(Message(message["role"], message["content"]))
+        read.append(Message(message["role"], _content(message.get("content"))))
     if not read or read[-1].role != "user":
         raise NotReadable("The last message is not the user's.")
     request: dict[str, Any] = {}
@@ -228,6 +226,17 @@ def conversation(messages: Any) -> tuple[str, dict[str, Any]]:
     if before:
         request["history"] = msgspec.to_builtins(before)
     return last.content, request
+
+
+def _content(content: Any) -> str:
+    """The text of a message, also in parts, which are lines. Raises NotReadable."""
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = [
+        part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None for part in parts
+    ]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise NotReadable("The content of a message is not a text.")
+    return "\n".join(map(str, texts))
 
 
 def note_of(**facts: Any) -> str:

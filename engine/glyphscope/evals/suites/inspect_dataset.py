@@ -30,6 +30,7 @@ from glyphscope.evals.suites.suite import MAX_BYTES, Expectation, ExpectedCall, 
 
 _INPUT = "input"
 _IMPORTED = frozenset({_INPUT, "target", "choices", "id", "metadata", "description"})
+_OF_CALLS = frozenset({"function", "arguments", "tool_calls"})
 _LETTERS = string.ascii_uppercase
 _CHOOSE = "Answer with the letter of one choice, in the last line, as ANSWER: LETTER"
 _HINT = "Give samples with an input and a target, as Inspect's json_dataset and csv_dataset read them."
@@ -71,13 +72,13 @@ def import_inspect(path: Path, registry: str | dict[str, Any] | None = None) -> 
 def _add(made: Importing, place: str, record: dict[str, Any]) -> None:
     given = record[_INPUT]
     prompt, request = (given, {}) if isinstance(given, str) else conversation(given)
-    targets = _texts(record.get("target"), "target")
-    choices = _texts(record.get("choices"), "choices")
+    target = record.get("target")
+    choices = _choices(record.get("choices"))
     if choices:
-        prompt, expect = _choice(prompt, choices, targets)
+        prompt, expect = _choice(prompt, choices, _targets(target))
     else:
-        expect = _expected(made, targets)
-    if not targets:
+        expect = _expected(made, target)
+    if target in (None, "", []):
         made.skip(f"{place}, target", "The sample has no target, so every answer is right.")
     note = note_of(description=record.get("description"), metadata=record.get("metadata"))
     id = record.get("id")
@@ -85,18 +86,20 @@ def _add(made: Importing, place: str, record: dict[str, Any]) -> None:
     made.add(name, prompt, expect, place, request=request, note=note)
 
 
-def _expected(made: Importing, targets: list[str]) -> Expectation:
+def _expected(made: Importing, target: Any) -> Expectation:
     """The expectation that any of the targets is in the answer, ignoring case; or that they are the calls."""
-    if not targets:
+    listed = target if isinstance(target, list) else [target]
+    each = [_calls(one) for one in listed if one not in (None, "")]
+    if not each:
         return Expectation(extra_calls=bool(made.tools.names))
-    calls = [call for target in targets for call in _calls(target)]
-    if calls and all(_calls(target) for target in targets):
+    if all(each):
+        calls = [call for calls in each for call in calls or ()]
         if unknown := [call.tools[0] for call in calls if call.tools[0] not in made.tools.names]:
             raise NotReadable(
                 f"The target calls {unknown[0]}, which is not a tool: name the tools with --registry."
             )
         return Expectation(calls=tuple(calls))
-    pattern = "(?i)" + "|".join(re.escape(target.strip()) for target in targets)
+    pattern = "(?i)" + "|".join(re.escape(text.strip()) for text in _targets(target))
     return Expectation(
         paths=(PathCheck(path="$.answer", pattern=pattern),), extra_calls=bool(made.tools.names)
     )
@@ -107,54 +110,75 @@ def _choice(prompt: str, choices: list[str], targets: list[str]) -> tuple[str, E
     if len(choices) > len(_LETTERS):
         raise NotReadable(f"There are {len(choices)} choices; at most {len(_LETTERS)} have a letter.")
     letters = _LETTERS[: len(choices)]
-    right = [
-        each.strip() for target in targets for each in (target.split(",") if "," in target else [target])
-    ]
-    if not right or not all(len(each) == 1 and each in letters for each in right):
+    right = [letter for target in targets for letter in re.sub(r"[\s,]+", "", target).upper()]
+    if not right or not all(letter in letters for letter in right):
         raise NotReadable(f"The target of a question with choices is a letter from A to {letters[-1]}.")
-    if len(right) > 1:
+    if len(set(right)) > 1:
         raise NotReadable("A question with several right choices is not expressible in a suite.")
     listed = "\n".join(f"{letter}) {choice}" for letter, choice in zip(letters, choices))
     check = PathCheck(path="$.answer", pattern=rf"(?i)ANSWER\s*:\s*{right[0]}(?![A-Za-z])")
     return f"{prompt}\n\n{listed}\n\n{_CHOOSE}", Expectation(paths=(check,))
 
 
-def _calls(target: str) -> list[ExpectedCall]:
-    """The calls in a target in JSON; empty if it is any other text."""
-    if target.lstrip()[:1] not in ("{", "["):
+def _choices(value: Any) -> list[str]:
+    """The choices as Inspect reads them: a list, or a text that is cut at commas, without any at white space."""
+    if value is None:
         return []
-    try:
-        document = json.loads(target)
-    except (ValueError, RecursionError):
-        return []
-    calls = []
-    for each in document if isinstance(document, list) else [document]:
-        inner = each.get("function", each) if isinstance(each, dict) else None
-        call = inner if isinstance(inner, dict) else each if isinstance(each, dict) else {}
-        name = call.get("name", each.get("function")) if isinstance(each, dict) else None
-        arguments = call.get("arguments")
-        if isinstance(arguments, str):
-            try:
-                arguments = json.loads(arguments)
-            except (ValueError, RecursionError):
-                return []
-        if not isinstance(name, str) or not isinstance(arguments, dict):
-            return []
-        calls.append(ExpectedCall(tools=(name,), arguments=arguments))
-    return calls
+    if isinstance(value, str):
+        value = value.split(",") if "," in value else value.split()
+        return [each.strip() for each in value if each.strip()]
+    return [text for each in (value if isinstance(value, list) else [value]) if (text := _text(each)).strip()]
 
 
-def _texts(value: Any, name: str) -> list[str]:
-    """A text or a list of texts; numbers as texts. Raises NotReadable."""
-    found = []
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(each, dict):
-            found.append(json.dumps(each, ensure_ascii=False))
-        elif isinstance(each, str | int | float) and not isinstance(each, bool):
-            found.append(str(each))
-        elif each is not None:
-            raise NotReadable(f"The {name} is neither a text nor a list of texts.")
-    return [each for each in found if each.strip()]
+def _targets(value: Any) -> list[str]:
+    """The targets as texts. Raises NotReadable."""
+    texts = [_text(each) for each in (value if isinstance(value, list) else [value]) if each is not None]
+    return [text for text in texts if text.strip()]
+
+
+def _text(value: Any) -> str:
+    """The text that Inspect makes of a value. Raises NotReadable for an object or a list, which is Python's text."""
+    if isinstance(value, dict | list):
+        raise NotReadable(
+            "A target or a choice is neither a text nor a call: Inspect compares Python's text of it."
+        )
+    return str(value)
+
+
+def _calls(target: Any) -> list[ExpectedCall] | None:
+    """The calls in a target, an object or its JSON; None for any other text. Raises NotReadable for calls without a
+    name or arguments.
+    """
+    document = target
+    if isinstance(target, str):
+        if target.lstrip()[:1] not in ("{", "["):
+            return None
+        try:
+            document = json.loads(target)
+        except (ValueError, RecursionError):
+            return None
+    if isinstance(document, dict) and isinstance(document.get("tool_calls"), list):
+        document = document["tool_calls"]
+    listed = document if isinstance(document, list) else [document]
+    if not listed or not all(isinstance(each, dict) and each.keys() & _OF_CALLS for each in listed):
+        return None
+    return [_call(each) for each in listed]
+
+
+def _call(given: dict[str, Any]) -> ExpectedCall:
+    """A call in OpenAI's form, in Inspect's, or with its name and arguments alone. Raises NotReadable."""
+    inner = given.get("function")
+    call = inner if isinstance(inner, dict) else given
+    name = call.get("name", inner if isinstance(inner, str) else None)
+    arguments = call.get("arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            arguments = None
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise NotReadable("A call in the target has no name, or no object of arguments.")
+    return ExpectedCall(tools=(name,), arguments=arguments)
 
 
 def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -184,13 +208,12 @@ def _rows(text: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         for row in rows:
             place = f"line {rows.line_num}"
-            if None in row:
+            if None in row or None in row.values():
+                how = "more" if None in row else "fewer"
                 raise SuiteError(
-                    "A row has more cells than the table has columns.", where=f"{where}, {place}"
+                    f"A row has {how} cells than the table has columns.", where=f"{where}, {place}"
                 )
             record = {str(name): value for name, value in row.items() if value not in (None, "")}
-            if "choices" in record:
-                record["choices"] = [choice.strip() for choice in record["choices"].split(",")]
             if "metadata" in record:
                 record["metadata"] = parse_json(record["metadata"], f"{where}, {place}, metadata")
             yield place, record

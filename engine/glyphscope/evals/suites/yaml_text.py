@@ -193,9 +193,7 @@ def _timestamp(text: str, explicit: bool) -> Any:
         return _OTHER
     try:
         date(*((parts[0] or parts[3]), (parts[1] or parts[4]), (parts[2] or parts[5])))
-    except (
-        ValueError
-    ):  # a day that does not exist; the year 0 is none in Python, and nothing else depends on it
+    except ValueError:  # a day that does not exist, or the year 0
         return _OTHER
     return YamlDate()
 
