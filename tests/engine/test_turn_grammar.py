@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from changed_turns import form, rendered
 from examples import rounds, some
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstrainFrom, Violation
@@ -23,11 +23,9 @@ from glyphscope.grammar.match.earley import State
 from glyphscope.grammar.match.report import compile_grammar, match_text
 from glyphscope.grammar.tree import Grammar, TokenMatch
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
+from glyphscope.turns import TurnForm, TurnTools, call_violations, read_turn
 from glyphscope.turns.grammar import TurnOptions, build_turn_grammar, turn_triggers
-from glyphscope.turns.prove import _KINDS, _Prover
 from glyphscope.turns.validator import FormValidator
-from renderers import renderer_at
 
 TEXT = {"type": "string"}
 TOOLS: list[dict[str, Any]] = [
@@ -72,68 +70,12 @@ ASKED: tuple[dict[str, Any], ...] = (
 )
 
 
-@cache
-def form(folder: Path, template: str) -> tuple[Any, TurnForm, Any]:
-    renderer = renderer_at(folder / "templates" / f"{template}.jinja")
-    return renderer, *form_of(renderer)
-
-
 def grammar(of: TurnForm, registry: ToolRegistry = REGISTRY, **options: Any) -> Grammar:
     return build_turn_grammar(of, registry, TurnOptions(**options), {})
 
 
 def reader(made: Grammar) -> MaskReader:
     return MaskReader(lark=to_lark(made))
-
-
-def rendered(folder: Path, template: str, count: int) -> list[tuple[TurnForm, bool | None, str, TurnTools]]:
-    """Return turns as the template writes them after its prompt, those that match the form strictly and are valid.
-
-    If the prompt opens reasoning and the history has none, it is closed at once. If the prompt closes reasoning
-    that the history has, the form is one whose prompt leaves it to the model.
-    """
-    renderer, of, derived = form(folder, template)
-    if "calls" in derived.drops or not of.calls:
-        return []
-    prover = _Prover(renderer, derived.dialect, of, derived.drops, 3)
-    prover.values = [prover._transcribed(*kind) for kind in _KINDS if kind[1] not in prover.left_out]
-    found: list[tuple[TurnForm, bool | None, str, TurnTools]] = []
-    for _ in range(count):
-        plan = prover._plan()
-        got = prover._read(plan)
-        if got is None:
-            continue
-        thinking = True if plan.reasoning else None
-        begun = of.begun.get("on" if thinking else "undefined", "").strip()
-        body = got[0]
-        if of.header.strip() and of.header not in of.skips:  # another, empty turn that the template adds
-            body = body.partition(of.header.strip())[0]
-        for end in sorted(of.ends, key=len, reverse=True):
-            body = body.rstrip().removesuffix(end) if body.rstrip().endswith(end) else body
-        body = body.lstrip() if begun else body
-        body = body[max(n for n in range(len(begun) + 1) if begun.endswith(body[:n])) :]
-        opening, closing = (
-            ("", "") if of.reasoning is None else (of.reasoning.open.strip(), of.reasoning.close.strip())
-        )
-        if (
-            opening
-            and begun.endswith(opening)
-            and not plan.reasoning
-            and not body.lstrip().startswith(closing)
-        ):
-            body = closing + body
-        closed = closing and begun.endswith(closing) and plan.reasoning
-        own = replace(of, begun={}) if closed else of
-        turn = read_turn(body, own, prover.tools, thinking)
-        if of.calls[0].arguments.item and any(_has_members(call.arguments) for call in turn.calls):
-            continue  # a mask writes them in JSON
-        if turn.strict and not any(call_violations(call, prover.tools) for call in turn.calls):
-            found.append((own, thinking, body, prover.tools))
-    return found
-
-
-def _has_members(arguments: dict[str, Any] | None) -> bool:
-    return any(isinstance(value, list | dict) for value in (arguments or {}).values())
 
 
 def refused_renderings(folder: Path, template: str, count: int) -> list[str]:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from changed_turns import changes, rendered, writes
+from examples import rounds
 from glyphscope.registry import parse_document
 from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
+from glyphscope.turns.validator import FormValidator
 from renderers import renderer_at
 
-SAY = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+SAY: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 TOOLS = TurnTools(
     parse_document(
         [
             {"name": "ping"},
             {"name": "say", "parameters": SAY},
+            {"name": "two", "parameters": {"type": "object", "properties": {"x": SAY["properties"]["text"], "y": {}}}},
+            {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}}},
             {"name": 'odd"<name>', "parameters": {"type": "object", "properties": {}}},
         ]
     )
@@ -50,7 +57,7 @@ def read(llama_data: Path):
         (TAGS, (TAGGED + "\n") * MANY, MANY),
         (GEMMA, '<|tool_call>call:say{text:<|"|>hi<|"|>}<tool_call|>' * MANY, MANY),
         (HERMES, "<tool_call>\n" * MANY, 0),
-        (HERMES, '<tool_call>\n{"name": "ping", ' * MANY, 1),
+        (HERMES, '<tool_call>\n{"name": "ping", ' * MANY, MANY),  # each opening ends the call before it
         (HERMES, "<think>" + '<tool_call>\n{"name": "ping", ' * MANY, None),
         (TAGS, "<tool_call>\n<function=say>\n<parameter=text>\n" * MANY, None),
         (TAGS, "<tool_call>\n<function=say>\n<parameter=text>\n" + "</parameter>x\n" * MANY, None),
@@ -189,3 +196,139 @@ def test_a_call_is_validated_by_its_tools_schema(
 def test_an_unknown_tool_is_a_violation(read) -> None:
     turn = read(HERMES, '<tool_call>\n{"name": "rm", "arguments": {}}\n</tool_call>')
     assert [violation.code for violation in call_violations(turn.calls[0], TOOLS)] == ["UNKNOWN_TOOL"]
+
+
+def both(llama_data: Path, template: str, text: str) -> tuple[Any, FormValidator]:
+    """Return an answer as read whole and character by character, with thinking off."""
+    form = _form(llama_data / "templates" / f"{template}.jinja")
+    validator = FormValidator(form, TOOLS.registry, thinking=False, choice="auto", most_calls=None)
+    for char in text:
+        validator.feed(char)
+    validator.finish()
+    return read_turn(text, form, TOOLS, False), validator
+
+
+CODER, SEED, GLM, DSML, M2 = (
+    "Qwen3-Coder", "ByteDance-Seed-OSS", "GLM-4.6", "deepseek-ai-DeepSeek-V4", "MiniMax-M2",
+)  # fmt: skip
+SAY_XML = "<function=say>\n<parameter=text>\nhi\n</parameter>\n</function>\n</tool_call>"
+ONE = ("say", {"text": "hi"})
+DAMAGED: list[tuple[str, str, str, list[tuple[str, Any]]]] = [
+    # parameters in tags where the form writes JSON
+    (HERMES, "<tool_call>\n<function=say>\n<parameter=text>hi</parameter>\n</function>\n</tool_call>", "", [ONE]),
+    (HERMES, TAGGED, "", [ONE]),
+    ("ibm-granite-granite-4.1", TAGGED, "", [ONE]),
+    (HERMES, '<function=add>{"a": 1}</function>', "", [("add", {"a": 1})]),
+    (HERMES, '<invoke name="say">\n<parameter name="text">hi</parameter>\n</invoke>', "", [ONE]),
+    (HERMES, '[Calling tool: say({"text": "hi"})]', "", [ONE]),
+    # raw text where the form writes JSON
+    ("mistralai-Ministral-3-14B-Reasoning-2512", "[TOOL_CALLS]say[ARGS]hi", "hi", [("say", None)]),
+    ("mistralai-Ministral-3-14B-Reasoning-2512", "[TOOL_CALLS]add[ARGS]hi", "hi", [("add", None)]),
+    ("meta-llama-Llama-3.1-8B-Instruct", '{"name": "say", "parameters": "hi"}', "", [("say", None)]),
+    # no outer opening
+    (CODER, SAY_XML, "", [ONE]),
+    (CODER, "Text. " + SAY_XML, "Text.", [ONE]),
+    (CODER, "```\n" + SAY_XML, "```", [ONE]),
+    (CODER, "<function_invocation>\n" + SAY_XML, "<function_invocation>", [ONE]),
+    (CODER, TAGGED + "\n" + SAY_XML, "", [ONE, ONE]),
+    ("StepFun3.5-Flash", SAY_XML, "", [ONE]),
+    (SEED, "<function=say><parameter=text>hi</parameter></function></seed:tool_call>", "", [ONE]),
+    # a closing that is written twice
+    (CODER, TAGGED.replace("</parameter>", "</parameter>\n</parameter>"), "", [ONE]),
+    (TAGS, TAGGED.replace("</parameter>", "</parameter></parameter>"), "", [ONE]),
+    (CODER, TAGGED.replace("</function>", "</function>\n</function>"), "", [ONE]),
+    (GLM, "<tool_call>add\n<arg_key>a</arg_key>\n<arg_value>5</arg_value></arg_value>\n</tool_call>", "",
+     [("add", {"a": 5})]),
+    (M2, '<minimax:tool_call>\n<invoke name="say">\n<parameter name="text">hi</parameter>\n</parameter>\n'
+         "</invoke>\n</minimax:tool_call>", "", [ONE]),
+    # a closing that is missing
+    (CODER, TAGGED.replace("\n</tool_call>", "\n") + TAGGED, "", [ONE, ONE]),
+    (CODER, TAGGED.replace("\n</parameter>\n</function>\n</tool_call>", "\n") + TAGGED, "", [ONE, ONE]),
+    (CODER, TAGGED.replace("</parameter>\n", ""), "", [ONE]),
+    (DSML, '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="two">\n<｜DSML｜parameter name="x" string="true">a'
+           '<｜DSML｜parameter name="y" string="true">b</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
+     "", [("two", {"x": "a", "y": "b"})]),
+    ("muse-glimmer",
+     ' to=say<|message|><atem:function_calls>\n'
+     + 2 * '<atem:invoke name="say">\n<atem:parameter name="text">hi</atem:parameter>\n</atem:invoke>\n'
+     + "</atem:function_calls>", "", [ONE, ONE]),
+    # a body that cannot be read
+    (CODER, TAGGED.replace("<parameter=", "<parameter ="), "", [("say", None)]),
+    (CODER, TAGGED.replace("<parameter=text>", "text>"), "", [("say", None)]),
+    ("tencent-Hy3", '<tool_calls:opensource>\n<tool_call:opensource>say<tool_sep:opensource>{"text": hi}'
+                    "</tool_call:opensource>\n</tool_calls:opensource>", "", [("say", None)]),
+    # text that mentions markers
+    (CODER, "The marker is <function=say> here.", "The marker is <function=say> here.", []),
+    (CODER, "Use <function=say> and </function>.", "Use <function=say> and </function>.", []),
+    (CODER, "It is <tool_call>\n<function=ping> then.", "It is <tool_call>\n<function=ping> then.", []),
+    # others
+    ("LFM2.5-8B-A1B", '<|tool_call_start|>[add({"a": 1, "b": 2})]<|tool_call_end|>', "", [("add", {"a": 1, "b": 2})]),
+    ("CohereForAI-c4ai-command-r7b-12-2024-tool_use",
+     '<|START_ACTION|>{"tool_name": "say", "parameters": {"text": "hi"}}<|END_ACTION|>', "", [ONE]),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("template", "text", "content", "calls"), DAMAGED)
+def test_a_damaged_call_is_read_as_written_with_a_departure_or_not_at_all(
+    llama_data: Path, template: str, text: str, content: str, calls: list[tuple[str, Any]]
+) -> None:
+    turn, validator = both(llama_data, template, text)
+    assert (turn.content, [(call.name, call.arguments) for call in turn.calls]) == (content, calls)
+    assert [(call.tool, call.arguments) for call in validator.calls] == calls
+    assert not turn.strict and not validator.valid
+    codes = [[each.code for each in call_violations(call, TOOLS)] for call in turn.calls]
+    assert codes == [[] if arguments else ["SYNTAX"] for _, arguments in calls]
+
+
+def test_markers_of_reasoning_that_text_mentions_are_text(llama_data: Path) -> None:
+    text = "The <think>tag</think> is literal."
+    turn, validator = both(llama_data, HERMES, text)
+    assert (turn.content, turn.reasoning, turn.strict) == (text, "", True)
+    assert validator.valid and validator.content == text
+
+
+@pytest.mark.slow
+def test_changed_turns_are_never_valid_calls_with_other_arguments(llama_data: Path) -> None:
+    """Of every template: cut, or with one marker missing, doubled or moved; the validator agrees with the reader."""
+    source = random.Random(11)
+    turns = rounds(12, 100)
+    templates = sorted((llama_data / "templates").glob("*.jinja"))
+    tried = 0
+    for path in templates:
+        for of, thinking, body, tools in rendered(llama_data, path.stem, turns):
+            expected = {_key(call) for call in read_turn(body, of, tools, thinking).calls}
+            known = {
+                (name, key, json.dumps(value))
+                for name, text in expected
+                for key, value in json.loads(text).items()
+            }
+            for text in changes(body, of, source, rounds(2, 100)):
+                tried += 1
+                turn = read_turn(text, of, tools, thinking)
+                good = [not call_violations(call, tools) for call in turn.calls]
+                for call, valid in zip(turn.calls, good, strict=True):
+                    others = [
+                        (key, value) for key, value in (call.arguments or {}).items()
+                        if (call.name, key, json.dumps(value)) not in known
+                    ]  # fmt: skip
+                    assert (
+                        not valid
+                        or _key(call) in expected
+                        or (others and all(writes(of, text, *other) for other in others))
+                    ), (path.stem, text, call)
+                validator = FormValidator(
+                    of, tools.registry, thinking=thinking, choice="auto", most_calls=None
+                )
+                for char in text:
+                    validator.feed(char)
+                validator.finish()
+                read = [(call.name, call.arguments) for call in turn.calls]
+                assert [(call.tool, call.arguments) for call in validator.calls] == read, (path.stem, text)
+                if turn.calls or turn.content:
+                    assert bool(validator.violations) != (turn.strict and all(good)), (path.stem, text)
+    assert tried > 60 * turns
+
+
+def _key(call: Any) -> tuple[str, str]:
+    return call.name, json.dumps(call.arguments, sort_keys=True)

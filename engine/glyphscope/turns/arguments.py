@@ -7,9 +7,9 @@ from typing import Any
 
 from glyphscope.text.json_values import read_json
 from glyphscope.turns.arguments_tagged import ReadArguments, read_tagged
-from glyphscope.turns.form import ArgumentsForm
+from glyphscope.turns.form import ArgumentsForm, CallForm
 from glyphscope.turns.literals import PADDED, CutOff, Literals, NotAValue, whole_value
-from glyphscope.turns.scan import MissingPart, Scan, pattern_of
+from glyphscope.turns.scan import Scan
 from glyphscope.turns.tools import TurnTools
 
 _NAMED = re.compile(r"""[\w.\-]+\s*(?:=(?!=)|\Z)|["'{]?\Z""")
@@ -22,36 +22,40 @@ _MARKED = {
 """A text that contains unescaped quotation marks: up to the first one that a keyword or the call's end follows."""
 
 
-def read_arguments(
-    scan: Scan, at: int, form: ArgumentsForm, tool: str, tools: TurnTools, closings: tuple[str, ...]
-) -> ReadArguments:
-    """The arguments at a place; `closings` are the texts that may follow. Raises MissingPart if there are none."""
+def read_arguments(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> ReadArguments:
+    """The arguments at a place, in a call's form. Raises MissingPart if there are none."""
+    form = call.arguments
     if form.encoding == "json":
-        return _json(scan, at, tool, tools, closings)
+        return _json(scan, at, call, tool, tools)
     if form.encoding == "tagged":
-        found = read_tagged(scan, at, form, tool, tools, closings)
-        return _object_instead(scan, at, closings) or found if found.values == {} else found
+        start = scan.space(at)
+        if scan.text.startswith("{", start):
+            scan.note(start, "parameters were expected")
+            return _json(scan, at, call, tool, tools)
+        return read_tagged(scan, at, call, tool, tools)
     closing = ")" if form.encoding == "pythonic" else "}"
     order = tools.properties(tool) if form.encoding == "pythonic" else ()
-    return _members(scan, at, form, closing, order)
+    return _object_alone(scan, at, closing, order) or _members(scan, at, form, closing, order)
 
 
-def _object_instead(scan: Scan, at: int, closings: tuple[str, ...]) -> ReadArguments | None:
-    """A JSON object in place of the parameters, before the call's closing or the text's end."""
+def _object_alone(scan: Scan, at: int, closing: str, order: tuple[str, ...]) -> ReadArguments | None:
+    """All arguments as one object without a keyword, in a call in Python."""
     start = scan.space(at)
-    read = read_json(scan.text, start) if scan.text.startswith("{", start) else None
-    if read is None or not isinstance(read[0], dict):
+    if not order or not scan.text.startswith("{", start):
         return None
-    value, end = read
-    following = scan.space(end)
-    closed = any(pattern_of(closing).match(scan.text, following) for closing in closings)
-    if not closed and following < scan.end:
+    try:
+        value, end = Literals(scan.text).read(start)
+    except (NotAValue, CutOff):
         return None
-    scan.note(start, "parameters were expected")
+    if not isinstance(value, dict) or not value.keys() <= set(order):
+        return None
+    if not value or not scan.text.startswith(closing, scan.space(end)):
+        return None
+    scan.note(start, "a keyword was expected")
     return ReadArguments(value, end)
 
 
-def _json(scan: Scan, at: int, tool: str, tools: TurnTools, closings: tuple[str, ...]) -> ReadArguments:
+def _json(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> ReadArguments:
     start = scan.space(at)
     if start >= scan.end:
         return ReadArguments({}, scan.end, cut=True)
@@ -78,16 +82,16 @@ def _json(scan: Scan, at: int, tool: str, tools: TurnTools, closings: tuple[str,
     if scan.text.startswith("null", start):
         scan.note(start, "an object was expected")
         return ReadArguments({}, start + 4)
-    stops = [scan.text.find(text.strip(), at) for text in (*closings, *scan.ends) if text.strip()]
+    scan.note(at, "an object was expected")
+    stops = [scan.text.find(text.strip(), at) for text in (*call.after_arguments, *scan.ends) if text.strip()]
     stop = min((place for place in stops if place >= 0), default=-1)
     text = scan.text[at : stop if stop >= 0 else scan.end]
-    scan.note(at, "an object was expected")
     if not text.strip():
         return ReadArguments({}, at, cut=stop < 0)
-    only = tools.only_text(tool)
-    if not only:
-        raise MissingPart(at)
-    return ReadArguments({only: text.strip()}, stop if stop >= 0 else scan.end, cut=False)
+    only = tools.only_text(tool) if call.fixed_name else ""
+    return ReadArguments(
+        {only: text.strip()} if only else None, stop if only and stop >= 0 else scan.end if only else start
+    )
 
 
 def _members(scan: Scan, at: int, form: ArgumentsForm, closing: str, order: tuple[str, ...]) -> ReadArguments:

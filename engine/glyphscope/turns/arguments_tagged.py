@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import re
+from functools import reduce
 from typing import Any, NamedTuple
 
-from glyphscope.turns.form import ArgumentsForm
+import msgspec
+
+from glyphscope.turns.form import ArgumentsForm, CallForm
 from glyphscope.turns.literals import PADDED, WORDS, whole_value
+from glyphscope.turns.markup import common_prefix, tokens
 from glyphscope.turns.scan import Scan, pattern_of
+from glyphscope.turns.starts import Bounds, bounds_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 
 MAX_KEY = 200
 """The maximum length of a key, in characters: longer keys are not found."""
 _MAX_LINK = 80
 """The maximum length of the marker between key and value, which a key of full length needs to be found."""
+_MIN_LINK = 4
+"""The minimum length of a link that no value begins with by chance."""
 _MAX_DEPTH = 100
 """The maximum nesting of values whose members are tags; deeper values are read as text."""
 _ATTRIBUTE = re.compile(r'\s\w+="[^"]*"')
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
-_MAX_LOST = 50
-"""The maximum number of openings in one value that are checked for a parameter without its closing."""
 
 
 class ReadArguments(NamedTuple):
@@ -45,29 +50,31 @@ def untyped(form: ArgumentsForm) -> tuple[str, ...]:
     return tuple(dict.fromkeys(link for link in bare if link.strip() and link not in form.typed.values()))
 
 
-def read_tagged(
-    scan: Scan, at: int, form: ArgumentsForm, tool: str, tools: TurnTools, closings: tuple[str, ...]
-) -> ReadArguments:
+def read_tagged(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> ReadArguments:
     """The parameters from a place on, up to the end of the last one, before the call's closing.
 
-    `closings` are the texts that may follow. For an invalid parameter, `values` is None, and `end` is its beginning.
+    For an invalid parameter, `values` is None, and `end` is its beginning.
     """
-    return _Tagged(scan, form, tool, tools, closings).read(at)
+    return _Tagged(scan, call, tool, tools).read(at)
 
 
 class _Tagged:
-    def __init__(
-        self, scan: Scan, form: ArgumentsForm, tool: str, tools: TurnTools, closings: tuple[str, ...]
-    ) -> None:
+    def __init__(self, scan: Scan, call: CallForm, tool: str, tools: TurnTools) -> None:
         self.scan = scan
-        self.form = form
+        self.form = form = call.arguments
         self.tool = tool
         self.tools = tools
         self.opening = form.opening
         self.untyped = untyped(form)
         self.links = list(dict.fromkeys([*form.own_links, *form.typed.values(), *self.untyped]))
-        self.follow = closings
+        self.begun = reduce(common_prefix, form.typed.values()) if form.typed else ""  # of a link with a type
+        self.follow = call.after_arguments
         self.begins = pattern_of(self.opening) if self.opening.strip() else None
+        close = (*call.call_closes, call.section_close)[0]
+        self.before_close = close[: len(close) - len(close.lstrip())]
+        self.bounds: Bounds = bounds_of(
+            msgspec.json.encode(call), tools.properties(tool), tuple(tools.longest_first)
+        )
 
     def read(self, at: int) -> ReadArguments:
         values: dict[str, Any] = {}
@@ -142,7 +149,7 @@ class _Tagged:
         if best is None:
             return scan.text[start:], None, scan.end - start < MAX_KEY
         key = scan.text[start:best].strip().strip("\"'")
-        if not key or "\n" in key:
+        if not key or "\n" in key or "<" in key:
             return key, None, False
         return key, best, False
 
@@ -152,7 +159,7 @@ class _Tagged:
             if self.scan.text.startswith(link, at):
                 if link in self.untyped:
                     self.scan.expect(at, self.links[0])
-                return at + len(link), link
+                return self._after_doubled(at + len(link), link), link
         for link in self.links:
             end = self.scan.match(link, at, raw=True)
             if end is not None:
@@ -161,8 +168,16 @@ class _Tagged:
                 return end, link
         return None, ""
 
-    def _value(self, key: str, types: ArgumentTypes, at: int, link: str) -> _Parameter:
-        """The parameter whose value begins at that place, after that link."""
+    def _after_doubled(self, at: int, link: str) -> int:
+        """The beginning of the value, after a link, or its tag, that is written twice."""
+        for again in (link, tokens(link.rstrip())[-1]):
+            if len(again.strip()) >= _MIN_LINK and self.scan.text.startswith(again, at):
+                self.scan.note(at, "the value had begun before")
+                return at + len(again)
+        return at
+
+    def _value(self, key: str, types: ArgumentTypes, at: int, link: str) -> _Parameter | None:
+        """The parameter whose value begins at that place, after that link; None for a damaged one."""
         scan = self.scan
         closing = self.form.closing(key)
         core = closing.strip()
@@ -171,21 +186,26 @@ class _Tagged:
         if escaped:
             at, closing = at + len(opened), closed + closing
             core = closing.strip()
-        stop, end = self._end_of_value(at, core)
+        stop, end, repaired = self._end_of_value(at, core)
         if stop is None:
             text = scan.text[at:]
             shown = self._typed(text.strip(), types, link) if text.strip() and not types.string else None
             return _Parameter(key, shown, scan.end, cut=True)
         text = scan.text[at:stop]
+        if escaped and repaired:
+            text = text.removesuffix(closed)
+        if not escaped and self._damaged(text, key, core, repaired):
+            scan.note(at, "a value without markers was expected")
+            return None
         lead = closing[: len(closing) - len(closing.lstrip())]
-        if lead:
+        if lead and not repaired:
             if text.endswith(lead):
                 text = text[: -len(lead)]
             elif text or not scan.text.startswith("\n", at - 1):
                 scan.expect(stop, closing)
         tail = closing[len(closing.rstrip()) :]
         after = end
-        if tail:
+        if tail and not repaired:
             if scan.text.startswith(tail, end):
                 after = end + len(tail)
             else:
@@ -200,64 +220,85 @@ class _Tagged:
             scan.note(at, "a number without zeros before it was expected")
         return _Parameter(key, value, after)
 
-    def _end_of_value(self, at: int, core: str) -> tuple[int | None, int]:
-        """The ends of the value's text and of its closing: the first closing after which the form continues."""
+    def _damaged(self, text: str, key: str, core: str, repaired: bool) -> bool:
+        """Whether a value contains markers that its text would not have: parts of the call are missing."""
+        if len(self.begun) >= _MIN_LINK and text.startswith(self.begun):
+            return True
+        if repaired:
+            named = (
+                f"{key}{self.form.after_value[-1].text.strip()}"
+                if core != self.form.closing("").strip()
+                else ""
+            )
+            return self.bounds.damage.search(text) is not None or bool(named and named in text)
+        closed = text.find(core)
+        rest = text[closed:].replace(core, "") if closed >= 0 else ""
+        return self.bounds.damage.search(rest) is not None
+
+    def _end_of_value(self, at: int, core: str) -> tuple[int | None, int, bool]:
+        """The ends of the value's text and of its closing, and whether the closing is missing.
+
+        The closing is the first one after which the form continues. A new parameter or call ends the value before that.
+        """
         scan = self.scan
         place = at
         first: int | None = None
-        lost = self._lost_closing(at)
+        lost = scan.search(self.bounds.lost, at)
         while True:
             stop = scan.find(core, place)
-            if stop < 0 or (lost is not None and lost < stop):
+            if stop < 0 or (lost is not None and lost.start() < stop):
                 break
             end = stop + len(core)
-            if self._continues(end):
-                return stop, end
+            again = end
+            while scan.text.startswith(core, following := scan.space(again)):
+                again = following + len(core)
+            if self._continues(again):
+                if again > end:
+                    scan.note(end, "the value was closed before")
+                return stop, again, False
             first = stop if first is None else first
             place = stop + 1
-        if lost is not None:
-            scan.expect(lost, core)
-            return lost, lost
-        if first is not None:
-            return first, first + len(core)
-        return None, scan.end
+        if lost is None and first is not None:
+            return first, first + len(core), False
+        ends = lost or scan.search(self.bounds.closing, at)
+        if ends is None:
+            return None, scan.end, False
+        stop, after = self._without_closings(at, ends.start() if lost else ends.end())
+        scan.expect(stop, core)
+        return stop, after, True
+
+    def _without_closings(self, at: int, end: int) -> tuple[int, int]:
+        """The end of a value without its closing, before closings of the call, and the beginning of those."""
+        text = self.scan.text
+        before = self.form.separator
+        while True:
+            ink = at + len(text[at:end].rstrip())
+            closed = next((each for each in self.bounds.closings if text.endswith(each, at, ink)), "")
+            if not closed:
+                break
+            end, before = ink - len(closed), self.before_close
+        closing = self.form.closing("")
+        core = closing.strip()
+        tail, lead = closing[len(closing.rstrip()) :], closing[: closing.find(core)]
+        spaces = text[ink:end]
+        for space in (
+            before if not before.strip() else "",
+            tail,
+            lead,
+        ):  # what the form writes around the closing
+            spaces = spaces[: -len(space)] if space and spaces.endswith(space) else spaces
+        return ink + len(spaces), end
 
     def _continues(self, at: int) -> bool:
         """Whether a parameter, the call's closing or the text's end follows."""
         scan = self.scan
         start = scan.space(at)
-        if start >= scan.end:
+        if start >= scan.end or self.bounds.follows.match(scan.text, start):
             return True
-        if self.begins is not None and self.begins.match(scan.text, start):
-            return True
-        if self.form.separator.strip() and scan.text.startswith(self.form.separator.strip(), start):
-            return True
-        if any(pattern_of(closing).match(scan.text, start) for closing in self.follow):
-            return True
-        heads = [self.opening.strip(), *(closing.strip() for closing in self.follow)]
-        return any(scan.breaks_off(head, start) for head in heads if head)
-
-    def _lost_closing(self, at: int) -> int | None:
-        """The beginning of another parameter of the tool, or of the call's closing, before the value is closed."""
-        scan = self.scan
-        core = self.form.closing("").strip()
-        if not core or self.begins is None:
-            return None
-        known = self.tools.properties(self.tool)
-        stop = scan.find(core, at)
-        opening = self.opening.strip()
-        place = scan.find(opening, at)
-        for _ in range(_MAX_LOST):
-            if not (place >= 0 and (stop < 0 or place < stop)):
-                break
-            key, end, _ = self._key(place + len(opening))
-            if end is not None and key in known and scan.text[place - 1 : place] == "\n":
-                return place
-            place = scan.find(opening, place + 1)
-        if stop < 0:
-            ends = [scan.find(closing.strip(), at) for closing in self.follow]
-            return min((end for end in ends if end >= 0), default=None)
-        return None
+        heads = (self.opening, *self.follow, *scan.ends)
+        return any(scan.breaks_off(head, start) for head in heads if head.strip()) or any(
+            scan.text.startswith(text.strip(), start) for text in scan.ends if text.strip()
+        )
 
     def _typed(self, text: str, types: ArgumentTypes, link: str) -> Any:
         """The value of a raw text according to the schema and to the type in the tag."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+import msgspec
+
 from glyphscope.text.json_values import read_json
 from glyphscope.turns.arguments import read_arguments
 from glyphscope.turns.form import CallForm, CallObject, Piece
 from glyphscope.turns.literals import CutOff, Literals, NotAValue, whole_value
-from glyphscope.turns.markup import is_tag, tokens
+from glyphscope.turns.markup import is_tag, tags_of, tokens
 from glyphscope.turns.scan import BrokenOff, MissingPart, Scan, pattern_of
+from glyphscope.turns.starts import bounds_of
 from glyphscope.turns.tools import TurnTools
 
 _MAX_NAME = 200
@@ -41,10 +44,12 @@ class ReadCall(NamedTuple):
 class CallReader:
     """Reads calls of one form. Each method raises MissingPart if there is none."""
 
-    def __init__(self, scan: Scan, form: CallForm, tools: TurnTools) -> None:
+    def __init__(self, scan: Scan, form: CallForm, tools: TurnTools, *, whole: bool = True) -> None:
+        """`whole`: the first call has its whole opening."""
         self.scan = scan
         self.form = form
         self.tools = tools
+        self.whole = whole
 
     def section(self, at: int) -> tuple[list[ReadCall], int]:
         """All calls from the place on where the section, or its first call, begins."""
@@ -123,6 +128,7 @@ class _OneCall:
         self.reader = reader
         self.scan = reader.scan
         self.form = reader.form
+        self.bounds = bounds_of(msgspec.json.encode(self.form), (), ())
         self.tools = reader.tools
         self.start = at
         self.name = reader.form.fixed_name
@@ -131,6 +137,7 @@ class _OneCall:
         self.cut = False
         self.unclosed = False
         self.broken_at: int | None = None
+        self.unwritten = False  # the arguments are an empty text
 
     def read(self) -> ReadCall:
         at = self.start
@@ -145,10 +152,25 @@ class _OneCall:
                 break
         if not self.name:
             raise MissingPart(self.start)
-        at = self.scan.end if self.cut else at
+        at = self.scan.end if self.cut else self._with_rest(at)
         return ReadCall(
             self.name, self._unwrapped(), self.start, at, self.id, self.cut, self.broken_at, self.unclosed
         )
+
+    def _with_rest(self, at: int) -> int:
+        """The end of a call. Its arguments cannot be read if it was closed before them: then they follow."""
+        start = self.scan.space(at)
+        while (closing := self.bounds.closing.match(self.scan.text, start)) is not None:
+            start = self.scan.space(closing.end())
+        if self.form.arguments.encoding == "tagged":
+            follow = self.bounds.begins.match(self.scan.text, start) is not None
+        else:
+            follow = self.unwritten and self.scan.text.startswith("{", start)
+        if not follow or self.broken_at is not None:
+            return at
+        self.arguments, self.broken_at = None, start
+        self.scan.note(start, "the call was closed before")
+        return self._unclosed(start)
 
     def _unwrapped(self) -> dict[str, Any] | None:
         """The arguments without a surrounding object that is not an argument of the tool."""
@@ -193,10 +215,7 @@ class _OneCall:
                 self.unclosed = whole or not scan.ended(at)
                 self.cut = not self.unclosed
                 return scan.end
-            if self.broken_at is not None:
-                stop = scan.find(piece.text.strip(), at)
-                return stop + len(piece.text.strip()) if stop >= 0 else scan.end
-            return at
+            return self._unclosed(at)
         if scan.breaks_off(piece.text, at):
             self.cut = True
             return scan.end
@@ -204,6 +223,36 @@ class _OneCall:
         if following is not None and following.kind == "arguments" and self._closes(at):
             return at  # no arguments at all
         raise MissingPart(at)
+
+    def _unclosed(self, at: int) -> int:
+        """The end of a call whose closing is not at this place: before text, or after what cannot be read.
+
+        Raises MissingPart if nothing but a text follows the name, which only mentions the call's marker.
+        """
+        scan, bounds = self.scan, self.bounds
+        start = scan.space(at)
+        closed = scan.search(bounds.closing, at)
+        opened = scan.search(bounds.openings, start)
+        stop = scan.end if closed is None else closed.start()
+        if opened is not None and opened.start() < stop:
+            stop, closed = opened.start(), None
+        body = scan.text[start:stop]
+        if self.broken_at is None and body.strip() and self._is_body(body, closed is not None):
+            self.arguments, self.broken_at = None, start
+            scan.note(start, "arguments were expected")
+        if self.broken_at is not None:
+            return closed.end() if closed is not None else stop
+        if not self.arguments and body.strip():
+            raise MissingPart(at)
+        part = next((tag for text in self.form.call_closes[:1] for tag in tags_of(text)), "")
+        return start + len(part) if part and scan.text.startswith(part, start) else at
+
+    def _is_body(self, text: str, closed: bool) -> bool:
+        """Whether the text after the arguments, up to a closing or another call, must belong to them."""
+        marked = text[0] in "<{[" or (closed and self.reader.whole)
+        if self.form.arguments.encoding == "tagged":
+            return marked or bool(self.arguments and closed) or self.bounds.damage.search(text) is not None
+        return not self.arguments and marked
 
     def _partly(self, text: str, at: int) -> int:
         """The end of the first parts, other than tags, of a closing that is not completely present."""
@@ -254,6 +303,8 @@ class _OneCall:
                     self.cut = True
                     return self._named(known, end)
         start = scan.space(at)
+        if start != at:
+            scan.note(at, "a tool's name was expected")
         found = [
             (match.start(), stop)
             for stop in stops
@@ -318,18 +369,17 @@ class _OneCall:
                 return scan.end
             raise MissingPart(at)
         word = scan.text[at : min(ends)].strip()
-        if "\n" in word:
+        if _NAME.fullmatch(word or "0") is None:
             raise MissingPart(at)
         if piece.kind == "id":
             self.id = word
         return min(ends)
 
     def _arguments(self, at: int) -> int:
-        found = read_arguments(
-            self.scan, at, self.form.arguments, self.name, self.tools, self.form.after_arguments
-        )
+        found = read_arguments(self.scan, at, self.form, self.name, self.tools)
         self.arguments = found.values
         self.cut = found.cut
+        self.unwritten = found.end == at
         if found.values is None:
             self.broken_at = found.end
         return found.end
@@ -405,13 +455,13 @@ class _OneCall:
         if key != shape.name_key or arguments_key != shape.arguments_key:
             self.scan.note(start, f"{shape.name_key!r} and {shape.arguments_key!r} were expected")
         self.name = name
-        self.arguments = self._as_object(value.get(arguments_key, {}), start)
+        self.arguments = self._as_object(value.get(arguments_key, {}), start, arguments_key)
         ids = [value[k] for k in (shape.id_key, "id", "tool_call_id") if isinstance(value.get(k), str | int)]
         self.id = str(ids[0]) if ids else ""
         return True
 
-    def _as_object(self, arguments: Any, start: int) -> dict[str, Any] | None:
-        """The arguments as an object, also from a string, null, or the one text that the tool takes; None otherwise."""
+    def _as_object(self, arguments: Any, start: int, key: str = "") -> dict[str, Any] | None:
+        """The arguments as an object, also from a string or null; None otherwise."""
         if isinstance(arguments, dict):
             return arguments
         text = arguments if isinstance(arguments, str) else ""
@@ -423,7 +473,6 @@ class _OneCall:
             return value
         if isinstance(arguments, str | None) and not text.strip():
             return {}
-        if text and (only := self.tools.only_text(self.name)):
-            return {only: text}
-        self.broken_at = start
+        written = re.compile(rf"[\"']?{re.escape(key)}[\"']?\s*:\s*").search(self.scan.text, start)
+        self.broken_at = written.end() if key and written else start
         return None

@@ -33,6 +33,23 @@ def is_tag(token: str) -> bool:
     return _TAG.fullmatch(token) is not None
 
 
+def tags_of(text: str) -> list[str]:
+    """The tags of a text that has nothing else, each with its namespace; [] for other texts."""
+    out: list[str] = []
+    space = ""
+    for token in tokens(text):
+        if not token.strip():
+            continue
+        if not is_tag(token):
+            return []
+        if _NAMESPACE.fullmatch(token):
+            space += token
+        else:
+            out.append(space + token)
+            space = ""
+    return out
+
+
 def after_space(text: str, at: int) -> int:
     """The first place after white space."""
     found = _SPACE.match(text, at)

@@ -7,6 +7,7 @@ from the form is noted; without any, the turn is strict.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from glyphscope.turns.calls import CallReader, ReadCall
 from glyphscope.turns.form import CallForm, Piece, TurnForm, state_of
 from glyphscope.turns.scan import BrokenOff, Departure, MissingPart, Scan, pattern_of
-from glyphscope.turns.starts import Start, marker_pattern, openings_alone, starts
+from glyphscope.turns.starts import Start, edges, marker_pattern, openings_alone, starts
 from glyphscope.turns.tools import TurnTools
 
 _NAME_AHEAD = 400
@@ -95,8 +96,11 @@ class _Reader:
         key = msgspec.json.encode(self.form)
         self.pattern, self.starts = marker_pattern(key)
         self.alone = openings_alone(key)
+        self.edges = edges(key)
         self.after_call = -1  # the end of the last call
+        self.last_form: CallForm | None = None
         self.has_text = False
+        self.quoted = False  # text has an opening marker of reasoning
         self.wrapped = False  # a marker around text was written
 
     def read(self) -> Turn:
@@ -114,6 +118,7 @@ class _Reader:
                     break
             if end is None:  # not a marker at this place
                 searched = found.start() + 1
+                self._mentioned(self.starts[int(found.lastgroup[1:])], found)
                 continue
             at = searched = end
         self._add_text(at, self._half_marker(at))
@@ -138,6 +143,18 @@ class _Reader:
         self._add_text(at, found.start())
         self.wrapped = self.wrapped or start.kind == "wrap"
         return found.end()
+
+    def _mentioned(self, starts: list[Start], found: re.Match[str]) -> None:
+        """Note a marker of calls that is text: the form does not allow it there."""
+        for start in starts:
+            if start.kind == "call" and start.form is not None and not start.form.unmarked:
+                if any(sign in start.text for sign in "<[|`") or self._tool_at(found.end()):
+                    self.scan.note(found.start(), "a call was expected")
+            elif start.kind == "stray" and start.form == self.last_form:
+                self.scan.note(found.start(), "the call was closed before")
+
+    def _tool_at(self, at: int) -> bool:
+        return any(self.whole.startswith(name, at) for name in self.tools.names)
 
     # text
 
@@ -199,6 +216,7 @@ class _Reader:
         reasoning = self.form.reasoning
         assert reasoning is not None
         if not reasoning.opens_anywhere and (self.has_text or self.whole[at : found.start()].strip()):
+            self.quoted = True
             return None
         self._add_text(at, found.start())
         start = found.end()
@@ -271,6 +289,9 @@ class _Reader:
         if found.start() < len(self.begun):
             self._add_text(at, found.start())
             return found.end()
+        if self.quoted:  # both markers are a part of the text
+            self.quoted = False
+            return None
         closed = self.form.reasoning is not None and self.form.reasoning.prompt.get(self.state) == "closes"
         last = closed and self.scan.ended(found.end())  # otherwise there would be no answer
         if self.calls or self.reasoning or self.wrapped or last:
@@ -317,7 +338,8 @@ class _Reader:
             del self.scan.notes[notes:]
             return None
         if not form.strict:
-            self.scan.note(found.start(), "another notation of calls is written")
+            self.scan.note(begin, "another notation of calls is written")
+        calls = [self._undamaged(call, form, notes) for call in calls]
         if not calls:
             self._add_text(at, found.start())
             return end
@@ -331,9 +353,22 @@ class _Reader:
         self._add_text(at, before)
         self._between(form, at, found.start())
         self.calls += calls
-        self.after_call = end
+        self.after_call, self.last_form = end, form
         self.open_end = self.open_end or calls[-1].cut or calls[-1].unclosed
         return end
+
+    def _undamaged(self, call: ReadCall, form: CallForm, notes: int) -> ReadCall:
+        """The call; its arguments cannot be read if it leaves the form and a marker begins or ends a text of it."""
+        left = [note.at for note in self.scan.notes[notes:] if call.start <= note.at <= call.end]
+        encoding = form.arguments.encoding
+        if (
+            not left or not call.arguments or encoding in ("json", "pythonic")
+        ):  # quotation marks protect texts
+            return call
+        texts = _texts(call.arguments) if encoding == "dict" else call.arguments.values()
+        if any(isinstance(text, str) and self.edges.search(text) for text in texts):
+            return call._replace(arguments=None, broken_at=min(left))
+        return call
 
     def _fence_closed(self, at: int) -> int:
         start = self.scan.space(at)
@@ -357,15 +392,15 @@ class _Reader:
         form = start.form
         assert form is not None
         if start.whole:
-            return CallReader(self.scan, form, self.tools).section(at)
+            return CallReader(self.scan, form, self.tools, whole=form.strict).section(at)
         self.scan.expect(at, form.opening)
         shortened = form
         if form.pieces[0].text != start.text:
             shortened = replace(form, pieces=(Piece("text", start.text), *form.pieces[1:]))
         if not form.section_open:
-            call = CallReader(self.scan, shortened, self.tools).one(at)
+            call = CallReader(self.scan, shortened, self.tools, whole=False).one(at)
             return [call], call.end
-        return CallReader(self.scan, replace(shortened, section_open=""), self.tools).section(at)
+        return CallReader(self.scan, replace(shortened, section_open=""), self.tools, whole=False).section(at)
 
     # result
 
@@ -398,6 +433,15 @@ class _Reader:
             text_spans=tuple((max(0, a - shift), b - shift) for a, b in self.text_spans),
             reasoning_spans=tuple((max(0, a - shift), b - shift) for a, b in self.reasoning_spans),
         )
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
 
 
 def _joined(pieces: list[str]) -> str:

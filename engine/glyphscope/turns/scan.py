@@ -46,6 +46,7 @@ class Scan:
         self.ends = ends
         self.notes: list[Departure] = []
         self._found: dict[str, tuple[int, int]] = {}
+        self._searched: dict[re.Pattern[str], tuple[int, re.Match[str] | None]] = {}
 
     def note(self, at: int, why: str) -> None:
         self.notes.append(Departure(at, why))
@@ -64,6 +65,14 @@ class Scan:
         if found == -2 or searched > at or 0 <= found < at:
             found = self.text.find(what, at)
             self._found[what] = (at, found)
+        return found
+
+    def search(self, pattern: re.Pattern[str], at: int) -> re.Match[str] | None:
+        """The next occurrence of a pattern."""
+        searched, found = self._searched.get(pattern, (-1, None))
+        if searched < 0 or searched > at or (found is not None and found.start() < at):
+            found = pattern.search(self.text, at)
+            self._searched[pattern] = (at, found)
         return found
 
     def ended(self, at: int) -> bool:

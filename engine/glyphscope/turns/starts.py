@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,11 +14,13 @@ from typing import NamedTuple
 import msgspec
 
 from glyphscope.structs import ready
-from glyphscope.turns.form import CallForm, TurnForm
-from glyphscope.turns.markup import is_tag, loose, tokens
+from glyphscope.turns.form import ArgumentsForm, CallForm, TurnForm
+from glyphscope.turns.markup import is_tag, loose, tags_of, tokens
 
 CALL_KEYS = ("name", "type", "function", "parameters", "arguments", "tool_name")
 """The possible first keys of a JSON object that is a call, if there is no marker."""
+_MIN_MARK = 4
+"""The minimum length of a parameter's text that no value contains by chance."""
 _BARE_OBJECT = rf"\{{\s*[\"'](?:{'|'.join(CALL_KEYS)})[\"']\s*:"
 
 
@@ -42,6 +45,80 @@ class Opening(NamedTuple):
     whole: bool
 
 
+class Bounds(NamedTuple):
+    """Patterns of what surrounds a tagged parameter's value, for one tool.
+
+    `follows` is what may follow a closed parameter. `lost` is what ends a value that lacks its closing: another
+    parameter of the tool, or the call of a known tool. `closing` ends a call or section; `closings` are its texts.
+    `damage` is what no value contains after its own closing: a parameter's marker, or `closing`.
+    """
+
+    follows: re.Pattern[str]
+    lost: re.Pattern[str]
+    closing: re.Pattern[str]
+    damage: re.Pattern[str]
+    begins: re.Pattern[str]
+    openings: re.Pattern[str]
+    closings: tuple[str, ...]
+
+
+@lru_cache(maxsize=512)
+def bounds_of(key: bytes, properties: tuple[str, ...], tools: tuple[str, ...]) -> Bounds:
+    """The bounds of a parameter's value in a call's form; `key` is the form as JSON, which is hashable."""
+    call = msgspec.json.decode(key, type=ready(CallForm))
+    form = call.arguments
+    tagged = form.encoding == "tagged"
+    links = [loose(link) for link in links_of(form) if link.strip()] if tagged else []
+    opening, separator = (loose(form.opening), loose(form.separator)) if tagged else ("", "")
+    tags = [tag for text in closing_texts(call) for tag in tags_of(text) or [text.strip()]]
+    closings = [loose(text) for text in (*call.after_arguments, *tags)]
+    calls = [
+        loose(text) for text, _ in starts(call) if any(sign in text for sign in "<[") and not call.unmarked
+    ]
+    openings = [loose(text) for text in call.call_opens if any(sign in text for sign in "<[")]
+    parameter = rf"{opening}\s*[\"']?[\w.\-]+[\"']?\s*{_one_of(links)}"
+    begins = (opening or parameter) if tagged else ""
+    again = separator + (rf"\s*{begins}" if separator and not opening else "")
+    sections = [loose(call.section_open), *openings]
+    names = sorted(properties, key=len, reverse=True)
+    parameters = f"{opening}\\s*[\"']?{_one_of(map(re.escape, names))}[\"']?\\s*{_one_of(links)}"
+    before = r"(?<![\w.\-])" if not opening else ""
+    named = f"{_one_of(openings)}\\s*{_one_of(map(re.escape, tools))}(?![\\w.\\-])"
+    pieces = (*(piece.text for piece in form.parameter), *form.typed.values())
+    marks = [loose(mark) for text in pieces for mark in _marks_of(text)]
+    return Bounds(
+        re.compile(_one_of([begins, again, *closings, *calls])),
+        re.compile(_one_of([before + parameters if names else "", named if tools and openings else ""])),
+        re.compile(_one_of(closings)),
+        re.compile(_one_of([*marks, *closings])),
+        re.compile(f"(?!{_one_of([*closings, *sections])}){parameter}" if tagged else "(?!)"),
+        re.compile(_one_of(openings)),
+        tuple(tags),
+    )
+
+
+def links_of(form: ArgumentsForm) -> tuple[str, ...]:
+    """The texts between a tagged parameter's key and its value."""
+    return tuple(dict.fromkeys([*form.own_links, *form.typed.values()]))
+
+
+def _one_of(patterns: Iterable[str]) -> str:
+    """Any of these patterns; one that never matches if there is none."""
+    return f"(?:{'|'.join(dict.fromkeys(filter(None, patterns))) or '(?!)'})"
+
+
+def _marks_of(text: str) -> list[str]:
+    """The parts of a parameter's text that are markers by themselves."""
+    whole = text.strip()
+    marked = any(sign in whole for sign in "<[|") and len(whole) >= _MIN_MARK
+    return [*(token for token in tokens(text) if is_tag(token)), *([whole] if marked else [])]
+
+
+def closing_texts(call: CallForm) -> tuple[str, ...]:
+    """The texts that close a call and its section."""
+    return tuple(text for text in (*call.call_closes, call.section_close) if text.strip())
+
+
 @lru_cache(maxsize=64)
 def marker_pattern(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
     """Every marker of a form in one pattern; a text in its group `m{i}` means one of the `i`-th starts.
@@ -59,10 +136,10 @@ def marker_pattern(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
     found += [(loose(text), Start("skip", whole=False)) for text in strays]
     for call in form.calls:
         found += _call_starts(call)
-        found += [(loose(tag), Start("stray")) for tag in closing_tags(call) if tag not in used]
+        found += [(loose(tag), Start("stray", call)) for tag in closing_tags(call) if tag not in used]
     by_pattern: dict[str, list[Start]] = {}
-    # a text that closes, or is incomplete, is tried last, because it may also be another marker
-    for pattern, start in sorted(found, key=lambda each: _is_closing(each[1]) + (not each[1].whole)):
+    # a text that closes, is incomplete, or is of another notation is tried last: it may also be another marker
+    for pattern, start in sorted(found, key=lambda each: _order(each[1])):
         if pattern:  # white space alone marks nothing
             by_pattern.setdefault(pattern, []).append(start)
     if not by_pattern:
@@ -72,8 +149,9 @@ def marker_pattern(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
     return re.compile(whole), [by_pattern[pattern] for pattern in ordered]
 
 
-def _is_closing(start: Start) -> bool:
-    return start.kind in ("close", "stray")
+def _order(start: Start) -> tuple[bool, bool, bool]:
+    foreign = start.kind == "call" and start.form is not None and not start.form.strict
+    return start.kind in ("close", "stray"), foreign, not start.whole
 
 
 @lru_cache(maxsize=64)
@@ -82,6 +160,18 @@ def openings_alone(key: bytes) -> re.Pattern[str]:
     form = msgspec.json.decode(key, type=ready(TurnForm))
     tags = {token for call in form.calls for token in tokens(call.opening) if is_tag(token)}
     return re.compile("(?:" + "|".join((r"```\w*", *map(re.escape, sorted(tags)))) + r")\s*\Z")
+
+
+@lru_cache(maxsize=64)
+def edges(key: bytes) -> re.Pattern[str]:
+    """A marker of a form at the beginning or end of a text; `key` is the form as JSON."""
+    form = msgspec.json.decode(key, type=ready(TurnForm))
+    texts = [*form.wrap_markers, *form.reasoning_markers, *form.ends, *form.skips]
+    for call in (call for call in form.calls if call.strict):
+        pieces = (*call.pieces, *call.arguments.parameter)
+        texts += [call.section_open, call.section_close, *(text for piece in pieces for text in piece.texts)]
+    any_mark = _one_of(loose(mark) for text in texts for mark in _marks_of(text))
+    return re.compile(rf"\A\s*{any_mark}|{any_mark}\s*\Z")
 
 
 def marker_like(text: str) -> bool:

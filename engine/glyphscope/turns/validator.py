@@ -131,7 +131,7 @@ class FormValidator:
         self._segment: tuple[SegmentKind, int] | None = None  # the open text or reasoning, and its start
         self._text_end = 0  # the end of the last character other than white space
         self._unread = False  # the text follows arguments that cannot be read to their end
-        self._has_text = self._has_reasoning = False
+        self._has_text = self._has_reasoning = self._quoted = False  # quoted: reasoning's opening is text
         self._text_reported = False  # text where none is allowed was already reported
         self._broken = False  # the last call left the form: text after it is not another violation
         self._after_call = -1  # the end of the last call, -1 once text followed
@@ -231,9 +231,9 @@ class FormValidator:
         rest = self._decoder.decode(b"", final=True)
         self._counted = 0
         out = self.feed(rest, self._token) if rest else []
-        if self._finished:
+        finished, self._finished = self._finished, True
+        if finished:
             return out
-        self._finished = True
         self._emit_to(out)
         if not self._stopped:
             self._end_text()
@@ -378,16 +378,17 @@ class FormValidator:
         """End the open text or reasoning; `kind` is its actual kind, if that turned out to be different."""
         if self._segment is None:
             return
-        own, start = self._segment
-        self._segment = None
+        (own, start), self._segment = self._segment, None
         self._out.append(SegmentClosed(kind=kind or own, start=start, end=max(start, self._text_end)))
 
     def _mark(self, found: FoundMarker) -> bool:
         """Take a marker other than a call's; False if it is text."""
         kind, last = found.marker.kind, max(found.end - 1, self._open_to)
         self._unread = False
-        reasoning = self._form.reasoning
-        if kind == "open" and self._has_text and not (reasoning and reasoning.opens_anywhere):
+        anywhere = self._form.reasoning is not None and self._form.reasoning.opens_anywhere
+        quoted = kind == "open" and self._has_text and not anywhere
+        if quoted or (kind == "close" and self._mode == "text" and self._quoted):
+            self._quoted = quoted
             return False
         if kind == "close" and self._mode == "text":
             self._lone_close(found.start, last)
@@ -410,7 +411,7 @@ class FormValidator:
             by_call = self._form.reasoning.call_ends or self._unasked
             self._finder = Finder(reasoning_ends(self._markers, self._form, by_call=by_call))
         else:
-            strays = strays_of(self._last_form) if self._last_form and self._after_call >= 0 else ()
+            strays = strays_of(self._last_form) if self._last_form else ()
             self._finder = Finder((*self._possible, *strays))
 
     @property
@@ -431,8 +432,7 @@ class FormValidator:
     # calls
 
     def _begin_calls(self, found: FoundMarker, written: str, again: list[_Piece]) -> None:
-        mode = self._mode
-        self._unread = False
+        mode, self._unread = self._mode, False
         form = self._form.calls[found.marker.form]
         opening = found.marker.text
         blank = opening[: len(opening) - len(opening.lstrip())]
