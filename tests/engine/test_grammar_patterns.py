@@ -7,11 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
+from glyphscope.compilers import service
+from glyphscope.grammar.builder.calls import build_call_grammar
 from glyphscope.grammar.lexemes import lexeme
-from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
+from glyphscope.grammar.regular.pattern import found
+from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node, search_text, unreadable
 from glyphscope.grammar.regular.strings import string_node
-from glyphscope.grammar.tree import Terminal
-from glyphscope.notation.write import write_value
+from glyphscope.grammar.tree import NEVER, Terminal
+from glyphscope.notation.write import write_call, write_value
+from glyphscope.registry import load_registry
+from glyphscope.registry.patterns import bad_schema_pattern
+from glyphscope.validation.call import CallValidator
+from glyphscope.validation.checker import Checker
 
 TOKENIZER = LLTokenizer("byte")
 PATTERNS = [
@@ -20,8 +27,54 @@ PATTERNS = [
     "(?P<name>a)b", "(?<name>a)", "^((a|b)1){2}$", "a{", "{a}", "^[.]$", r"^[\]\\]$", "^()$", "^(|a)b$",
 ]  # fmt: skip
 NOT_ENFORCED = [
-    "(?=a)", "(?!a)", "(?<=a)b", r"(a)\1", r"\bword", r"\p{L}", "(?i)a", "a^b", "(^a)+", "[[a]]", "[a&&b]", "a**", "(a",
-    "a)", "[b-a]", r"\ud83d", "*a", "(" * 200 + ")" * 200, "a{20000}", "\\",
+    "(?=a)", "(?!a)", "(?<=a)b", r"(a)\1", r"\bword", r"\p{L}", "a^b", "(^a)+", "[[a]]", "a**", "(a", "a)", "[b-a]",
+    "*a", "(" * 200 + ")" * 200, "a{20000}", "\\",
+]  # fmt: skip
+# Texts in which ECMA-262 finds the pattern with the flag u, and texts in which it does not, as Node.js 20 decides.
+ECMA_262 = [
+    ("^[^]$", ["a", "\n", "😀"], ["", "aa"]),
+    ("^[]$", [], ["", "a", "[]"]),
+    (r"^\cJ$", ["\n"], ["J", "cJ", "\\cJ"]),
+    (r"^[\u{1F600}-\u{1F64F}]$", ["😀", "🙏"], ["u", "{", "a"]),
+    (r"^\ud83d\ude00$", ["😀"], ["😁", "d83d"]),
+    (r"^[\ud83d\ude00]$", ["😀"], ["😁", "u"]),
+    (r"^[^\ud800-\udfff]$", ["a", "😀"], ["", "aa"]),
+    (r"^\s$", ["\ufeff", "\xa0", "\u1680", "\u2028", "\v"], ["\x85", "\x1c", "\u180e", "a"]),
+    (r"^\S$", ["\x85", "\u180e", "a"], ["\ufeff", "\u2003"]),
+    ("^a.c$", ["abc", "a\x85c", "a\x0bc"], ["a\rc", "a\nc", "a\u2028c", "a\u2029c"]),
+    (r"^\d$", ["7"], ["٣", "７"]),
+    (r"^\D$", ["٣", "a"], ["7"]),
+    (r"^\w$", ["_", "Z"], ["é", "-"]),
+    (r"^\W$", ["é", "-"], ["_", "Z"]),
+    (r"^[^\w]$", ["é"], ["a"]),
+    ("^[a~~b]+$", ["a~b"], ["c", ""]),
+    ("^[a&&b]+$", ["a&b"], ["c", ""]),
+    ("^[+--]$", ["+", ",", "-"], ["*", "."]),
+    ("^[[a]$", ["[", "a"], ["]", "[a"]),
+    (r"^[\w-.]$", ["-", ".", "x"], ["/", "é"]),
+    (r"^\-\_\@\"$", ['-_@"'], ["\\"]),
+    ("^{a}]$", ["{a}]"], ["a"]),
+    ("a$", ["a", "ba"], ["a\n"]),
+    ("(?P<name>a)b", ["xab"], ["a"]),
+    ("(?i)^straße$", ["Straße", "STRAẞE"], ["STRASSE"]),
+    ("^(?i:k)s$", ["ks", "\u212as"], ["kS"]),
+    ("^(?s:.).$", ["\na"], ["a\n"]),
+    (r"^\p{Lu}\p{Script=Greek}$", ["Aα", "Ωω"], ["aα", "AA"]),
+    # not regular: judged at the end of a text, and not enforced by a grammar
+    (r"\bcat\b", ["cat", "écat", "a cat."], ["cats", "_cat"]),
+    (r"^\Bc", [], ["c", "a"]),
+    (r"^(a|b)\1$", ["aa", "bb"], ["ab", "a"]),
+    (r"^(a)?\1b$", ["aab", "b"], ["ab"]),
+    (r"^\1(a)$", ["a"], ["aa"]),
+    (r"^(?<n>a)\k<n>$", ["aa"], ["a"]),
+    (r"^(?!.*\.\.)[a-z.]+$", ["a.b"], ["a..b"]),
+    (r"(?<=\$)\d", ["$5"], ["5"]),
+    ("(?m:^b$)", ["a\nb", "a\u2028b\nc"], ["a\x85b", "ab"]),
+]  # fmt: skip
+UNREADABLE = [
+    "^[a-z]{,4}$", "^a{ 2}$", "^a{2, 3}$", "^a{,}$", r"\Z", r"\Aa", r"a\z", "a++", "a?+", "(?>a)", "(?#a)", r"(?P=a)",
+    r"\1", r"\01", r"\8", r"\k<a>", r"\p{Foo}", "[[a]]", "[]a]", "[^]a]", "[[:alpha:]]", r"\x", r"\u", r"\c1", r"\e",
+    r"\<a\>", "(?=a)*", r"(?:(a)|b)*\1", r"[\1]", r"(?x)a",
 ]  # fmt: skip
 
 
@@ -52,12 +105,49 @@ def test_a_pattern_that_is_not_regular_or_ambiguous_is_reported(pattern):
         pattern_node(pattern)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text"),
-    [(r"^\d$", "٣"), (r"^\w$", "é"), (r"^\W$", "é"), (r"^\D$", "٣"), (r"^[^\w]$", "é"), (r"^\S$", "\u2003"),
-     ("a$", "a\n"), ("^.$", "\u2028")],
-)  # fmt: skip
-def test_a_text_that_dialects_judge_differently_is_not_accepted(pattern, text):
-    matcher = reader(pattern, "json")
-    data = write_value(text, "json").encode()
-    assert not (matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting())
+def in_grammar(pattern, texts):
+    template = reader(pattern, "json")
+    for text in texts:
+        matcher = template.deep_copy()
+        data = write_value(text, "json").encode()
+        yield matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
+
+
+@pytest.mark.parametrize(("pattern", "found_in", "not_in"), ECMA_262, ids=[row[0] for row in ECMA_262])
+def test_a_pattern_has_the_meaning_of_ecma_262_in_the_validator_and_in_a_grammar(pattern, found_in, not_in):
+    texts, expected = [*found_in, *not_in], [True] * len(found_in) + [False] * len(not_in)
+    assert not bad_schema_pattern(pattern) and not unreadable(pattern)
+    assert [found(pattern, text) for text in texts] == expected
+    assert [service.searched(search_text(pattern), text, 1) for text in texts] == expected
+    try:
+        node = pattern_node(pattern)
+    except PatternNotEnforced:
+        return
+    if node != NEVER:
+        assert list(in_grammar(pattern, texts)) == expected
+
+
+@pytest.mark.parametrize("pattern", UNREADABLE)
+def test_a_pattern_that_engines_read_differently_is_neither_enforced_nor_checked_and_reported(pattern):
+    schema = {"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}}
+    registry = load_registry([{"name": "tool", "parameters": schema}])
+    grammar = build_call_grammar(registry, "json", "flat")
+    listed = [each for each in grammar.unenforced if each.pointer == "/properties/x/pattern"]
+    assert [each.checked for each in listed] == [False] and listed[0].why
+    for text in ("", "abc", "a{,4}", "Z", "\n"):
+        assert Checker(schema).valid({"x": text}, schema)
+        validator = CallValidator(registry, "json", "flat")
+        validator.feed(write_call("tool", {"x": text}, style="json", shape="flat"))
+        validator.finish()
+        assert validator.valid
+    named = {
+        "patternProperties": {pattern: False},
+        "additionalProperties": False,
+        "unevaluatedProperties": False,
+    }
+    assert Checker(named).valid({"any": 1}, named)
+
+
+@pytest.mark.parametrize("pattern", ["(a", "a)", "[a", "*a", "a**", "^*", "[b-a]", "a{2,1}", "{2}", "\\"])
+def test_a_text_that_is_not_a_pattern_is_an_error_of_its_tool_with_a_reason(pattern):
+    assert bad_schema_pattern(pattern).startswith("Invalid regular expression: ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TypeAlias
@@ -13,7 +12,11 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 ALL: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
 DIGITS: Ranges = ((0x30, 0x39),)
 WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
-SPACE: Ranges = ((0x09, 0x0D), (0x20, 0x20))
+SPACE: Ranges = (
+    (0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F),
+    (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF),
+)  # fmt: skip
+r"""`\s` of ECMA-262, as `DIGITS` is `\d` and `WORD` is `\w`."""
 LINE_ENDS: Ranges = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
 
 
@@ -90,25 +93,9 @@ def _of_first_byte(code: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1)
-def not_digit() -> Ranges:
-    r"""`\D` as far as ECMA-262, Python and Unicode-aware engines agree: everything but digits of any script."""
-    return complement(_where(lambda c: unicodedata.category(c) == "Nd"))
-
-
-@lru_cache(maxsize=1)
-def not_word() -> Ranges:
-    r"""`\W` as far as they agree: everything but letters, marks, numbers and connectors of any script."""
-    return complement(_where(lambda c: c.isalnum() or unicodedata.category(c)[0] in "LMN" or _connects(c)))
-
-
-@lru_cache(maxsize=1)
 def not_space() -> Ranges:
-    r"""`\S` as far as they agree: everything but Unicode's white space and the byte order mark."""
+    """Everything but Unicode's white space and the byte order mark."""
     return complement(union(_where(str.isspace), ((0xFEFF, 0xFEFF),)))
-
-
-def _connects(char: str) -> bool:
-    return unicodedata.category(char) == "Pc" or char in "\u200c\u200d"
 
 
 def _where(holds: Callable[[str], bool]) -> Ranges:

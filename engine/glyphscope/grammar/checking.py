@@ -19,6 +19,7 @@ from jsonschema.protocols import Validator
 
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.numbers import exact
+from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.grammar.tree import ByIdentity
 
 
@@ -40,7 +41,7 @@ def evaluated_names(validator: Any, schema: Any, instance: dict[str, Any]) -> se
         return set()
     names = {name for name in schema.get("properties", ()) if name in instance}
     for source in schema.get("patternProperties", ()):
-        names |= {name for name in instance if pattern.found(source, name)}
+        names |= {name for name in instance if pattern.found(source, name) or unreadable(source)}
     if "additionalProperties" in schema or "unevaluatedProperties" in schema:
         return set(instance)
     for part in _parts(validator, schema, instance):
@@ -70,7 +71,7 @@ def pattern_keywords(matches: Callable[[str, str], bool | None]) -> dict[str, An
     """The keywords that match patterns, using `matches`, which cannot hang and returns None if undecided."""
 
     def pattern_(validator: Validator, expected: str, instance: Any, schema: Any) -> Iterator[Any]:
-        if not isinstance(instance, str):
+        if not isinstance(instance, str) or unreadable(expected):
             return
         matched = matches(expected, instance)
         if matched is None:
@@ -92,7 +93,7 @@ def pattern_keywords(matches: Callable[[str, str], bool | None]) -> dict[str, An
             return
         named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
         for key, value in instance.items():
-            if key in named or any(matches(expected, key) for expected in patterns):
+            if key in named or any(matches(expected, key) or unreadable(expected) for expected in patterns):
                 continue
             if additional is False:
                 yield jsonschema.ValidationError(f"{key!r} is not one of the properties", path=[key])

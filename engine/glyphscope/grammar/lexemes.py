@@ -13,10 +13,9 @@ from functools import lru_cache
 from glyphscope.compilers import service
 from glyphscope.grammar import tree
 from glyphscope.grammar.regular.strings import words_left_out
+from glyphscope.grammar.regular.text import regex_text
 from glyphscope.grammar.tree import Node, alt, repeat, seq, walk
 from glyphscope.visible import escaped
-
-_SPECIAL = frozenset("\\.+*?()|[]{}^$#&-~/\"'")
 
 
 def quoted(text: str) -> str:
@@ -31,7 +30,7 @@ def lexeme(node: Node) -> str:
         expressions = (f"{'' if required else '~'}{lexeme(part)}" for required, part in conditions)
         return f"({' & '.join(expressions)})"
     if not _has_intersection(node):
-        return f"/{_regex(node) or '()'}/"  # two slashes alone begin a comment
+        return f"/{regex_text(node) or '()'}/"  # two slashes alone begin a comment
     if isinstance(node, tree.Seq):
         return " ".join(lexeme(part) for part in node.parts)
     if isinstance(node, tree.Alt):
@@ -73,33 +72,3 @@ def is_possible(body: Node) -> bool | None:
 
 def _has_intersection(node: Node) -> bool:
     return any(isinstance(inner, tree.Intersect) for inner in walk(node))
-
-
-def _regex(node: Node) -> str:
-    if isinstance(node, tree.Literal):
-        return (
-            node.text.translate(_ESCAPED) if node.text.isascii() else "".join(map(_char, map(ord, node.text)))
-        )
-    if isinstance(node, tree.CharClass):
-        ranges = (_char(low) if low == high else f"{_char(low)}-{_char(high)}" for low, high in node.ranges)
-        return f"[{'^' if node.negated else ''}{''.join(ranges)}]"
-    if isinstance(node, tree.Seq):
-        return "".join(_regex(part) for part in node.parts)
-    if isinstance(node, tree.Alt):
-        return "(" + "|".join(_regex(option) for option in node.options) + ")"
-    assert isinstance(node, tree.Repeat), "a terminal refers to no rules"
-    body = _regex(node.body)
-    single = isinstance(node.body, tree.CharClass | tree.Alt) or (
-        isinstance(node.body, tree.Literal) and len(node.body.text) == 1
-    )
-    return (body if single else f"({body})") + node.sign
-
-
-def _char(code: int) -> str:
-    char = chr(code)
-    if char in _SPECIAL:
-        return "\\" + char
-    return char if 0x20 <= code < 0x7F else f"\\x{{{code:x}}}"
-
-
-_ESCAPED = {code: _char(code) for code in range(128)}

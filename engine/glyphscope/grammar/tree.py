@@ -249,13 +249,14 @@ class Rule:
 class Unenforced:
     """A constraint that the grammar does not enforce: `keyword` at the schema place `pointer`, and why not.
 
-    The validator checks it on the value.
+    The validator checks it on the value, unless it is not `checked`.
     """
 
     tool: str
     pointer: str
     keyword: str
     why: str
+    checked: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
 from glyphscope.registry.keywords import NAMED, ONE
-from glyphscope.registry.patterns import bad_pattern
+from glyphscope.registry.patterns import bad_schema_pattern
 from glyphscope.registry.pointer import Path
 from glyphscope.registry.references import MAX_SCHEMAS, Place, Places, TooManySchemas, references
 
@@ -128,11 +128,11 @@ def _type(value: Any) -> Iterator[tuple[Path, str]]:
 
 
 def _patterns(schema: dict[str, Any]) -> Iterator[tuple[Path, str]]:
-    if isinstance(pattern := schema.get("pattern"), str) and (reason := bad_pattern(pattern)):
+    if isinstance(pattern := schema.get("pattern"), str) and (reason := bad_schema_pattern(pattern)):
         yield ("pattern",), reason
     named = schema.get("patternProperties")
     for pattern in named if isinstance(named, dict) else ():
-        if reason := bad_pattern(pattern):
+        if reason := bad_schema_pattern(pattern):
             yield ("patternProperties", pattern), reason
 
 

@@ -1,4 +1,4 @@
-"""A schema's regular expressions: their errors, and matching in limited time, even for hostile ones."""
+"""Errors in regular expressions: those of schemas (`pattern_syntax`), and of suites, matched by the package `regex`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from functools import lru_cache
 
 import regex
 
+from glyphscope.registry.pattern_syntax import PatternError, UnreadablePattern, parse
+
 MAX_LENGTH = 10_000
 """The maximum length of a regular expression, in characters."""
 
@@ -14,19 +16,28 @@ MAX_SIZE = 200_000
 """The maximum number of atoms with counted repeats written out: `(((a{1000}){1000}){1000})` would take
 12 s and gigabytes to compile."""
 
-_PATIENCE = 0.05
-"""Seconds; common patterns take microseconds, but a backtracking one might never end."""
-
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])+\]|\{(\d+)(?:,(\d*))?\}|.", re.DOTALL)
 
 
 @lru_cache(maxsize=4096)
+def bad_schema_pattern(pattern: str) -> str:
+    """Why a schema with this pattern is invalid; empty if it is not, also if engines read the pattern differently."""
+    if reason := _too_large(pattern):
+        return reason
+    try:
+        parse(pattern)
+    except UnreadablePattern:
+        return ""
+    except PatternError as error:
+        return f"Invalid regular expression: {str(error)[:1].lower()}{str(error)[1:]}"
+    return ""
+
+
+@lru_cache(maxsize=4096)
 def bad_pattern(pattern: str) -> str:
-    """Why a pattern cannot be used; empty if it can. Its matching may backtrack: `is_found` limits that."""
-    if len(pattern) > MAX_LENGTH:
-        return f"The regular expression has {len(pattern):,} characters; at most {MAX_LENGTH:,} are read."
-    if _size(pattern) > MAX_SIZE:
-        return f"The repeats of this regular expression multiply to more than {MAX_SIZE} atoms."
+    """Why the package `regex` cannot use a pattern; empty if it can. Its matching may backtrack."""
+    if reason := _too_large(pattern):
+        return reason
     try:
         regex.compile(pattern)
     except RecursionError:
@@ -36,12 +47,12 @@ def bad_pattern(pattern: str) -> str:
     return ""
 
 
-def is_found(pattern: str, text: str) -> bool:
-    """Whether `pattern` is found in `text`; also False if that is not decided within 50 ms."""
-    try:
-        return regex.search(pattern, text, timeout=_PATIENCE) is not None
-    except (regex.error, TimeoutError):
-        return False
+def _too_large(pattern: str) -> str:
+    if len(pattern) > MAX_LENGTH:
+        return f"The regular expression has {len(pattern):,} characters; at most {MAX_LENGTH:,} are read."
+    if _size(pattern) > MAX_SIZE:
+        return f"The repeats of this regular expression multiply to more than {MAX_SIZE} atoms."
+    return ""
 
 
 def _size(pattern: str) -> int:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from glyphscope.events import Code
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.numbers import common_step, exact
+from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.notation.scalars import (
     ANY_KIND,
     ARRAY,
@@ -377,7 +378,7 @@ def _add_sizes(draft: dict[str, Any], place: Place) -> None:
 def _add_strings(draft: dict[str, Any], place: Place) -> None:
     schema, pointer = place.schema, place.pointer
     patterns = draft.get("patterns", ())
-    if "pattern" in schema:
+    if "pattern" in schema and not unreadable(schema["pattern"]):
         source = schema["pattern"]
         patterns += (StringPattern(source, f"{pointer}/pattern", "", pattern.linear(source)),)
     if schema.get("format") in FORMATS:

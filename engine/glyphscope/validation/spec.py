@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from glyphscope.events import Code
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.pattern import StringLanguage
+from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.notation.scalars import ANY_KIND
 from glyphscope.validation.numbers import EVERY_NUMBER, Range
 
@@ -146,7 +147,7 @@ class Spec:
         for part in self.objects:
             mine = [part.properties[key]] if key in part.properties else []
             mine += [place for expression, place in part.patterns if pattern.found(expression, key)]
-            if mine:
+            if mine or any(unreadable(expression) for expression, _ in part.patterns):
                 named = True
             elif part.additional is not None:
                 mine = [part.additional]

@@ -103,5 +103,5 @@ def _pattern_reason(each: StringPattern, *, late: bool = False) -> Reason:
         return Reason("CONSTRAINT_FORMAT", message, each.rule, (f"text in the format {each.name}",))
     message = f"does not match the pattern {each.source}"
     if late:
-        message += " (judged at the value's end: the pattern looks around)"
+        message += f" (judged at the value's end: {pattern.why_late(each.source)})"
     return Reason("CONSTRAINT_PATTERN", message, each.rule, (f"text that matches {each.source}",))

@@ -129,9 +129,12 @@ def print_unenforced(
     out = diagnostics() if beside else console()
     if ordered:
         _print_places(out, _ORDERED, ordered)
-    if unenforced:
-        _print_places(out, "Not enforced by the grammar, checked by the validator:", unenforced)
-    elif not beside:
+    checked, unchecked = ([each for each in unenforced if each.checked is sort] for sort in (True, False))
+    if checked:
+        _print_places(out, "Not enforced by the grammar, checked by the validator:", checked)
+    if unchecked:
+        _print_places(out, "Neither enforced by the grammar nor checked by the validator:", unchecked)
+    if not unenforced and not beside:
         out.print("The grammar enforces every constraint.")
 
 

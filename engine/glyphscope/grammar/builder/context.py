@@ -210,10 +210,13 @@ class ToolContext:
             self.pending.append(PendingRule(name, parts, form))
         return RuleRef(name)
 
-    def note_unenforced(self, part: Part, keyword: str, why: str) -> None:
-        """Note a constraint that the grammar does not enforce; an empty keyword means the schema itself."""
+    def note_unenforced(self, part: Part, keyword: str, why: str, *, checked: bool = True) -> None:
+        """Note a constraint that the grammar does not enforce; an empty keyword means the schema itself.
+
+        `checked`: the validator checks it.
+        """
         pointer = join(part.place.pointer, keyword) if keyword else part.place.pointer
-        unenforced = Unenforced(self.schema.tool, pointer, keyword, why)
+        unenforced = Unenforced(self.schema.tool, pointer, keyword, why, checked)
         self.unenforced[unenforced] = None
         self.unenforced_in.append(UnenforcedIn(self.rule, part.place.pointer, unenforced))
 

@@ -55,7 +55,7 @@ from glyphscope.grammar.regular.numbers import (
     multiples_node,
     number_node,
 )
-from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
+from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node, unreadable
 from glyphscope.grammar.regular.strings import StringStyle, string_node
 from glyphscope.grammar.tree import NEVER, Node, alt, refs, seq, terminal
 
@@ -288,11 +288,12 @@ def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> No
             try:
                 contents.append(pattern_node(part.schema["pattern"]))
             except PatternNotEnforced as reason:
-                context.note_unenforced(part, "pattern", str(reason))
+                readable = not unreadable(part.schema["pattern"])
+                context.note_unenforced(part, "pattern", str(reason), checked=readable)
         if "format" in part.schema:
             content = format_node(part.schema["format"])
             if content is None:
-                context.note_unenforced(part, "format", "no rules are known for this format")
+                context.note_unenforced(part, "format", "no rules are known for this format", checked=False)
             else:
                 contents.append(content)
     low, high = sizes_of(parts, "minLength", "maxLength")

@@ -1,8 +1,9 @@
-"""Patterns on a linear-time, prefix-viable engine, so that no schema can hang anything.
+"""Patterns of JSON Schema on a linear-time, prefix-viable engine, so that no schema can hang anything.
 
 `PatternMatcher` decides at each character whether a string can still match; it uses llguidance's regular expression
 engine, which runs in the compilers' process. Patterns that it does not support (look-around, back references) are
-checked on the whole string by a backtracking engine, within a time limit.
+checked on the whole string by a backtracking engine, within a time limit. Both get the same reading of the pattern
+(`regex`); one that engines read differently is not checked (`unreadable`).
 JSON Schema patterns are searched for, not anchored (draft 2020-12, validation §6.3.3).
 """
 
@@ -14,6 +15,7 @@ from functools import lru_cache
 from itertools import count
 
 from glyphscope.compilers import service
+from glyphscope.grammar.regular.regex import PatternNotEnforced, linear_text, pattern_node, search_text
 
 DEFERRED_SECONDS = 0.25
 """The time limit of the backtracking engine for one string."""
@@ -55,7 +57,9 @@ class PatternMatcher:
         return len(text) if self._overflowed or not text else self._state.fed
 
     def _ask(self, text: str, *, ends: bool = False) -> None:
-        state = service.feed(_encoded(self._language), self._number, self._text, text, ends=ends)
+        encoded = _encoded(self._language)
+        assert encoded is not None, "the string was begun with it"
+        state = service.feed(encoded, self._number, self._text, text, ends=ends)
         self._overflowed = state is None
         self._state = state or self._state
 
@@ -85,9 +89,14 @@ def _matches_whole(language: StringLanguage, text: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _encoded(language: StringLanguage) -> bytes:
-    names = ("patterns", "min_length", "max_length")
-    return json.dumps({name: getattr(language, name) for name in names}).encode()
+def _encoded(language: StringLanguage) -> bytes | None:
+    """The language for the compilers' process; None if a pattern is not regular."""
+    try:
+        patterns = list(map(linear_text, language.patterns))
+    except PatternNotEnforced:
+        return None
+    lengths = {"min_length": language.min_length, "max_length": language.max_length}
+    return json.dumps({"patterns": patterns, **lengths}).encode()
 
 
 def linear(pattern: str) -> bool:
@@ -95,9 +104,19 @@ def linear(pattern: str) -> bool:
     return start(StringLanguage((pattern,))) is not None
 
 
+def why_late(pattern: str) -> str:
+    """Why the linear-time engine does not support a pattern."""
+    try:
+        pattern_node(pattern)
+    except PatternNotEnforced as reason:
+        return str(reason)
+    return "it is too large to be matched while the text streams in"
+
+
 def start(language: StringLanguage) -> PatternMatcher | None:
     """A matcher at the string's beginning; None if the language is empty or the engine does not support it."""
-    state = service.begin(_encoded(language))
+    encoded = _encoded(language)
+    state = None if encoded is None else service.begin(encoded)
     return None if state is None else PatternMatcher(language, state)
 
 
@@ -105,7 +124,10 @@ _MAX_CACHED = 200  # characters
 
 
 def found(pattern: str, text: str) -> bool | None:
-    """Whether a JSON Schema pattern matches anywhere in `text`; None if undecided after `DEFERRED_SECONDS`."""
+    """Whether a JSON Schema pattern matches anywhere in `text`.
+
+    None if it is `regex.unreadable`, or undecided after `DEFERRED_SECONDS`.
+    """
     return _cached_search(pattern, text) if len(text) <= _MAX_CACHED else _found(pattern, text)
 
 
@@ -120,4 +142,7 @@ _cached_search = lru_cache(maxsize=4096)(_found)
 
 
 def _searched(pattern: str, text: str) -> bool | None:
-    return service.searched(pattern, text, DEFERRED_SECONDS)
+    try:
+        return service.searched(search_text(pattern), text, DEFERRED_SECONDS)
+    except PatternNotEnforced:
+        return None

@@ -1,41 +1,52 @@
-r"""JSON Schema patterns as nodes: ECMA-262 regular expressions, as far as they are regular.
+r"""JSON Schema patterns as nodes, and as texts for engines; `registry.pattern_syntax` has their one reading.
 
-If dialects differ (`\d` and `\w` beyond ASCII, `.` at line ends, `$` before a final line feed), the node has the texts
-that all of them accept, so that every validator accepts a text made from it. Look-around, back references, word
-boundaries, flags and Unicode properties raise `PatternNotEnforced`.
+`pattern_node` has the strings in which a pattern is found, as far as it is regular: grammars are made of these nodes,
+and `linear_text` is the same node for the linear-time engine. Look-around, back references and word boundaries raise
+`PatternNotEnforced`; `search_text` has them for the engine that searches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
+import regex
+
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.strings import ANYTHING
-from glyphscope.grammar.tree import EMPTY, Alt, CharClass, Node, RuleRef, Seq, alt, refs, repeat, seq
+from glyphscope.grammar.regular.text import regex_text
+from glyphscope.grammar.tree import (
+    EMPTY,
+    NEVER,
+    Alt,
+    CharClass,
+    Node,
+    RuleRef,
+    Seq,
+    alt,
+    refs,
+    repeat,
+    seq,
+    walk,
+)
+from glyphscope.registry import pattern_syntax as syntax
+from glyphscope.registry.pattern_syntax import PatternError, Tree, UnreadablePattern, parse
 
-MAX_NESTING = 60  # of groups
 MAX_REPEAT = 10_000  # the largest bound of a repetition
+MAX_RANGES = 100
+"""The largest class in a grammar: with the 600 ranges of all letters, llama.cpp takes 0.6 s for a token."""
 MAX_VARIANTS = 64  # combinations of alternatives with anchors
 
 _START, _END = RuleRef("^"), RuleRef("$")  # the anchors, until `_variants` removes them
-# The characters that belong to the set in every dialect.
-_SETS: dict[str, Callable[[], Ranges]] = {
-    "d": lambda: chars.DIGITS,
-    "w": lambda: chars.WORD,
-    "s": lambda: chars.SPACE,
-    "D": chars.not_digit,
-    "W": chars.not_word,
-    "S": chars.not_space,
-}
-_SIMPLE = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
+_LAST_CASED = 0x1E943
+"""The last character with an upper or lower case."""
+_LINE_ENDS = "\\n\\r\\u2028\\u2029"
 
 
 class PatternNotEnforced(Exception):
-    """A pattern that is not regular, or that dialects interpret differently; the message is the reason."""
+    """A pattern that is not regular, or that engines read differently; the message is the reason."""
 
 
 class _Variant(NamedTuple):
@@ -49,10 +60,41 @@ class _Variant(NamedTuple):
 @lru_cache(maxsize=512)
 def pattern_node(pattern: str) -> Node:
     """The strings in which the pattern is found (searched for, not anchored). Raises PatternNotEnforced."""
+    node = _found_node(pattern)
+    if any(isinstance(each, CharClass) and len(each.ranges) > MAX_RANGES for each in walk(node)):
+        raise PatternNotEnforced(f"it has a class of more than {MAX_RANGES} ranges of characters")
+    return node
+
+
+def _found_node(pattern: str) -> Node:
     options = []
-    for starts, ends, body in _variants(_Parser(pattern).parse()):
+    for starts, ends, body in _variants(_node(_tree(pattern))):
         options.append(seq(EMPTY if starts else ANYTHING, body, EMPTY if ends else ANYTHING))
     return alt(*options)
+
+
+def unreadable(pattern: str) -> str:
+    """Why a pattern has no meaning on which engines agree, so that nothing checks it; empty if it has one."""
+    try:
+        _tree(pattern)
+    except PatternNotEnforced as reason:
+        return str(reason)
+    return ""
+
+
+@lru_cache(maxsize=512)
+def linear_text(pattern: str) -> str:
+    """The pattern for an engine of regular languages, anchored at both ends. Raises PatternNotEnforced."""
+    node = _found_node(pattern)
+    if node == NEVER:
+        raise PatternNotEnforced("it matches no text")
+    return f"^(?:{regex_text(node)})$"
+
+
+@lru_cache(maxsize=512)
+def search_text(pattern: str) -> str:
+    """The pattern for the package `regex`, to be searched for. Raises PatternNotEnforced."""
+    return _search_text(_tree(pattern))
 
 
 @lru_cache(maxsize=64)
@@ -93,168 +135,133 @@ def _anchored(node: Node) -> bool:
     return any(refs(node))
 
 
-class _Parser:
-    """Parses a pattern into a node, with anchors as references. Each method reads one construct of the syntax."""
-
-    def __init__(self, pattern: str) -> None:
-        self.text = pattern
-        self.at = 0
-        self.depth = 0
-
-    def parse(self) -> Node:
-        node = self._alternatives()
-        if self.at < len(self.text):
-            raise PatternNotEnforced("it has an unmatched ')'")
-        return node
-
-    def _peek(self, text: str) -> bool:
-        return self.text.startswith(text, self.at)
-
-    def _take(self, text: str) -> bool:
-        if self._peek(text):
-            self.at += len(text)
-            return True
-        return False
-
-    def _next(self) -> str:
-        if self.at >= len(self.text):
-            raise PatternNotEnforced("it ends too early")
-        self.at += 1
-        return self.text[self.at - 1]
-
-    def _alternatives(self) -> Node:
-        self.depth += 1
-        if self.depth > MAX_NESTING:
-            raise PatternNotEnforced(f"its groups are nested more than {MAX_NESTING} deep")
-        options = [self._sequence()]
-        while self._take("|"):
-            options.append(self._sequence())
-        self.depth -= 1
-        return alt(*options)
-
-    def _sequence(self) -> Node:
-        parts = []
-        while self.at < len(self.text) and not self._peek("|") and not self._peek(")"):
-            parts.append(self._quantified(self._atom()))
-        return seq(*parts)
-
-    def _quantified(self, atom: Node) -> Node:
-        bounds = self._bounds()
-        if bounds is None:
-            return atom
-        if atom in (_START, _END):
-            raise PatternNotEnforced("it repeats an anchor")
-        self._take("?")  # lazy or greedy: the same strings
-        if self._peek("+") or self._peek("*"):
-            raise PatternNotEnforced("it repeats a repetition")
-        return repeat(atom, *bounds)
-
-    def _bounds(self) -> tuple[int, int | None] | None:
-        for sign, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
-            if self._take(sign):
-                return bounds
-        end = self.text.find("}", self.at)
-        if not self._peek("{") or end < 0:
-            return None
-        low, comma, high = self.text[self.at + 1 : end].partition(",")
-        if not low.isdecimal() or not low.isascii() or (high and not (high.isdecimal() and high.isascii())):
-            return None
-        self.at = end + 1
-        maximum = int(high) if high else None if comma else int(low)
-        if max(int(low), maximum or 0) > MAX_REPEAT:
-            raise PatternNotEnforced(f"it repeats more than {MAX_REPEAT} times")
-        return int(low), maximum
-
-    def _atom(self) -> Node:
-        char = self._next()
-        if char == "(":
-            return self._group()
-        if char == "[":
-            return _class(self._bracket())
-        if char == "^":
-            return _START
-        if char == "$":
-            return _END
-        if char == ".":
-            return _class(chars.complement(chars.LINE_ENDS))
-        if char == "\\":
-            return _class(self._escape())
-        if char in "*+?":
-            raise PatternNotEnforced("it repeats nothing")
-        return _class(chars.of(char))
-
-    def _group(self) -> Node:
-        if self._take("?") and not self._take(":"):
-            named = self._take("P<") or (not self._peek("<=") and not self._peek("<!") and self._take("<"))
-            if not named:
-                raise PatternNotEnforced("it looks around, refers back or sets flags")
-            self.at = self.text.find(">", self.at) + 1
-        body = self._alternatives()
-        if not self._take(")"):
-            raise PatternNotEnforced("it has an unmatched '('")
-        return body
-
-    def _bracket(self) -> Ranges:
-        negated = self._take("^")
-        members: Ranges = ()
-        if self._peek("]"):
-            raise PatternNotEnforced("dialects read its character class differently")
-        while not self._take("]"):
-            low = self._member(negated)
-            if self._peek("-") and not self._peek("-]"):
-                self.at += 1
-                high = self._member(negated)
-                if len(low) != 1 or len(high) != 1 or low[0][0] != low[0][1] or low[0][0] > high[0][0]:
-                    raise PatternNotEnforced("it has a range without order")
-                low = ((low[0][0], high[0][1]),)
-            members = chars.union(members, low)
-        return chars.complement(members) if negated else chars.intersection(members, chars.ALL)
-
-    def _member(self, negated: bool) -> Ranges:
-        char = self._next()
-        if char == "[" or (char in "&-|~" and self._peek(char)):
-            raise PatternNotEnforced("dialects read its character class differently")
-        if char != "\\":
-            return chars.of(char)
-        if self._take("b"):
-            return chars.of("\b")
-        if negated and self._peek_set():
-            # A negated class must exclude every character that any dialect excludes.
-            return chars.complement(_SETS[self._next().swapcase()]())
-        return self._escape()
-
-    def _peek_set(self) -> bool:
-        return self.text[self.at : self.at + 1] in _SETS
-
-    def _escape(self) -> Ranges:
-        char = self._next()
-        if char in _SETS:
-            return _SETS[char]()
-        if char in _SIMPLE and not (char == "0" and self.text[self.at : self.at + 1].isdigit()):
-            return chars.of(_SIMPLE[char])
-        if char == "x":
-            return self._code(2)
-        if char == "u":
-            if self._peek("{"):
-                raise PatternNotEnforced("dialects read \\u{…} differently")
-            return self._code(4)
-        if char.isalnum():
-            raise PatternNotEnforced(f"\\{char} is not regular, or dialects read it differently")
-        return chars.of(char)
-
-    def _code(self, digits: int) -> Ranges:
-        text = self.text[self.at : self.at + digits]
-        self.at += digits
-        try:
-            code = int(text, 16)
-        except ValueError:
-            raise PatternNotEnforced("it has a damaged escape") from None
-        if len(text) < digits or 0xD800 <= code <= 0xDFFF:
-            raise PatternNotEnforced("it has a damaged escape")
-        return ((code, code),)
+@lru_cache(maxsize=512)
+def _tree(pattern: str) -> Tree:
+    """The pattern's tree, of which all classes are known. Raises PatternNotEnforced."""
+    try:
+        tree = parse(pattern)
+        for each in syntax.parts_of(tree):
+            if isinstance(each, syntax.Chars):
+                class_ranges(each)
+    except PatternError as error:
+        raise PatternNotEnforced(str(error)) from None
+    return tree
 
 
-def _class(ranges: Ranges) -> Node:
-    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return seq(chr(ranges[0][0]))
-    return CharClass(ranges) if ranges else alt()
+def _node(tree: Tree) -> Node:
+    """The texts of a tree, with anchors as references."""
+    match tree:
+        case syntax.Chars():
+            ranges = class_ranges(tree)
+            if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+                return seq(chr(ranges[0][0]))
+            return CharClass(ranges) if ranges else alt()
+        case syntax.Edge(at_start, lines):
+            if lines:
+                raise PatternNotEnforced("it looks around for the ends of lines")
+            return _START if at_start else _END
+        case syntax.Group(body):
+            return _node(body)
+        case syntax.Repetition(body, low, high):
+            if max(low, high or 0) > MAX_REPEAT:
+                raise PatternNotEnforced(f"it repeats more than {MAX_REPEAT:,} times")
+            node = _node(body)
+            if _anchored(node):
+                raise PatternNotEnforced("it repeats an anchor")
+            return repeat(node, low, high)
+        case syntax.Sequence(parts):
+            return seq(*map(_node, parts))
+        case syntax.Choice(options):
+            return alt(*map(_node, options))
+        case syntax.Look():
+            raise PatternNotEnforced("it looks around")
+        case syntax.WordEdge():
+            raise PatternNotEnforced("it looks around for word boundaries")
+        case syntax.Reference():
+            raise PatternNotEnforced("it refers back to a group")
+
+
+def _search_text(tree: Tree) -> str:
+    match tree:
+        case syntax.Chars():
+            return _class_text(class_ranges(tree))
+        case syntax.Edge(at_start, lines):
+            edge = "\\A" if at_start else "\\Z"
+            return f"(?:{edge}|(?{'<' if at_start else ''}=[{_LINE_ENDS}]))" if lines else edge
+        case syntax.WordEdge(negated, fold):
+            word = _search_text(syntax.Chars((syntax.Named("w"),), fold=fold))
+            same, other = ("=", "!") if negated else ("!", "=")
+            return f"(?:(?<={word})(?{same}{word})|(?<!{word})(?{other}{word}))"
+        case syntax.Look(body, behind, negated):
+            return f"(?{'<' if behind else ''}{'!' if negated else '='}{_search_text(body)})"
+        case syntax.Group(body):
+            return f"({_search_text(body)})"
+        case syntax.Reference(groups):  # a group without a text has an empty one
+            return "".join(f"(?({group})(?:\\{group})|)" for group in groups)
+        case syntax.Repetition(body, low, high, lazy):
+            bounds = f"{{{low},{'' if high is None else high}}}"
+            return f"(?:{_search_text(body)}){bounds}{'?' if lazy else ''}"
+        case syntax.Sequence(parts):
+            return "".join(map(_search_text, parts))
+        case syntax.Choice(options):
+            return f"(?:{'|'.join(map(_search_text, options))})"
+
+
+def _class_text(ranges: Ranges) -> str:
+    if not ranges:
+        return "(?!)"
+    spans = (f"\\U{low:08x}" if low == high else f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges)
+    return f"[{''.join(spans)}]"
+
+
+@lru_cache(maxsize=2048)
+def class_ranges(tree: syntax.Chars) -> Ranges:
+    """The characters of a class. Raises UnreadablePattern for an unknown property."""
+    members = chars.union(*(_member_ranges(member, fold=tree.fold) for member in tree.members))
+    if tree.fold:
+        members = _folded(members)
+    return chars.complement(members) if tree.negated else chars.intersection(members, chars.ALL)
+
+
+def _member_ranges(member: syntax.Span | syntax.Named, *, fold: bool) -> Ranges:
+    if isinstance(member, syntax.Span):
+        return ((member.low, member.high),)
+    known = {"d": chars.DIGITS, "w": chars.WORD, "s": chars.SPACE, ".": chars.complement(chars.LINE_ENDS)}
+    ranges = known.get(member.name) or _property(member.name)
+    if fold and member.name == "w":
+        ranges = _folded(ranges)
+    return chars.complement(ranges) if member.negated else ranges
+
+
+@lru_cache(maxsize=64)
+def _property(name: str) -> Ranges:
+    """The characters with a Unicode property."""
+    try:
+        found = regex.compile(rf"\p{{{name}}}+")
+    except regex.error:
+        raise UnreadablePattern(f"there is no Unicode property {name}") from None
+    spans = (match.span() for match in found.finditer("".join(map(chr, range(0xD800)))))
+    after = "".join(map(chr, range(0xE000, 0x110000)))
+    beyond = ((low + 0xE000, high + 0xE000) for low, high in (each.span() for each in found.finditer(after)))
+    return chars.union((low, high - 1) for low, high in (*spans, *beyond))
+
+
+def _folded(ranges: Ranges) -> Ranges:
+    """The characters that differ only in case from one of these."""
+    if ranges == chars.ALL:
+        return ranges
+    alike = _cases()
+    cased = (others for code, others in alike.items() if any(low <= code <= high for low, high in ranges))
+    return chars.union(ranges, ((other, other) for others in cased for other in others))
+
+
+@lru_cache(maxsize=1)
+def _cases() -> dict[int, tuple[int, ...]]:
+    """The characters that differ only in case, by each of them (Unicode's simple case folding)."""
+    alike: dict[str, list[int]] = {}
+    for code in (*range(0xD800), *range(0xF900, _LAST_CASED + 1)):
+        char = chr(code)
+        if char.lower() != char or char.upper() != char or char.casefold() != char:
+            folded = char.casefold()
+            alike.setdefault(folded if len(folded) == 1 else char.lower(), []).append(code)
+    return {code: tuple(codes) for codes in alike.values() for code in codes if len(codes) > 1}
