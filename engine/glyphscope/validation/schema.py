@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from glyphscope.events import Code
 from glyphscope.grammar.regular import pattern
+from glyphscope.grammar.regular.formats import FORMATS
 from glyphscope.grammar.regular.numbers import common_step, exact
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.notation.scalars import (
@@ -33,7 +34,7 @@ from glyphscope.notation.scalars import (
     STRING,
 )
 from glyphscope.registry.pointer import follow_reference, step_of, to_pointer
-from glyphscope.validation.checker import FORMATS, Checker
+from glyphscope.validation.checker import Checker
 from glyphscope.validation.numbers import EVERY_NUMBER, Range
 from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glyphscope.grammar.regular import pattern
+from glyphscope.grammar.regular.formats import meets_condition
 from glyphscope.grammar.regular.pattern import StringLanguage
 from glyphscope.notation.scalars import is_bare
 from glyphscope.validation.reasons import Reason, length_in_words, not_listed
@@ -74,6 +75,8 @@ class StringCheck:
         for each in self.spec.patterns:
             if not each.linear and not pattern.found(each.source, "".join(self._pieces)):
                 return _pattern_reason(each, late=True)
+            if each.name and not meets_condition(each.name, "".join(self._pieces)):
+                return _pattern_reason(each)
         return None
 
     def why(self, *, complete: bool = False) -> Reason:

@@ -7,7 +7,6 @@ makes them named keys; otherwise it limits the free ones.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -16,20 +15,17 @@ from typing import Any, NamedTuple
 from glyphscope.grammar.builder.context import ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, Place, names_of, sizes_of, types_of
 from glyphscope.grammar.notation_syntax import KeyLanguage
-from glyphscope.grammar.regular.formats import format_node
+from glyphscope.grammar.regular.formats import written_format
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.regular.strings import CHARACTER
-from glyphscope.grammar.tree import CharClass, Literal, Node, alt, repeat
+from glyphscope.grammar.tree import Literal, Node, alt, repeat
 
 MAX_NAMED = 256
 """Names that `propertyNames` lists and that become named keys; a longer list is a language of free keys."""
 _MAX_COMBINED = 3
 """Patterns of which a key may match several; with more of them, free keys that match two are not written."""
 
-_ASCII = repeat(CharClass(((0x20, 0x7E),)))
-_BEYOND_ASCII = re.compile(r"\\[a-zA-Z]|\.")
-"""Patterns with such signs have a part outside ASCII on which dialects differ, so keys that do not match are ASCII."""
 _UNLISTED = ("not", "anyOf", "oneOf", "if", "$dynamicRef")
 
 
@@ -133,12 +129,12 @@ class ObjectKeys:
     def _languages(self, contents: tuple[Node, ...]) -> Iterator[FreeKeys]:
         """The free keys that match all of `contents`, by the patterns that they match."""
         known: dict[str, Node] = {}
-        unknown: dict[str, str] = {}
+        unknown: dict[str, PatternNotEnforced] = {}
         for pattern in self._patterns():
             try:
                 known[pattern] = pattern_node(pattern)
             except PatternNotEnforced as reason:
-                unknown[pattern] = str(reason)
+                unknown[pattern] = reason
         named = frozenset((*self.names, *self.forbidden))
         sizes = range(len(known) + 1) if len(known) <= _MAX_COMBINED else range(2)
         for matched in (set(some) for size in sizes for some in combinations(known, size)):
@@ -148,11 +144,12 @@ class ObjectKeys:
             if places is None:
                 continue
             others = [pattern for pattern in known if pattern not in matched]
-            plain = (_ASCII,) if any(_BEYOND_ASCII.search(pattern) for pattern in others) else ()
-            matches = (*(known[pattern] for pattern in known if pattern in matched), *contents, *plain)
+            matches = (*(known[pattern] for pattern in known if pattern in matched), *contents)
             yield FreeKeys(KeyLanguage(matches, tuple(known[pattern] for pattern in others), named), places)
 
-    def _free_places(self, matched: set[str], unknown: dict[str, str]) -> tuple[Place, ...] | None:
+    def _free_places(
+        self, matched: set[str], unknown: dict[str, PatternNotEnforced]
+    ) -> tuple[Place, ...] | None:
         """The schemas of free keys that match these patterns, and perhaps the unknown ones; None if there are none."""
         perhaps = self._possible(self._places(None, lambda p: None if p in unknown else p in matched))
         if perhaps is not None or not unknown:
@@ -160,7 +157,8 @@ class ObjectKeys:
         # keys that do not match are forbidden, and the grammar cannot exclude them
         for part in self.parts:
             for pattern in part.schema.get("patternProperties", {}).keys() & unknown:
-                self.context.note_unenforced(part, "patternProperties", unknown[pattern])
+                why = unknown[pattern]
+                self.context.note_unenforced(part, "patternProperties", str(why), checked=why.checked)
         return self._possible(self._places(None, lambda p: p in unknown or p in matched))
 
     def _possible(self, places: Iterator[Place]) -> tuple[Place, ...] | None:
@@ -192,29 +190,29 @@ class ObjectKeys:
         assert not isinstance(parts, str), "then the list of names is empty"
         for part in parts:
             for keyword in part.schema:
-                why = ""
+                why, checked = "", True
                 if keyword == "pattern":
                     try:
                         contents.append(pattern_node(part.schema["pattern"]))
                     except PatternNotEnforced as reason:
-                        why = str(reason)
+                        why, checked = str(reason), reason.checked
                 elif keyword == "format":
-                    node = format_node(part.schema["format"])
-                    contents += () if node is None else (node,)
-                    why = "no rules are known for this format" if node is None else ""
+                    written = written_format(part.schema["format"])
+                    contents += () if written.node is None else (written.node,)
+                    why, checked = written.why, written.checked
                 elif keyword in _UNLISTED:
                     why = f"{keyword} of keys is not enforced"
                 if why:
-                    self._note_names(why)
+                    self._note_names(why, checked=checked)
         low, high = sizes_of(parts, "minLength", "maxLength")
         if low or high is not None:
             contents.append(repeat(CHARACTER, low, high))
         return tuple(contents)
 
-    def _note_names(self, why: str) -> None:
+    def _note_names(self, why: str, *, checked: bool = True) -> None:
         for part in self.parts:
             if "propertyNames" in part.schema:
-                self.context.note_unenforced(part, "propertyNames", why)
+                self.context.note_unenforced(part, "propertyNames", why, checked=checked)
 
 
 def forbids_one(excluded: object) -> bool:

@@ -45,7 +45,7 @@ from glyphscope.grammar.builder.schema import (
     types_of,
 )
 from glyphscope.grammar.lexemes import is_possible
-from glyphscope.grammar.regular.formats import format_node
+from glyphscope.grammar.regular.formats import written_format
 from glyphscope.grammar.regular.numbers import (
     PRECISION,
     common_step,
@@ -55,7 +55,7 @@ from glyphscope.grammar.regular.numbers import (
     multiples_node,
     number_node,
 )
-from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node, unreadable
+from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.regular.strings import StringStyle, string_node
 from glyphscope.grammar.tree import NEVER, Node, alt, refs, seq, terminal
 
@@ -288,14 +288,13 @@ def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> No
             try:
                 contents.append(pattern_node(part.schema["pattern"]))
             except PatternNotEnforced as reason:
-                readable = not unreadable(part.schema["pattern"])
-                context.note_unenforced(part, "pattern", str(reason), checked=readable)
+                context.note_unenforced(part, "pattern", str(reason), checked=reason.checked)
         if "format" in part.schema:
-            content = format_node(part.schema["format"])
-            if content is None:
-                context.note_unenforced(part, "format", "no rules are known for this format", checked=False)
-            else:
-                contents.append(content)
+            written = written_format(part.schema["format"])
+            if written.why:
+                context.note_unenforced(part, "format", written.why, checked=written.checked)
+            if written.node is not None:
+                contents.append(written.node)
     low, high = sizes_of(parts, "minLength", "maxLength")
     styles = (style,) if style else context.syntax.styles
     nodes = [string_node(each, tuple(contents), low, high) for each in styles]

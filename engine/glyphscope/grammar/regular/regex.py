@@ -46,7 +46,14 @@ _LINE_ENDS = "\\n\\r\\u2028\\u2029"
 
 
 class PatternNotEnforced(Exception):
-    """A pattern that is not regular, or that engines read differently; the message is the reason."""
+    """A pattern that is not regular, or that engines read differently; the message is the reason.
+
+    `checked`: it has a meaning, so that the validator checks it.
+    """
+
+    def __init__(self, reason: str, *, checked: bool = True) -> None:
+        super().__init__(reason)
+        self.checked = checked
 
 
 class _Variant(NamedTuple):
@@ -97,12 +104,6 @@ def search_text(pattern: str) -> str:
     return _search_text(_tree(pattern))
 
 
-@lru_cache(maxsize=64)
-def anchored_node(pattern: str) -> Node:
-    """The strings that the whole pattern matches."""
-    return pattern_node(f"^(?:{pattern})$")
-
-
 def _variants(node: Node) -> list[_Variant]:
     """The node's alternatives without the anchors at their ends. Raises PatternNotEnforced for anchors elsewhere."""
     if node == _START:
@@ -144,7 +145,7 @@ def _tree(pattern: str) -> Tree:
             if isinstance(each, syntax.Chars):
                 class_ranges(each)
     except PatternError as error:
-        raise PatternNotEnforced(str(error)) from None
+        raise PatternNotEnforced(str(error), checked=False) from None
     return tree
 
 
