@@ -105,6 +105,16 @@ def parse(pattern: str) -> Tree:
     return _Parser(pattern).parse()
 
 
+def is_ecma_262(pattern: str) -> bool:
+    """Whether a text is a pattern without `(?P<name>…)` and without flags before it, which only other engines have."""
+    parser = _Parser(pattern)
+    try:
+        parser.parse()
+    except PatternError:
+        return False
+    return not parser.foreign
+
+
 def inner(tree: Tree) -> tuple[Tree, ...]:
     """The parts of a tree."""
     match tree:
@@ -150,6 +160,7 @@ class _Parser:
         self.names: dict[str, list[int]] = {}
         self.behind = 0  # the look-behinds around the place
         self.strange_class = ""  # a class that not every engine ends at its first bracket
+        self.foreign = False  # it has a form that only other engines have
         self.later: list[str] = []  # names of groups that are referred to before they end
 
     def parse(self) -> Tree:
@@ -158,6 +169,7 @@ class _Parser:
                 raise UnreadablePattern("it sets flags in a form outside of ECMA-262")
             self.modes = self.modes.changed(flags[1], "")
             self.at = flags.end()
+            self.foreign = True
         tree = self._alternatives()
         if self.at < len(self.text):
             raise PatternError("A ) is not opened.")
@@ -288,6 +300,7 @@ class _Parser:
         found = _NAME.match(self.text, self.at)
         if found is None:
             return None
+        self.foreign |= self.text[self.at + 2] == "P"
         self.at = found.end()
         self.groups += 1
         self.names.setdefault(found[1], []).append(self.groups)

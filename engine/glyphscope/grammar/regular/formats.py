@@ -6,7 +6,8 @@ uri-reference; like browsers, also brackets in a query and a fragment), RFC 3987
 (uri-template), RFC 6901 (json-pointer), draft-bhutton-relative-json-pointer-00.
 
 What no pattern can say is a condition on the whole string (`meets_condition`): a leap second is at 23:59:60 UTC,
-whatever the offset, and a regular expression is one of ECMA-262. Any other format is an annotation that nothing checks.
+whatever the offset, a regular expression is one of ECMA-262, and host names follow RFC 5890 (IDNA, by the package
+`idna`). Any other format is an annotation that nothing checks.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import NamedTuple
 
 from glyphscope.grammar.regular.regex import pattern_node, unreadable
 from glyphscope.grammar.tree import Node
+from glyphscope.registry.pattern_syntax import is_ecma_262
 from glyphscope.registry.patterns import bad_schema_pattern
 
 _LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
@@ -43,6 +45,7 @@ _IPV6 = "|".join(
     + [f"(?:(?:{_H}:){{0,{n}}}{_H})?::{end}" for n, end in ((4, _LOW), (5, _H), (6, ""))]
 )
 _BEYOND = r"\u{80}-\u{10FFFF}"
+_ANY = "[^]*"
 _POINTER = "(?:/(?:[^~/]|~[01])*)*"
 
 
@@ -82,7 +85,7 @@ def _uri_template() -> str:
     encoded = "%[0-9A-Fa-f]{2}"
     name = f"(?:[A-Za-z0-9_]|{encoded})(?:[.]?(?:[A-Za-z0-9_]|{encoded}))*"
     variable = rf"{name}(?::[1-9][0-9]{{0,3}}|\*)?"
-    literal = rf"[!#$&(-;=?-\[\]_a-z~{_UCS}{_PRIVATE}]|{encoded}"
+    literal = rf"[!#$&-;=?-\[\]_a-z~{_UCS}{_PRIVATE}]|{encoded}"  # with ', by erratum 6937
     return rf"(?:{literal}|\{{[+#./;?&=,!@|]?{variable}(?:,{variable})*\}})*"
 
 
@@ -101,6 +104,7 @@ FORMATS: dict[str, str] = {
         "email": _email(""),
         "idn-email": _email(_BEYOND),
         "hostname": _hostname("A-Za-z0-9"),
+        "idn-hostname": _ANY,
         "ipv4": _IPV4,
         "ipv6": _IPV6,
         "uuid": "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}",
@@ -111,7 +115,7 @@ FORMATS: dict[str, str] = {
         "uri-template": _uri_template(),
         "json-pointer": _POINTER,
         "relative-json-pointer": f"(?:0|[1-9][0-9]*)(?:#|{_POINTER})",
-        "regex": "[^]*",
+        "regex": _ANY,
     }.items()
 }
 """The patterns by format."""
@@ -133,7 +137,30 @@ def _at_a_leap_second(text: str) -> bool:
 
 
 def _is_regex(text: str) -> bool:
-    return not bad_schema_pattern(text) and not unreadable(text)
+    return not bad_schema_pattern(text) and not unreadable(text) and is_ecma_262(text)
+
+
+MAX_HOSTNAME = 253
+"""Characters of a host name (RFC 1123 §2.1, without the dot of the root)."""
+
+
+def _is_hostname(text: str) -> bool:
+    return len(text) <= MAX_HOSTNAME and all(
+        _in_idna(label) for label in text.split(".") if label[:4].lower() == "xn--"
+    )
+
+
+def _in_idna(text: str) -> bool:
+    import idna  # its tables take a moment to load
+
+    try:
+        return bool(text[-1:] not in ".\u3002\uff0e\uff61" and idna.encode(text))
+    except UnicodeError:  # `idna.IDNAError` is one
+        return False
+
+
+def _is_idn_hostname(text: str) -> bool:
+    return len(text) <= MAX_HOSTNAME and _in_idna(text)
 
 
 def meets_condition(name: str, text: str) -> bool:
@@ -146,6 +173,15 @@ _CONDITIONS: dict[str, Callable[[str], bool]] = {
     "time": _at_a_leap_second,
     "date-time": _at_a_leap_second,
     "regex": _is_regex,
+    "hostname": _is_hostname,
+    "idn-hostname": _is_idn_hostname,
+}
+
+
+_BEYOND_GRAMMARS = {
+    "hostname": f"a grammar does not exclude names of more than {MAX_HOSTNAME} characters and invalid xn-- labels",
+    "idn-hostname": "a grammar does not enforce the rules of international host names",
+    "regex": "a grammar does not enforce the syntax of regular expressions",
 }
 
 
@@ -163,13 +199,12 @@ class WrittenFormat(NamedTuple):
 @lru_cache(maxsize=64)
 def written_format(name: str) -> WrittenFormat:
     """A format in a grammar."""
-    if name == "regex":
-        return WrittenFormat(None, "a grammar does not tell a regular expression from another text")
     if name not in FORMATS:
         return WrittenFormat(None, "no rules are known for this format", checked=False)
-    return WrittenFormat(format_node(name))
+    return WrittenFormat(format_node(name), _BEYOND_GRAMMARS.get(name, ""))
 
 
 def format_node(name: str) -> Node | None:
     """The strings of a format that a grammar writes; None for a format without a pattern."""
-    return pattern_node(_WRITTEN.get(name, FORMATS[name])) if name in FORMATS and name != "regex" else None
+    known = FORMATS.get(name, "") not in ("", f"^(?:{_ANY})$")
+    return pattern_node(_WRITTEN.get(name, FORMATS[name])) if known else None
