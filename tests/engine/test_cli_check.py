@@ -231,3 +231,23 @@ def test_a_place_hundreds_of_levels_deep_is_shortened_on_the_screen(tmp_path):
 def test_a_bundled_registry_is_found_by_its_name():
     call = '{action="lookup_irregular_verb" verb="go"}'
     assert answer("--registry", "verbs", "-", text=call)["tool_allowed"]
+
+
+def test_a_constraint_that_nothing_checks_is_listed(tmp_path):
+    properties = {
+        "a": {"type": "string", "pattern": "^x{,4}$"},
+        "b": {"type": "string", "format": "color"},
+        "c": {"type": "object", "patternProperties": {"\\Z": {"type": "integer"}}},
+        "d": {"type": "string", "format": "date", "pattern": "^[^]+$"},
+    }
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([{"name": "f", "parameters": {"type": "object", "properties": properties}}]))
+    result = check("-r", str(path), "--notation", "json", "-", text='{"action":"f","a":"xxxxxxx"}')
+    assert result.exit_code == 0
+    assert (
+        "/properties/a/pattern is not checked: engines read {,4} differently; {0,4} has one meaning."
+        in result.stderr
+    )
+    assert "/properties/b/format is not checked: no rules are known for this format." in result.stderr
+    assert "/properties/c/patternProperties/\\Z is not checked" in result.stderr
+    assert "/properties/d" not in result.stderr

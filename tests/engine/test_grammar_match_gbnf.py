@@ -29,6 +29,14 @@ def test_a_grammar_written_as_gbnf_and_read_back_matches_the_same_texts(grammar,
         assert (one.accepted, one.failed_at) == (other.accepted, other.failed_at), text
 
 
+@pytest.mark.parametrize(
+    "grammar", ["root ::= [^a]*", "root ::= .*", 'root ::= "b\\x00"', r"root ::= [\x00-\x7F]+"]
+)
+def test_no_grammar_accepts_u_0000_as_llama_cpp_ends_a_text_there(grammar):
+    report = match_text(load_gbnf(grammar), "b\0c")
+    assert (report.accepted, report.prefix_ok, report.failed_at) == (False, False, 1)
+
+
 @pytest.mark.slow
 def test_parentheses_deeper_than_any_stack_are_read_and_matched():
     depth = 4_000

@@ -51,7 +51,28 @@ def test_an_undecided_constraint_is_unsupported() -> None:
     tools = registry(v={"type": "string", "format": "unheard-of"})
     proof = by_place(prove(tools, "json", "flat", ("mask",)))["/properties/v/format", "mask"]
     assert proof.status == "unsupported"
-    assert proof.why.startswith("no example")
+    assert proof.why == "no rules are known for this format"
+
+
+def test_valid_values_that_are_not_written_are_named_beside_the_constraint() -> None:
+    tools = registry(
+        at={"type": "string", "format": "time"},
+        x={"type": "number", "minimum": 0, "maximum": 90},
+        n={"type": "integer"},
+        small={"type": "integer", "minimum": 0, "maximum": 9},
+        listed={"enum": [1, "a"]},
+        word={"enum": ["a"]},
+    )
+    proofs = by_place(prove(tools, "json", "flat", ("mask",)))
+    named = {
+        place: proof.why for (place, _), proof in proofs.items() if proof.status == "enforced" and proof.why
+    }
+    assert named == {
+        "/properties/at/format": "it does not write leap seconds with another offset than UTC's",
+        "/properties/x/type": "it does not write some numbers of more than 15 digits",
+        "/properties/n/type": "it does not write integers of more than 20 digits",
+        "/properties/listed/enum": "it does not write other spellings of a listed number, such as 1.0 for 1",
+    }
 
 
 def test_a_schema_that_an_engine_rejects_is_unsupported() -> None:

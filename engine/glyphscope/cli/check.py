@@ -23,6 +23,7 @@ from glyphscope.cli.output import (
     console,
     marked,
     print_json,
+    print_note,
     print_text,
     short_pointer,
     status_text,
@@ -30,6 +31,7 @@ from glyphscope.cli.output import (
 from glyphscope.events import Notation, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.validation.call import CallValidator, CheckReport
+from glyphscope.validation.checker import unchecked
 
 
 def check(
@@ -85,8 +87,9 @@ def check(
         valid = _check_lines(lines, _Registries(registry), notation, shape, chunk, stop)
     elif file is not None and lines is None:
         text = read_text(file)
-        report = _validated(text, read_registry(registry), notation, shape, chunk=chunk, stop=stop)
-        print_json(report) if as_json else _print_report(report, text)
+        tools = read_registry(registry)
+        report = _validated(text, tools, notation, shape, chunk=chunk, stop=stop)
+        print_json(report) if as_json else _print_report(report, text, tools)
         valid = report.valid
     else:
         raise InputError("Give either FILE (or - for standard input) or --lines FILE.")
@@ -187,7 +190,7 @@ def _one_of(line: dict[str, Any], key: str, choices: tuple[str, ...], default: s
     return cast(str, value)
 
 
-def _print_report(report: CheckReport, text: str) -> None:
+def _print_report(report: CheckReport, text: str, tools: ToolRegistry) -> None:
     out = console()
     deciding = min((error.char for error in report.errors), default=None)
     out.print(marked(text, deciding, out.width))
@@ -206,5 +209,8 @@ def _print_report(report: CheckReport, text: str) -> None:
         out.print(line)
         if error.viable:
             print_text(f"  still possible: {error.viable}")
+    for tool in (tool for tool in tools if tool.name == report.tool):
+        for each in unchecked(tool.parameters):
+            print_note(f"! {tool.name}: {each.pointer} is not checked: {each.why}.", "yellow")
     verdict = f"✓ a valid call of {report.tool}" if report.valid else "✗ not a valid call"
     print_text(verdict, "bold green" if report.valid else "bold red")

@@ -11,6 +11,7 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import ArgumentOrder, Notation, Shape
+from glyphscope.grammar.builder.notes import unwritten
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import lark_unenforced
 from glyphscope.grammar.tree import Ordered
@@ -26,6 +27,7 @@ from glyphscope.proof.renderings import (
     texts,
 )
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.registry.pointer import follow
 from glyphscope.validation.call import CallValidator
 
 _SPELLED = 3
@@ -37,7 +39,8 @@ Status: TypeAlias = Literal["enforced", "checked", "unsupported"]
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """The behaviour of one engine with one constraint.
 
-    `enforced`: it rejected all texts (their number is `examples`) that break it, and accepted one that does not.
+    `enforced`: it rejected all texts (their number is `examples`) that break it, and accepted one that does not; `why`
+    names valid values that it does not write, if there are any.
     `checked`: it accepted `witness`, which the validator rejects; `what` describes how it breaks the constraint.
     `unsupported`: the validator also accepts it, or nothing was shown; `why` explains. `alone`: the texts do not break
     other constraints. `unproved`: there is no example, or the engine failed on one.
@@ -287,7 +290,13 @@ class _Case:
             )
         if True not in valid:
             return msgspec.structs.replace(proof, witness=group[0].valid, why="it also rejects a valid call")
-        return msgspec.structs.replace(proof, status="enforced")
+        return msgspec.structs.replace(proof, status="enforced", why=self._unwritten(proof))
+
+    def _unwritten(self, proof: Proof) -> str:
+        """The values that the constraint allows and our grammars do not write."""
+        place = follow(self._tool.parameters, proof.pointer.rpartition("/")[0])
+        words = unwritten(place[1], proof.keyword) if place and proof.engine in OURS else ""
+        return words and f"it does not write {words}"
 
     def _leak(self, proof: Proof, leaks: list[tuple[str, _WrittenExample]]) -> Proof:
         """The proof with the shortest broken text that the engine accepted, preferably one that is valid."""
@@ -324,9 +333,10 @@ class _Case:
         return self._verdicts[text]
 
     def _unreached(self, engine: EngineName, left: Unreached) -> Proof:
+        reason = self._unenforced.get(engine, {}).get((self._tool.name, left.pointer))
         return Proof(
             tool=self._tool.name, pointer=left.pointer, keyword=left.keyword, engine=engine, status="unsupported",
-            why=f"no example: {left.why}", unproved=True,
+            why=reason or f"no example: {left.why}", unproved=True,
         )  # fmt: skip
 
 

@@ -39,11 +39,11 @@ class Named(NamedTuple):
 
 
 class Chars(NamedTuple):
-    """One character of a class. `fold`: upper and lower case are alike."""
+    """One character of a class. `any_case`: upper and lower case are alike."""
 
     members: tuple[Span | Named, ...]
     negated: bool = False
-    fold: bool = False
+    any_case: bool = False
 
 
 class Edge(NamedTuple):
@@ -57,7 +57,7 @@ class WordEdge(NamedTuple):
     """A word boundary; if `negated`, any other place."""
 
     negated: bool
-    fold: bool = False
+    any_case: bool = False
 
 
 class Look(NamedTuple):
@@ -138,12 +138,15 @@ _POSIX = re.compile(r"\[[:=.].*?[:=.]\]")
 class _Modes(NamedTuple):
     """The flags that apply at a place."""
 
-    fold: bool = False
+    any_case: bool = False
     lines: bool = False
     dot_all: bool = False
 
     def changed(self, on: str, off: str) -> _Modes:
-        values = ("i" in on or (self.fold and "i" not in off), "m" in on or (self.lines and "m" not in off))
+        values = (
+            "i" in on or (self.any_case and "i" not in off),
+            "m" in on or (self.lines and "m" not in off),
+        )
         return _Modes(*values, "s" in on or (self.dot_all and "s" not in off))
 
 
@@ -268,7 +271,7 @@ class _Parser:
         return self._chars(Span(ord(char), ord(char)))
 
     def _chars(self, *members: Span | Named, negated: bool = False) -> Chars:
-        return Chars(members, negated, self.modes.fold)
+        return Chars(members, negated, self.modes.any_case)
 
     def _group(self) -> Tree:
         modes, opened = self.modes, self.groups
@@ -354,9 +357,9 @@ class _Parser:
 
     def _escape(self) -> Tree:
         if self._take("b"):
-            return WordEdge(False, self.modes.fold)
+            return WordEdge(False, self.modes.any_case)
         if self._take("B"):
-            return WordEdge(True, self.modes.fold)
+            return WordEdge(True, self.modes.any_case)
         member = self._character_escape()
         return self._reference() if member is None else self._chars(member)
 
@@ -373,7 +376,7 @@ class _Parser:
             groups = (number,) if number <= self.groups and number not in self.open else ()
         else:
             raise self._unknown_escape()
-        if self.modes.fold or self.behind:
+        if self.modes.any_case or self.behind:
             raise UnreadablePattern("it refers back to a group inside a look-behind or ignoring case")
         return Reference(groups)
 

@@ -7,14 +7,18 @@ text streams in, in the final check, and in grammars. Any other format is an ann
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import jsonschema
 
 from glyphscope.grammar.checking import SafeValidator
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.formats import FORMATS, meets_condition
+from glyphscope.grammar.regular.regex import unreadable
+from glyphscope.registry.pointer import to_pointer
+from glyphscope.registry.references import Places
 
 # jsonschema recurses into the instance, with several Python frames per level.
 _RECURSION = 20_000
@@ -34,6 +38,29 @@ def _format_checker() -> jsonschema.FormatChecker:
 
 
 _FORMAT_CHECKER = _format_checker()
+
+
+class Unchecked(NamedTuple):
+    """A constraint that nothing checks, by the JSON Pointer of its keyword, and why."""
+
+    pointer: str
+    why: str
+
+
+def unchecked(schema: Any) -> Iterator[Unchecked]:
+    """The constraints of a schema that have no meaning on which engines agree, or no known rules."""
+    for place in Places(schema).all:
+        keywords = place.schema if isinstance(place.schema, dict) else {}
+        patterns = {
+            (*place.path, "patternProperties", name): name for name in keywords.get("patternProperties", ())
+        }
+        if isinstance(keywords.get("pattern"), str):
+            patterns[*place.path, "pattern"] = keywords["pattern"]
+        for path, source in patterns.items():
+            if why := unreadable(source):
+                yield Unchecked(to_pointer(path), why)
+        if isinstance(keywords.get("format"), str) and keywords["format"] not in FORMATS:
+            yield Unchecked(to_pointer((*place.path, "format")), "no rules are known for this format")
 
 
 class Checker:

@@ -53,7 +53,7 @@ def badges(
 def _cell(proof: Proof) -> Cell:
     if proof.status == "enforced":
         words = tr("Rejected all {count:,} violating texts and accepted a valid one.", count=proof.examples)
-        return Cell("enforced", "", words)
+        return Cell("enforced", "", f"{words}\n{capitalised(proof.why)}" if proof.why else words)
     if not proof.witness:
         return Cell("error" if proof.engine == "converter" else "unknown", "", proof.why)
     why = capitalised(proof.what)

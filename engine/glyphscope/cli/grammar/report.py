@@ -15,6 +15,7 @@ from glyphscope.grammar.tree import Ordered, Unenforced
 from glyphscope.proof.engines import ENGINES, OURS, EngineName
 from glyphscope.proof.prove import Proof, Report, prove
 from glyphscope.registry import ToolRegistry
+from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
@@ -78,6 +79,7 @@ def print_report(proved: Report) -> None:
     leaks = [proof for proof in proved.proofs if proof.status == "checked"]
     _section("Not enforced, rejected by the validator after generation:", leaks)
     _section("Not enforced, or unknown:", _undecided(proved.proofs))
+    _print_unwritten(proved.proofs)
     for engine in proved.engines:
         if proved.ordered.get(engine):
             print_text()
@@ -103,6 +105,20 @@ def _undecided(proofs: Sequence[Proof]) -> list[Proof]:
         if proof.status == "unsupported":
             found.setdefault((proof.engine, proof.tool, proof.why), proof)
     return list(found.values())
+
+
+def _print_unwritten(proofs: Sequence[Proof]) -> None:
+    """A line for each kind of valid values that our grammars do not write."""
+    found: dict[str, dict[str, None]] = {}
+    for proof in proofs:
+        if proof.status == "enforced" and proof.why:
+            found.setdefault(proof.why, {})[f"{visible(proof.tool)} {visible(proof.pointer)}"] = None
+    if found:
+        print_text()
+        print_text("Enforced, but not every valid value is written:", "bold")
+    for why, places in found.items():
+        more = f" and {pluralize(len(places) - 1, 'other place')}" if len(places) > 1 else ""
+        print_text(f"{next(iter(places))}{more}: {why}")
 
 
 def _section(title: str, proofs: Sequence[Proof]) -> None:

@@ -1,4 +1,4 @@
-"""The constraints of a place in a schema, in a few words, for comments beside rules."""
+"""The constraints of a place in a schema, in a few words, for comments beside rules; and what grammars do not write."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.builder.schema import Schema
+from glyphscope.grammar.regular.formats import UNWRITTEN
+from glyphscope.grammar.regular.numbers import MAX_DIGITS, MAX_INTEGER, PRECISION
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
 from glyphscope.text.shorten import shorten
@@ -44,3 +46,30 @@ def in_words(schema: dict[str, Any]) -> str:
 
 def _short(value: Any) -> str:
     return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
+
+
+def unwritten(schema: Any, keyword: str) -> str:
+    """The values that the keyword allows and no grammar writes, in words; empty if it writes all."""
+    value = schema.get(keyword) if isinstance(schema, dict) else None
+    if keyword == "format":
+        return UNWRITTEN.get(str(value), "")
+    if keyword in ("const", "enum"):
+        listed = value if isinstance(value, list) and keyword == "enum" else [value]
+        numbers = any(isinstance(each, int | float) and not isinstance(each, bool) for each in listed)
+        return "other spellings of a listed number, such as 1.0 for 1" if numbers else ""
+    types = value if isinstance(value, list) else [value]
+    if keyword != "type" or not {"number", "integer"} & set(map(str, types)):
+        return ""
+    limits = [schema[name] for name in _BOUNDS if name in schema]
+    if "number" in types and not limits:
+        return (
+            f"numbers of more than {MAX_DIGITS} digits before or after the point, or with an exponent over 99"
+        )
+    if "number" in types:
+        return f"some numbers of more than {PRECISION} digits"
+    if len(limits) > 1 and all(abs(limit) <= MAX_INTEGER for limit in limits):
+        return ""
+    return f"integers of more than {MAX_DIGITS} digits"

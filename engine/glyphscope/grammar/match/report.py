@@ -56,12 +56,16 @@ def match_text(
     limits: Limits | None = None,
     cancel: Callable[[], bool] | None = None,
 ) -> MatchReport:
-    """Match the text. Raises GrammarError, MatchLimit, MatchCancelled."""
-    state = compile_grammar(grammar).start(limits).feed(text, cancel=cancel)
+    """Match the text. Raises GrammarError, MatchLimit, MatchCancelled.
+
+    U+0000 is never accepted: llama.cpp ends a text there, and no notation of calls has it unescaped.
+    """
+    read, nul, _ = text.partition("\0")
+    state = compile_grammar(grammar).start(limits).feed(read, cancel=cancel)
     return MatchReport(
-        state.accepted,
-        state.alive,
-        state.failed_at,
+        state.accepted and not nul,
+        state.alive and not nul,
+        len(read) if nul and state.alive else state.failed_at,
         state.expected(_SHOWN),
         state.active_rules(),
         state.expectations(_SHOWN),

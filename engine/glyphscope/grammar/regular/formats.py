@@ -122,6 +122,8 @@ FORMATS: dict[str, str] = {
 
 _WRITTEN = {"time": f"^(?:{_TIME}|{_LEAP_UTC})$", "date-time": f"^(?:{_DATE}[Tt](?:{_TIME}|{_LEAP_UTC}))$"}
 """The texts that grammars write, where a condition restricts the others."""
+UNWRITTEN = dict.fromkeys(_WRITTEN, "leap seconds with another offset than UTC's")
+"""The valid texts that grammars do not write, in words."""
 _LEAP_SECOND = re.compile(r"([0-9]{2}):([0-9]{2}):60[0-9.]*(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))$")
 
 

@@ -189,8 +189,8 @@ def _search_text(tree: Tree) -> str:
         case syntax.Edge(at_start, lines):
             edge = "\\A" if at_start else "\\Z"
             return f"(?:{edge}|(?{'<' if at_start else ''}=[{_LINE_ENDS}]))" if lines else edge
-        case syntax.WordEdge(negated, fold):
-            word = _search_text(syntax.Chars((syntax.Named("w"),), fold=fold))
+        case syntax.WordEdge(negated, any_case):
+            word = _search_text(syntax.Chars((syntax.Named("w"),), any_case=any_case))
             same, other = ("=", "!") if negated else ("!", "=")
             return f"(?:(?<={word})(?{same}{word})|(?<!{word})(?{other}{word}))"
         case syntax.Look(body, behind, negated):
@@ -218,18 +218,18 @@ def _class_text(ranges: Ranges) -> str:
 @lru_cache(maxsize=2048)
 def class_ranges(tree: syntax.Chars) -> Ranges:
     """The characters of a class. Raises UnreadablePattern for an unknown property."""
-    members = chars.union(*(_member_ranges(member, fold=tree.fold) for member in tree.members))
-    if tree.fold:
+    members = chars.union(*(_member_ranges(member, any_case=tree.any_case) for member in tree.members))
+    if tree.any_case:
         members = _folded(members)
     return chars.complement(members) if tree.negated else chars.intersection(members, chars.ALL)
 
 
-def _member_ranges(member: syntax.Span | syntax.Named, *, fold: bool) -> Ranges:
+def _member_ranges(member: syntax.Span | syntax.Named, *, any_case: bool) -> Ranges:
     if isinstance(member, syntax.Span):
         return ((member.low, member.high),)
     known = {"d": chars.DIGITS, "w": chars.WORD, "s": chars.SPACE, ".": chars.complement(chars.LINE_ENDS)}
     ranges = known.get(member.name) or _property(member.name)
-    if fold and member.name == "w":
+    if any_case and member.name == "w":
         ranges = _folded(ranges)
     return chars.complement(ranges) if member.negated else ranges
 
