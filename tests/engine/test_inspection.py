@@ -107,6 +107,41 @@ def test_errors_in_forms_of_messages_that_the_template_does_not_accept_are_not_w
     assert rejected == ["It rejects some conversations. The template raises: One call at once"]
 
 
+WRITES = (
+    "{{% for m in messages %}}<|{{{{ m.role }}}}|>{{{{ m.content }}}}{{% for c in m.tool_calls or [] %}}<call>"
+    "{{{{ c.function | tojson }}}}</call>{{% endfor %}}{{% endfor %}}{tools}"
+)
+
+
+@pytest.mark.parametrize(
+    ("tools", "words"),
+    [
+        ("{% for t in tools %}{{ t }}{% endfor %}", ["prints an object"]),
+        ("{{ tools }}", ["prints a list"]),
+        ("{{ tools[0].missing or none }}", ["prints a missing value"]),
+        ("{% if messages[0].content | length > 3 %}{% endif %}", ["counts the characters"]),
+        (
+            "{% for t in tools %}{{ t | tojson }}{{ t | string }}{{ 'a' ~ t }}{% endfor %}{{ tools | length }}",
+            [],
+        ),
+    ],
+)
+def test_a_text_that_llama_server_writes_otherwise_is_a_warning(tools: str, words: list[str]) -> None:
+    found = inspect_template(template_of_text(WRITES.format(tools=tools), ""))
+    warned = [warning for warning in found.warnings if "llama-server" in warning]
+    assert len(warned) == len(words) and all(
+        part in warning for part, warning in zip(words, warned, strict=True)
+    )
+
+
+@pytest.mark.slow
+def test_few_real_templates_are_written_otherwise_by_llama_server(llama_data: Path) -> None:
+    names = ("Qwen3.5-4B", "meta-llama-Llama-3.1-8B-Instruct", "openai-gpt-oss-120b", "LFM2-8B-A1B")
+    for name in names:
+        found = inspect_template(open_template(llama_data / "templates" / f"{name}.jinja"))
+        assert not [warning for warning in found.warnings if "prints" in warning], name
+
+
 @pytest.mark.parametrize(
     "source", ["{% for m in range(10**12) %}x{% endfor %}", "{{ raise_exception('no') }}", "x"]
 )

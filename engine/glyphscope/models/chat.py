@@ -73,6 +73,7 @@ class ChatTemplate:
     def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
         """Raises PromptError for a template that is not Jinja."""
         environment = TemplateEnvironment()
+        self.noted = environment.noted
         self._tokens = {"bos_token": bos, "eos_token": eos}
         self._reasoning_keys = [key for key in REASONING_KEYS if re.search(rf"\b{key}\b", source)]
         try:

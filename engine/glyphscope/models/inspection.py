@@ -12,6 +12,7 @@ from glyphscope.errors import GlyphscopeError, PromptError, Stopped
 from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.chat_probe import Drops
 from glyphscope.models.markers import Marker, MarkerToken, VocabularyMarkers, find_markers
+from glyphscope.models.template_environment import Noted
 from glyphscope.models.templates import TemplateSource, limited_work
 from glyphscope.models.turn_forms import ASSUMED_END, TemplateRenderer, renderer_of
 from glyphscope.processes.limited import SECONDS
@@ -84,6 +85,7 @@ def inspect_template(template: TemplateSource, vocabulary: Path | None = None) -
 def _inspected(template: TemplateSource) -> Inspection:
     renderer = renderer_of(template)
     form, derived = form_of(renderer, renderer.ends)
+    renderer.noted.clear()  # of messages in forms that the template does not take
     renderings = derived.renderings | more_renderings(renderer, derived.dialect)
     pairs = pairs_of(renderings)
     return Inspection(
@@ -91,7 +93,7 @@ def _inspected(template: TemplateSource) -> Inspection:
         reasoning=None if form.reasoning is None else msgspec.to_builtins(form.reasoning),
         ends=form.ends,
         drops=derived.drops,
-        warnings=tuple(form_warnings(renderer, form, derived)),
+        warnings=(*form_warnings(renderer, form, derived), *_server_warnings(renderer.noted)),
         proof=None,
         renderings=derived.renderings,
         pairs=pairs,
@@ -146,6 +148,23 @@ def form_warnings(template: TemplateRenderer, form: TurnForm, derived: Derived) 
     if form.calls and form.calls[0].arguments.literals == "python":
         out.append("Values in the history are Python's literals (True, None); both notations are read.")
     return out + [f"It rejects some conversations. {error}" for error in derived.errors[:5]]
+
+
+_OTHERWISE: dict[Noted, str] = {
+    "object": "It prints an object as Python writes it. llama-server prints nothing there.",
+    "list": "It prints a list as Python writes it. llama-server prints the items without brackets and commas, and "
+    "nothing for objects.",
+    "none": "It prints a missing value as None. llama-server prints nothing there.",
+    "length": "It counts the characters of a text. llama-server counts bytes in UTF-8.",
+}
+
+
+def _server_warnings(noted: set[Noted]) -> list[str]:
+    """Warnings about places where llama-server's template engine writes another text than Jinja, which is shown here.
+
+    Measured with build 11549 of llama.cpp.
+    """
+    return [words for kind, words in _OTHERWISE.items() if kind in noted]
 
 
 def end_warnings(form: TurnForm, found: VocabularyMarkers, written: tuple[str, ...]) -> list[str]:

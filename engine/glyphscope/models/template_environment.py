@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 from io import StringIO
 from types import CodeType
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from jinja2 import TemplateError, nodes
 from jinja2.compiler import CodeGenerator, Frame
@@ -26,6 +26,9 @@ MAX_LENGTH = 1 << 22
 """Characters of the rendered text: as many as the largest contexts have."""
 MAX_SOURCE = 1 << 18
 """Characters of a template: those of models have up to a hundred thousand."""
+Noted: TypeAlias = Literal["object", "list", "none", "length"]
+"""A printed object, list or None, and the length of a text."""
+_IS_EMPTY = "_length"
 _BUILT_IN = frozenset({str, list, dict})
 _DICT_NAMES = frozenset(dir(dict))
 
@@ -62,7 +65,11 @@ class TemplateEnvironment(SandboxedEnvironment):
             trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, Generation], optimized=False
         )
         self.variables_read: frozenset[str] = frozenset()  # by the template compiled last
-        self.filters.update(tojson=_to_json, from_json=json.loads)
+        self.noted: set[Noted] = set()
+        """Operations of the renderings so far that llama-server does otherwise."""
+        self.finalize = self._note_printed
+        self.filters.update(tojson=_to_json, from_json=json.loads, length=self._length, count=self._length)
+        self.filters[_IS_EMPTY] = len
         self.globals.update(raise_exception=_raise, strftime_now=lambda form: datetime.now().strftime(form))
         del self.globals["lipsum"], self.filters["random"]  # no prompt is the same twice with them
 
@@ -88,6 +95,20 @@ class TemplateEnvironment(SandboxedEnvironment):
 
         return render, variables_read
 
+    def _note_printed(self, value: Any) -> Any:
+        if value is None:
+            self.noted.add("none")
+        elif isinstance(value, Mapping):
+            self.noted.add("object")
+        elif isinstance(value, list | tuple):
+            self.noted.add("list")
+        return value
+
+    def _length(self, value: Any) -> int:
+        if isinstance(value, str):
+            self.noted.add("length")
+        return len(value)
+
     def getattr(self, obj: Any, attribute: str) -> Any:
         """As Jinja's, without an exception for each key of a dictionary that is read as an attribute."""
         if type(obj) is dict and attribute not in _DICT_NAMES and attribute in obj:
@@ -99,6 +120,19 @@ class TemplateEnvironment(SandboxedEnvironment):
         return (
             _is_safe_method(kind, attr) if kind in _BUILT_IN else super().is_safe_attribute(obj, attr, value)
         )
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        """The tree, in which a length that is only compared with 0 is another filter: it needs no note."""
+        tree = super()._parse(source, name, filename)
+        tested: list[nodes.Node] = [part.test for part in tree.find_all(nodes.If)]
+        tested += [part.test for part in tree.find_all(nodes.CondExpr)]
+        for compared in tree.find_all(nodes.Compare):
+            if all(isinstance(each.expr, nodes.Const) and each.expr.value == 0 for each in compared.ops):
+                tested.append(compared.expr)
+        for node in tested:
+            if isinstance(node, nodes.Filter) and node.name in ("length", "count"):
+                node.name = _IS_EMPTY
+        return tree
 
     def _generate(
         self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False

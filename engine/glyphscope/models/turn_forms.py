@@ -16,7 +16,7 @@ from glyphscope.errors import ModelError, PromptError
 from glyphscope.inputs import read_file, utf8_text
 from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.gguf import read_header, read_special_texts
-from glyphscope.models.template_environment import copied
+from glyphscope.models.template_environment import Noted, copied
 from glyphscope.models.templates import TemplateSource, limited_work
 from glyphscope.processes.limited import SECONDS, LimitReached
 from glyphscope.text.figures import duration
@@ -59,6 +59,11 @@ class TemplateRenderer:
     def stopped(self) -> bool:
         """Whether a limit was reached, so that nothing more is rendered."""
         return self._stopped is not None
+
+    @property
+    def noted(self) -> set[Noted]:
+        """Operations of the renderings so far that llama-server does otherwise; may be cleared."""
+        return self._chat.noted
 
     @property
     def reads(self) -> frozenset[str]:
