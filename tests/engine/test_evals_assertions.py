@@ -62,6 +62,38 @@ def failures_of(**check: Any) -> list[str]:
     return [failure.detail for failure in judged.failures]
 
 
+VALUES = [1, True, "1", None, False, "b\n", "b", 0, 1.5, [1], [True], {"a": 1}, {"a": True}, {}, "a.b"]
+
+
+@pytest.mark.parametrize(
+    ("filter", "selected"),
+    [
+        ("@ < 2", [1, 0, 1.5]), ("@ <= 1", [1, 0]), ("@ > 0", [1, 1.5]), ("@ >= 1", [1, 1.5]), ("@ < true", []),
+        ("@ <= true", [True]), ("@ >= false", [False]), ("@ > false", []), ("@ <= null", [None]), ("@ < null", []),
+        ("@ < 'b'", ["1", "a.b"]), ("@ <= 'b'", ["1", "b", "a.b"]), ("@ == 1", [1]), ("@ == 1.0", [1]),
+        ("@ == true", [True]), ("@ == 0", [0]), ("@ != 1", [value for value in VALUES if value is not VALUES[0]]),
+        ("@ == $[9]", [[1]]), ("@ == $[10]", [[True]]), ("@ == $[11]", [{"a": 1}]), ("@ == $[12]", [{"a": True}]),
+        ("@.a == 1", [{"a": 1}]), ("@.a <= true", [{"a": True}]), ("@.a == @.b && @.a", []), ("@.x == @.y", VALUES),
+        ("@.x < @.y", []), ("@.x <= @.y", VALUES), ("@.a != @.b", [{"a": 1}, {"a": True}]),
+        ("search(@, 'b$')", ["b", "a.b"]), ("search(@, '^b')", ["b\n", "b"]), ("match(@, 'b')", ["b"]),
+        ("match(@, 'b.')", []),
+        ("match(@, '.*')", ["1", "b", "a.b"]), ("search(@, '[$.^]')", ["a.b"]), ("search(@, 'a\\\\.b')", ["a.b"]),
+        ("search(@, '\\\\p{Ll}')", ["b\n", "b", "a.b"]),
+    ],
+)  # fmt: skip
+def test_filters_compare_and_match_by_the_rfc(filter, selected):
+    found = [value for _, value in select(f"$[?{filter}]", VALUES).nodes]
+    assert json.dumps(found) == json.dumps(selected)
+
+
+@pytest.mark.parametrize("pattern", ["(?i)b", "\\\\d", "(a", "a{2}+", "a*?", "[a", "a{1000000}", "\\\\b"])
+@pytest.mark.parametrize("function", ["match", "search"])
+def test_a_pattern_of_a_path_that_is_not_an_i_regexp_is_an_error_at_its_function(function, pattern):
+    assert bad_path(f"$[?{function}(@, '{pattern}')]").startswith(
+        f"Invalid JSONPath at character 4: invalid I-Regexp (RFC 9485): {pattern.replace(chr(92) * 2, chr(92))}"
+    )
+
+
 @pytest.mark.slow
 def test_every_value_that_a_path_selects_must_meet_the_condition():
     query = "$.calls[*].arguments.query"

@@ -35,6 +35,7 @@ MODULES = {
     "glyph-py": "glyph",
     "markdown-it-py": "markdown_it",
     "python-jsonpath": "jsonpath",
+    "iregexp-check": "iregexp_check",
     "pyside6-essentials": "PySide6.QtWidgets",
     "railroad-diagrams": "railroad",
     "huggingface-hub": "huggingface_hub",
