@@ -202,10 +202,10 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _rows(text: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    rows = csv.DictReader(io.StringIO(text), strict=True)
-    if _INPUT not in (rows.fieldnames or ()):
-        raise SuiteError("The table has no column input.", where=where, hint=_HINT)
+    rows = csv.DictReader(io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n")), strict=True)
     try:
+        if _INPUT not in (rows.fieldnames or ()):
+            raise SuiteError("The table has no column input.", where=where, hint=_HINT)
         for row in rows:
             place = f"line {rows.line_num}"
             if None in row or None in row.values():

@@ -59,6 +59,8 @@ def _group_problem(rest: str) -> str:
 
 def _escape_problem(text: str, pattern: str) -> str:
     letter = text[1:2]
+    if re.search(r"(?<!\\)(?:\\\\)*\\0\d", pattern):
+        return "JavaScript reads digits after \\0 as an octal number, and others do not."
     if letter == "k" and len(text) > 2 and f"(?{text[2:]}" in pattern:
         return ""
     if not letter:
