@@ -16,8 +16,9 @@ import msgspec
 from glyphscope.errors import PromptError
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
 from glyphscope.models.turn_forms import derived_form, open_template
+from glyphscope.turns.foreign import KNOWN, KnownForm
 from glyphscope.turns.form import STATES
-from glyphscope.turns.readers import KNOWN, KnownForm, own_notation, same_calls
+from glyphscope.turns.readers import own_notation, same_calls
 from glyphscope.turns.slots import written
 
 ROOT = Path(__file__).parents[1]

@@ -29,6 +29,7 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.models.templates import TemplateSource
 from glyphscope.models.turn_forms import TemplateRenderer, derived_form, template_turn_form
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
 from glyphscope.strategies import run
 from glyphscope.strategies.adapted_request import adapt_request
 from glyphscope.strategies.request import first_prompt
@@ -63,6 +64,17 @@ def test_a_scripted_model_has_the_form_of_its_template() -> None:
     assert form is not None and form.reasoning is not None
     assert (form.calls[0].opening, form.reasoning.open, form.header) == ("<call>", "<think>", "<|assistant|>")
     assert ScriptedModel("x").turn_form() is None
+
+
+def test_an_answer_in_the_markers_of_another_notation_has_a_note() -> None:
+    answer = '<|tool_call>call:search{query:<|"|>x<|"|>}<tool_call|>'
+    events = list(run(request(native="auto", tool_choice="auto"), ScriptedModel(answer, template=TAGS)))
+    state = run_state(events)
+    (note,) = state.notes
+    assert note.startswith("From character 0 on, this looks like the notation <|tool_call>call:NAME")
+    assert note.endswith("which would read calls of search.") and state.call is None
+    plain = run(request(native="auto", tool_choice="auto"), ScriptedModel("It rains.", template=TAGS))
+    assert run_state(list(plain)).notes == ()
 
 
 def test_a_form_is_derived_once_for_a_template() -> None:

@@ -14,8 +14,10 @@ from glyphscope.cli.app import app
 from glyphscope.events import Alternative, TokenStep
 from glyphscope.models.turn_forms import TemplateRenderer
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.turns import TurnForm, form_of
-from glyphscope.turns.readers import KNOWN, Reading, departed, known_forms, readings
+from glyphscope.turns import TurnForm, TurnTools, form_of, read_turn
+from glyphscope.turns.foreign import KNOWN, known_forms
+from glyphscope.turns.readers import Reading, departed, readings, resemblance
+from renderers import renderer_at
 
 TEMPLATE = resources.read_text("forms/example.jinja")
 TOOLS = [
@@ -70,6 +72,86 @@ def test_a_departure_from_the_form_has_its_place_and_the_expected_text(
     strict = readings(text, form, registry)[0]
     assert strict.left_at == text.index("</arg>")
     assert strict.left_expected.rstrip() == "\n</arg>"
+
+
+FOREIGN = (  # a call, and the beginning of its notation's name
+    ("<|tool_call>call:ping{n:1}<tool_call|>", "<|tool_call>call:"),
+    (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.ping:0<|tool_call_argument_begin|>"
+        '{"n": 1}<|tool_call_end|><|tool_calls_section_end|>',
+        "<|tool_calls_section_begin|>",
+    ),
+    (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>ping<｜tool▁sep｜>"
+        '{"n": 1}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+        "<｜tool▁calls▁begin｜>",
+    ),
+    ('[TOOL_CALLS]ping[ARGS]{"n": 1}', "[TOOL_CALLS]"),
+    (
+        '<minimax:tool_call>\n<invoke name="ping">\n<parameter name="n">1</parameter>\n</invoke>\n'
+        "</minimax:tool_call>",
+        "<minimax:tool_call>",
+    ),
+    ("<tool_call>ping\n<arg_key>n</arg_key>\n<arg_value>1</arg_value>\n</tool_call>", "<tool_call>NAME"),
+    ('<|tools_prefix|>[{"ping": {"n": 1}}]<|tools_suffix|>', "<|tools_prefix|>"),
+)
+
+
+@pytest.mark.parametrize("before", ["", "I look.\n"])
+@pytest.mark.parametrize(("text", "notation"), FOREIGN)
+def test_a_text_in_the_markers_of_another_notation_is_not_strict_and_says_what_it_would_be(
+    form: TurnForm, registry: ToolRegistry, text: str, notation: str, before: str
+) -> None:
+    tools, whole = TurnTools(registry), before + text
+    turn = read_turn(whole, form, tools)
+    assert (turn.calls, turn.strict, turn.foreign_at) == ((), False, len(before))
+    found = resemblance(whole, turn, form, tools)
+    assert found is not None and found.notation.startswith(notation)
+    assert [(call.name, call.arguments, call.valid) for call in found.calls] == [("ping", {"n": 1}, True)]
+    assert "looks like" in found.words and found.words.endswith("which would read calls of ping.")
+
+
+@pytest.mark.parametrize(
+    "text", ["<|im_end|>", "<｜DSML｜ calls>", "<|anything:else|>", "[TOOL_CALLS] then", "<turn|>"]
+)
+def test_a_marker_of_another_notation_alone_is_not_strict(
+    form: TurnForm, registry: ToolRegistry, text: str
+) -> None:
+    tools = TurnTools(registry)
+    turn = read_turn(f"Hm. {text}", form, tools)
+    found = resemblance(f"Hm. {text}", turn, form, tools)
+    assert (turn.content, turn.strict, turn.foreign_at) == (f"Hm. {text}", False, 4)
+    assert found is not None and found.at == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a <b>c</b> d",
+        "x <| f |> y",
+        "The marker is <function=f> here.",
+        "[TOOLS] [a](b)",
+        "List<|T> <- 3 |> 2",
+        "Write <tool_call>, then a name.",
+        "if a < b and c > d: [x]",
+        "<tool_call></tool_call>",
+    ],
+)
+def test_a_text_that_only_mentions_markup_is_strict(
+    form: TurnForm, registry: ToolRegistry, text: str
+) -> None:
+    turn = read_turn(text, form, TurnTools(registry))
+    assert turn.foreign_at is None and turn.strict
+
+
+def test_markers_of_the_form_itself_are_not_those_of_another(
+    llama_data: Path, registry: ToolRegistry
+) -> None:
+    own = form_of(renderer_at(llama_data / "templates" / "google-gemma-4-31B-it.jinja"))[0]
+    assert (
+        read_turn("Hm. <tool_call|> <|tool_response> <|channel> x", own, TurnTools(registry)).foreign_at
+        is None
+    )
 
 
 def test_an_answer_without_calls_is_a_text_for_every_reader(form: TurnForm, registry: ToolRegistry) -> None:

@@ -53,6 +53,13 @@ def test_each_line_has_exactly_the_documented_keys(template: str) -> None:
     assert [violation["code"] for violation in other["calls"][0]["violations"]] == ["TYPE_MISMATCH"]
 
 
+def test_a_line_in_the_markers_of_another_notation_says_which(template: str) -> None:
+    (answer,) = answers(template, {"text": "Hm. <|tool_call>call:ping{n:1}<tool_call|>", "tools": TOOLS})
+    assert (answer["calls"], answer["strict"], answer["looks_like"]["at"]) == ([], False, 4)
+    assert answer["looks_like"]["calls"] == [{"name": "ping", "arguments": {"n": 1}, "valid": True}]
+    assert answer["looks_like"]["notation"].startswith("<|tool_call>call:NAME")
+
+
 def test_a_violation_is_at_the_first_deciding_character(template: str) -> None:
     schema = {
         "type": "object",

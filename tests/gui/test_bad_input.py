@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt as Core
 from PySide6.QtGui import Qt
 from PySide6.QtWidgets import QLabel
 
+from glyphscope import resources
 from glyphscope.errors import ContextOverflow, ModelDied
 from glyphscope.models.interface import RenderedPrompt
 from glyphscope.models.opening import open_model
@@ -224,6 +225,17 @@ def test_an_end_without_a_valid_call_is_shown_with_a_fix(qtbot, make):
     assert project.options.loop.tool_use == "enforced" and not notice.isVisible()
     finish(qtbot, page)
     assert "invalid" in notice.label.text().lower() and notice.property("error")
+
+
+def test_an_answer_in_the_markers_of_another_notation_is_reported(qtbot, make):
+    page = make(
+        ScriptedModel(
+            "<|tool_call>call:search{}<tool_call|>", template=resources.read_text("forms/example.jinja")
+        )
+    )
+    page.context.project.set_options(native="auto", constraint="off", tool_choice="auto")
+    finish(qtbot, page)
+    assert "this looks like the notation <|tool_call>call:NAME" in page.view.notice.label.text()
 
 
 def test_a_model_without_a_chat_template_is_reported(qtbot, make):

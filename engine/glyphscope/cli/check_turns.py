@@ -21,7 +21,7 @@ from glyphscope.models.turn_forms import derived_form
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.text.shorten import shorten
 from glyphscope.turns import CallViolation, TurnForm, TurnTools, call_violations, read_turn
-from glyphscope.turns.readers import Reading, readings
+from glyphscope.turns.readers import Reading, Resemblance, readings, resemblance
 from glyphscope.turns.validator import FormValidator
 from glyphscope.visible import visible
 
@@ -38,14 +38,15 @@ class CallAnswer(msgspec.Struct, frozen=True):
     violations: list[CallViolation]
 
 
-class TurnAnswer(msgspec.Struct, frozen=True):
-    """The output for a line."""
+class TurnAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The output for a line. `looks_like` is absent unless the text has markers of another notation."""
 
     content: str
     reasoning: str
     calls: list[CallAnswer]
     complete: bool
     strict: bool
+    looks_like: Resemblance | None = None
 
 
 def check_turns(template: str, lines: str, default: ToolRegistry | None, *, readers: bool) -> bool:
@@ -84,7 +85,8 @@ def _answer_of(text: str, form: TurnForm, tools: TurnTools, thinking: bool | Non
         CallAnswer(call.name, call.arguments, not violations, violations)
         for call, violations in zip(turn.calls, verdicts)
     ]
-    return TurnAnswer(turn.content, turn.reasoning, calls, turn.complete, turn.strict)
+    like = resemblance(text, turn, form, tools, thinking)
+    return TurnAnswer(turn.content, turn.reasoning, calls, turn.complete, turn.strict, like)
 
 
 def _placed(violation: CallViolation, streamed: list[Violation]) -> CallViolation:

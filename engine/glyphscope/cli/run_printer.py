@@ -209,8 +209,7 @@ def _progress(state: RunState) -> Text:
 def _ending(state: RunState) -> list[RenderableType]:
     """The reason for the end of the run, its outcome, and its cost."""
     parts: list[RenderableType] = []
-    if state.prompt is not None and state.prompt.note:
-        parts.append(Text(f"! {visible(state.prompt.note)}", style="yellow"))
+    parts += [Text(f"! {visible(note)}", style="yellow") for note in state.notes]
     if (failed := state.failed) is not None:
         parts.append(Text(f"✗ {failed.code}: {visible(failed.message, lines=True)}", style="bold red"))
         parts += [Text(f"  {visible(part, lines=True)}") for part in (failed.hint, failed.detail) if part]

@@ -37,7 +37,7 @@ class StageStarted(RunEvent, frozen=True, kw_only=True, tag="stage_started"):
 
 class StageFinished(RunEvent, frozen=True, kw_only=True, tag="stage_finished"):
     """The end of a stage and its cost. `prompt_tokens` is the whole prompt, `cached` the part that was not
-    evaluated.
+    evaluated. `note` says what the answer looks like, if it has markers of another notation.
     """
 
     reason: str
@@ -48,6 +48,7 @@ class StageFinished(RunEvent, frozen=True, kw_only=True, tag="stage_finished"):
     cached: int = 0
     prompt_ms: float = 0.0
     ms: float = 0.0
+    note: str = ""
 
 
 class ConstraintReady(RunEvent, frozen=True, kw_only=True, tag="constraint_ready"):

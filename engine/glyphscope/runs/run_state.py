@@ -254,6 +254,12 @@ class RunState:
         return None if self.finished is None else max(self.finished.total_ms - self.waited * 1000, 0.0)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """The note on the present prompt, and those on the answers of all stages."""
+        ends = [stage.finished.note for stage in self.stages if stage.finished is not None]
+        return tuple(filter(None, (self.prompt.note if self.prompt is not None else "", *ends)))
+
+    @property
     def outcome(self) -> Outcome:
         """The outcome of the run; `invalid` if it finished without the required result."""
         if self.failed is not None:

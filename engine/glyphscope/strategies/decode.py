@@ -33,6 +33,7 @@ from glyphscope.models.interface import Cancelled, GenerateRequest, PromptProgre
 from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.emitter import Emitter
 from glyphscope.strategies.stop_strings import StopStrings
+from glyphscope.turns.validator import FormValidator
 from glyphscope.validation.turn import TurnCall
 
 NO_ALLOWED_TOOL: frozenset[Code] = frozenset({"UNKNOWN_TOOL", "MISSING_TOOL"})
@@ -302,6 +303,7 @@ class Decoding:
                 cached=self._cached,
                 prompt_ms=self._prompt_ms,
                 ms=(self._emitter.now - self._started) * 1000,
+                note=self._validator.note if isinstance(self._validator, FormValidator) else "",
             )
         )
 

@@ -15,11 +15,14 @@ import msgspec
 from msgspec.structs import replace
 
 from glyphscope.turns.calls import CallReader, ReadCall
+from glyphscope.turns.foreign import find_foreign
 from glyphscope.turns.form import CallForm, Piece, TurnForm, state_of
 from glyphscope.turns.scan import BrokenOff, Departure, MissingPart, Scan, pattern_of
 from glyphscope.turns.starts import Start, edges, marker_pattern, openings_alone, starts
 from glyphscope.turns.tools import TurnTools
 
+FOREIGN = "a marker of another notation is in the text"
+"""The reason of a departure that is not a violation, as a text for the user may contain anything else."""
 _NAME_AHEAD = 400
 """Characters from a call's beginning that contain its tool's name: longer than any name with the text before it."""
 
@@ -44,7 +47,7 @@ class Turn(msgspec.Struct, frozen=True):
     there is only one, the expected text.
 
     `complete`: nothing was left open at the end. `strict`: the text follows the form exactly. The spans are the places
-    (start, end exclusive) of text and of reasoning.
+    (start, end exclusive) of text and of reasoning. `foreign_at` is the first marker of another notation in the text.
     """
 
     content: str
@@ -57,6 +60,7 @@ class Turn(msgspec.Struct, frozen=True):
     left_expected: str = ""
     text_spans: tuple[tuple[int, int], ...] = ()
     reasoning_spans: tuple[tuple[int, int], ...] = ()
+    foreign_at: int | None = None
 
 
 def read_turn(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None = None) -> Turn:
@@ -406,8 +410,10 @@ class _Reader:
 
     def _turn(self) -> Turn:
         shift = len(self.begun)
+        spans = (find_foreign(self.whole, *span, self.form) for span in self.text_spans)
+        foreign = next(filter(None, spans), None)
         notes = sorted(self.scan.notes, key=lambda note: note.at)
-        first: Departure | None = notes[0] if notes else None
+        first: Departure | None = notes[0] if notes else foreign and Departure(foreign.at, FOREIGN)
         calls = tuple(
             TurnCall(
                 call.name,
@@ -426,12 +432,13 @@ class _Reader:
             reasoning="\n".join(self.reasoning),
             calls=calls,
             complete=complete,
-            strict=first is None and complete,
+            strict=first is None and foreign is None and complete,
             left_at=None if first is None else max(0, first.at - shift),
             left_why="" if first is None else first.why,
             left_expected="" if first is None else first.expected,
             text_spans=tuple((max(0, a - shift), b - shift) for a, b in self.text_spans),
             reasoning_spans=tuple((max(0, a - shift), b - shift) for a, b in self.reasoning_spans),
+            foreign_at=None if foreign is None else max(0, foreign.at - shift),
         )
 
 

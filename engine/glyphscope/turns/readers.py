@@ -1,23 +1,21 @@
 """Readings of an answer: strictly by its form, leniently like servers, and by the notations of other models.
 
-The other forms are assets (`forms/known.json`), derived from the chat templates in llama.cpp;
-`packaging/known_forms.py` regenerates the file.
+The other forms are those of the assets (`foreign.known_forms`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from glyphscope import resources
 from glyphscope.events import TokenStep
 from glyphscope.registry import ToolRegistry
-from glyphscope.structs import ready
+from glyphscope.text.shorten import listed
+from glyphscope.turns.foreign import KnownForm, find_foreign, known_forms
 from glyphscope.turns.form import TurnForm, state_of
 from glyphscope.turns.read import Turn, read_turn
 from glyphscope.turns.slots import written
@@ -25,20 +23,6 @@ from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.violations import call_violations
 
 ReaderKind: TypeAlias = Literal["strict", "lenient", "other"]
-KNOWN = "forms/known.json"
-
-
-class KnownForm(msgspec.Struct, frozen=True):
-    """A notation of the assets; its name is the beginning of a call, `sources` are the templates that use it."""
-
-    name: str
-    sources: tuple[str, ...]
-    form: TurnForm
-
-
-class _Known(msgspec.Struct, frozen=True):
-    about: str
-    forms: tuple[KnownForm, ...]
 
 
 class ReadCall(msgspec.Struct, frozen=True):
@@ -68,12 +52,6 @@ class Reading(msgspec.Struct, frozen=True):
     left_why: str = ""
     left_expected: str = ""
     sources: tuple[str, ...] = ()
-
-
-@lru_cache(maxsize=1)
-def known_forms() -> tuple[KnownForm, ...]:
-    """The notations of the assets."""
-    return msgspec.json.decode(resources.read_bytes(KNOWN), type=ready(_Known)).forms
 
 
 def readings(
@@ -144,6 +122,49 @@ def _reading(reader: str, kind: ReaderKind, turn: Turn, tools: TurnTools, *, tak
         left_at=turn.left_at,
         left_why=turn.left_why,
         left_expected=turn.left_expected,
+    )
+
+
+class Resemblance(msgspec.Struct, frozen=True):
+    """Another notation whose markers are in the text of an answer, from character `at` on.
+
+    `calls` are those that it reads, none if it reads none. `notation` is "" for markers that no known form has.
+    """
+
+    notation: str
+    at: int
+    calls: tuple[ReadCall, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """A sentence for users."""
+        if not self.notation:
+            return f"From character {self.at:,} on, the text has markers that its form does not have."
+        names = [f"{call.name}{'' if call.valid else ' (not valid)'}" for call in self.calls]
+        reads = (
+            f"which would read calls of {listed(names, 5)}" if names else "which would read no call either"
+        )
+        about = f"the notation {self.notation} of {listed(self.sources, 2)}"
+        return f"From character {self.at:,} on, this looks like {about}, {reads}."
+
+
+def resemblance(
+    text: str, turn: Turn, form: TurnForm, tools: TurnTools, thinking: bool | None = None
+) -> Resemblance | None:
+    """The notation that the text of a read turn looks like; None if it has no markers of another form."""
+    if turn.foreign_at is None:
+        return None
+    at, begun = turn.foreign_at, form.begun.get(state_of(thinking), "")
+    found = find_foreign(text, at, len(text), form)
+    read = []
+    for known in found.forms if found is not None else ():
+        other = _reading(known.name, "other", _read_as(known.form, text, begun, tools), tools, takes=True)
+        read.append(Resemblance(known.name, at, other.calls, known.sources))
+    return max(
+        read,
+        key=lambda each: (sum(call.valid for call in each.calls), len(each.calls)),
+        default=Resemblance("", at),
     )
 
 

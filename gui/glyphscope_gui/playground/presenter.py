@@ -331,9 +331,8 @@ class PlaygroundPresenter(Page):
         self.view.notice.show_words(words, *fix, error=True)
 
     def _show_end(self, end: RunEnd, state: RunState) -> None:
-        """Show that a run ended without a valid call, with its prompt's note."""
-        note = state.prompt.note if state.prompt is not None else ""
-        words = f"{capitalised(end.words)}. {end.hint} {note}".rstrip()
+        """Show that a run ended without a valid call, with its notes."""
+        words = " ".join((f"{capitalised(end.words)}.", end.hint, *state.notes)).rstrip()
         request = state.started.request if state.started is not None else None
         fix: tuple[str, Callable[[], None] | None] = ("", None)
         if end.status == "impossible" and request is not None and request.constraint == "off":

@@ -385,8 +385,9 @@ class RunPage(FollowsSize, QWidget):
     def _show_notes(self) -> None:
         row = self._row
         if row is not None:
-            events = tuple(self._state.stages[row.stage].outline) if row.is_stage else row.events
-            self.notes.show_blocks(notes_of(events))
+            stage = self._state.stages[row.stage]
+            own = (*stage.outline, *((stage.finished,) if stage.finished is not None else ()))
+            self.notes.show_blocks(notes_of(own if row.is_stage else row.events))
 
     def _started(self, event: RunStarted) -> None:
         self.fields_model.begin_stage(self._state, self.stage)

@@ -22,6 +22,7 @@ from glyphscope.events import (
     QuestionAsked,
     RepairTried,
     Routed,
+    StageFinished,
     ToolContent,
     ToolProgressed,
     ToolResult,
@@ -143,6 +144,8 @@ def _sentences(event: AnyEvent) -> Iterator[Block]:
                     used=plain_number(event.used),
                 ),
             )
+        case StageFinished() if event.note:
+            yield Block("problem", event.note)
         case TransformActed():
             yield Block("heading", f"{event.name} ({_SURFACES.get(event.surface, event.surface)})")
             yield Block("words", event.what)
