@@ -87,11 +87,6 @@ FOREIGN = (  # a call, and the beginning of its notation's name
         "<｜tool▁calls▁begin｜>",
     ),
     ('[TOOL_CALLS]ping[ARGS]{"n": 1}', "[TOOL_CALLS]"),
-    (
-        '<minimax:tool_call>\n<invoke name="ping">\n<parameter name="n">1</parameter>\n</invoke>\n'
-        "</minimax:tool_call>",
-        "<minimax:tool_call>",
-    ),
     ("<tool_call>ping\n<arg_key>n</arg_key>\n<arg_value>1</arg_value>\n</tool_call>", "<tool_call>NAME"),
     ('<|tools_prefix|>[{"ping": {"n": 1}}]<|tools_suffix|>', "<|tools_prefix|>"),
 )
@@ -104,8 +99,8 @@ def test_a_text_in_the_markers_of_another_notation_is_not_strict_and_says_what_i
 ) -> None:
     tools, whole = TurnTools(registry), before + text
     turn = read_turn(whole, form, tools)
-    assert (turn.calls, turn.strict, turn.foreign_at) == ((), False, len(before))
-    found = resemblance(whole, turn, form, tools)
+    assert (turn.calls, turn.strict, turn.left_at) == ((), False, len(before))
+    found = resemblance(whole, turn, tools)
     assert found is not None and found.notation.startswith(notation)
     assert [(call.name, call.arguments, call.valid) for call in found.calls] == [("ping", {"n": 1}, True)]
     assert "looks like" in found.words and found.words.endswith("which would read calls of ping.")
@@ -119,8 +114,8 @@ def test_a_marker_of_another_notation_alone_is_not_strict(
 ) -> None:
     tools = TurnTools(registry)
     turn = read_turn(f"Hm. {text}", form, tools)
-    found = resemblance(f"Hm. {text}", turn, form, tools)
-    assert (turn.content, turn.strict, turn.foreign_at) == (f"Hm. {text}", False, 4)
+    found = resemblance(f"Hm. {text}", turn, tools)
+    assert (turn.content, turn.strict, turn.left_at) == (f"Hm. {text}", False, 4)
     assert found is not None and found.at == 4
 
 
@@ -137,11 +132,11 @@ def test_a_marker_of_another_notation_alone_is_not_strict(
         "<tool_call></tool_call>",
     ],
 )
-def test_a_text_that_only_mentions_markup_is_strict(
+def test_a_text_that_only_mentions_markup_has_no_markers_of_another_notation(
     form: TurnForm, registry: ToolRegistry, text: str
 ) -> None:
     turn = read_turn(text, form, TurnTools(registry))
-    assert turn.foreign_at is None and turn.strict
+    assert turn.foreign is None and turn.content == text
 
 
 def test_markers_of_the_form_itself_are_not_those_of_another(
@@ -149,8 +144,7 @@ def test_markers_of_the_form_itself_are_not_those_of_another(
 ) -> None:
     own = form_of(renderer_at(llama_data / "templates" / "google-gemma-4-31B-it.jinja"))[0]
     assert (
-        read_turn("Hm. <tool_call|> <|tool_response> <|channel> x", own, TurnTools(registry)).foreign_at
-        is None
+        read_turn("Hm. <tool_call|> <|tool_response> <|channel> x", own, TurnTools(registry)).foreign is None
     )
 
 

@@ -85,7 +85,7 @@ def _answer_of(text: str, form: TurnForm, tools: TurnTools, thinking: bool | Non
         CallAnswer(call.name, call.arguments, not violations, violations)
         for call, violations in zip(turn.calls, verdicts)
     ]
-    like = resemblance(text, turn, form, tools, thinking)
+    like = resemblance(text, turn, tools)
     return TurnAnswer(turn.content, turn.reasoning, calls, turn.complete, turn.strict, like)
 
 

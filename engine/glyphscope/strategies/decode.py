@@ -33,6 +33,8 @@ from glyphscope.models.interface import Cancelled, GenerateRequest, PromptProgre
 from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.emitter import Emitter
 from glyphscope.strategies.stop_strings import StopStrings
+from glyphscope.turns.readers import resemblance
+from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator import FormValidator
 from glyphscope.validation.turn import TurnCall
 
@@ -191,6 +193,7 @@ class Decoding:
         known: tuple[Token, ...] = (),
     ) -> None:
         self._spent = context.spent
+        self._registry = context.registry
         self._model = context.model
         self._emitter = context.emitter
         self._request = request
@@ -303,9 +306,15 @@ class Decoding:
                 cached=self._cached,
                 prompt_ms=self._prompt_ms,
                 ms=(self._emitter.now - self._started) * 1000,
-                note=self._validator.note if isinstance(self._validator, FormValidator) else "",
+                note=self._note(generated.text),
             )
         )
+
+    def _note(self, text: str) -> str:
+        """The note on an answer with markers of another notation."""
+        turn = self._validator.turn if isinstance(self._validator, FormValidator) else None
+        found = None if turn is None else resemblance(text, turn, TurnTools(self._registry))
+        return "" if found is None else found.words
 
     def _rendered(self, cached: int, note: str = "", restored: int = 0) -> Iterator[PromptRendered]:
         """The prompt, once: the number of cached tokens is known only with the model's first output."""

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from glyphscope.turns.calls import CallReader, ReadCall
-from glyphscope.turns.foreign import find_foreign
+from glyphscope.turns.foreign import Foreign, find_foreign
 from glyphscope.turns.form import CallForm, Piece, TurnForm, state_of
 from glyphscope.turns.scan import BrokenOff, Departure, MissingPart, Scan, pattern_of
 from glyphscope.turns.starts import Start, edges, marker_pattern, openings_alone, starts
@@ -47,7 +47,7 @@ class Turn(msgspec.Struct, frozen=True):
     there is only one, the expected text.
 
     `complete`: nothing was left open at the end. `strict`: the text follows the form exactly. The spans are the places
-    (start, end exclusive) of text and of reasoning. `foreign_at` is the first marker of another notation in the text.
+    (start, end exclusive) of text and of reasoning. `foreign` is the first marker of another notation in the text.
     """
 
     content: str
@@ -60,7 +60,7 @@ class Turn(msgspec.Struct, frozen=True):
     left_expected: str = ""
     text_spans: tuple[tuple[int, int], ...] = ()
     reasoning_spans: tuple[tuple[int, int], ...] = ()
-    foreign_at: int | None = None
+    foreign: Foreign | None = None
 
 
 def read_turn(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None = None) -> Turn:
@@ -438,7 +438,7 @@ class _Reader:
             left_expected="" if first is None else first.expected,
             text_spans=tuple((max(0, a - shift), b - shift) for a, b in self.text_spans),
             reasoning_spans=tuple((max(0, a - shift), b - shift) for a, b in self.reasoning_spans),
-            foreign_at=None if foreign is None else max(0, foreign.at - shift),
+            foreign=None if foreign is None else foreign._replace(at=max(0, foreign.at - shift)),
         )
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from glyphscope.events import TokenStep
 from glyphscope.registry import ToolRegistry
 from glyphscope.text.shorten import listed
-from glyphscope.turns.foreign import KnownForm, find_foreign, known_forms
+from glyphscope.turns.foreign import KnownForm, known_forms
 from glyphscope.turns.form import TurnForm, state_of
 from glyphscope.turns.read import Turn, read_turn
 from glyphscope.turns.slots import written
@@ -149,18 +149,15 @@ class Resemblance(msgspec.Struct, frozen=True):
         return f"From character {self.at:,} on, this looks like {about}, {reads}."
 
 
-def resemblance(
-    text: str, turn: Turn, form: TurnForm, tools: TurnTools, thinking: bool | None = None
-) -> Resemblance | None:
+def resemblance(text: str, turn: Turn, tools: TurnTools) -> Resemblance | None:
     """The notation that the text of a read turn looks like; None if it has no markers of another form."""
-    if turn.foreign_at is None:
+    if turn.foreign is None:
         return None
-    at, begun = turn.foreign_at, form.begun.get(state_of(thinking), "")
-    found = find_foreign(text, at, len(text), form)
-    read = []
-    for known in found.forms if found is not None else ():
-        other = _reading(known.name, "other", _read_as(known.form, text, begun, tools), tools, takes=True)
-        read.append(Resemblance(known.name, at, other.calls, known.sources))
+    at, read = turn.foreign.at, []
+    for known in turn.foreign.forms:
+        other = read_turn(text[at:], own_notation(known.form), tools)
+        calls = _reading(known.name, "other", other, tools, takes=True).calls
+        read.append(Resemblance(known.name, at, calls, known.sources))
     return max(
         read,
         key=lambda each: (sum(call.valid for call in each.calls), len(each.calls)),

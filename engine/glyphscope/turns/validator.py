@@ -29,7 +29,6 @@ from glyphscope.events import (
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import CallForm, CallObject, TurnForm, state_of
 from glyphscope.turns.read import FOREIGN, Turn, read_turn
-from glyphscope.turns.readers import resemblance
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_calls import Calls, beginnings_of
 from glyphscope.turns.validator_markers import (
@@ -200,14 +199,6 @@ class FormValidator:
     def reasoning(self) -> str:
         """The reasoning, known at the end."""
         return "" if self.turn is None else self.turn.reasoning
-
-    @property
-    def note(self) -> str:
-        """What a text with markers of another notation looks like, known at the end."""
-        if self.turn is None:
-            return ""
-        found = resemblance("".join(self._pieces), self.turn, self._form, self._tools, self._thinking)
-        return "" if found is None else found.words
 
     # feeding
 
