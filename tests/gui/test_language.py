@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from PySide6.QtCore import QCoreApplication
 import pseudo_language
 from glyphscope_gui.shared import language
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.qm_file import is_sound
 
 
 class Texts:
@@ -65,6 +67,67 @@ def test_an_invalid_or_missing_language_is_ignored(monkeypatch, own_home, name):
     assert language._chosen() is None
     monkeypatch.setenv(language.VARIABLE, "../../x")
     assert language._chosen() is None
+
+
+TEXTS = ("Undo", "Redo", "%n tool(s)", "A longer text of several words")
+READ = """
+import sys
+from pathlib import Path
+from PySide6.QtCore import QTranslator
+for path in sorted(Path(sys.argv[1]).glob("*.mutant")):
+    translator, data = QTranslator(), path.read_bytes()
+    if translator.load(data):
+        for text in sys.argv[2:]:
+            translator.translate("", text, "", 3)
+    print(path.name, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_no_damaged_translation_ends_the_process(tmp_path):
+    whole = pseudo_language.small_catalogue(tmp_path, TEXTS)
+    assert is_sound(whole)
+    chance, kept = random.Random(0), 0
+    for number in range(2000):
+        data = bytearray(whole)
+        for _ in range(chance.choice((1, 1, 2, 5))):
+            at = chance.randrange(16, len(data))
+            data[at] = chance.choice((0, 1, 3, 0x7F, 0xFF, chance.randrange(256)))
+        if chance.randrange(9) == 0:
+            del data[chance.randrange(len(data)) :]
+        if is_sound(bytes(data)):
+            kept += 1
+            (tmp_path / f"{number}.mutant").write_bytes(data)
+    command = [sys.executable, "-c", READ, str(tmp_path), *TEXTS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout.splitlines()[-1:]
+    assert len(done.stdout.splitlines()) == kept > 200
+
+
+def damaged(whole: bytes) -> dict[str, bytes]:
+    """Damages of each kind that ended the process in Qt."""
+    at = whole.index(b"\x03", whole.index(b"\x69") + 5)
+    return {
+        "a text beyond the end": whole[: at + 1] + b"\x7f\xff\xff\xfe" + whole[at + 5 :],
+        "a length below zero": whole[: at + 1] + b"\xff\xff\xff\xfa" + whole[at + 5 :],
+        "a message beyond the end": whole.replace(whole[25:29], b"\x7f\xff\xff\x00", 1),
+        "half of it": whole[: len(whole) // 2],
+        "no messages": whole[:16],
+    }
+
+
+@pytest.mark.slow
+def test_a_damaged_translation_is_not_used(monkeypatch, own_home, tmp_path):
+    whole = pseudo_language.small_catalogue(tmp_path, TEXTS)
+    place = own_home / "translations" / "glyphscope_qps.qm"
+    place.parent.mkdir()
+    monkeypatch.setenv(language.VARIABLE, "qps")
+    place.write_bytes(whole)
+    chosen = language._chosen()
+    assert chosen is not None and chosen.text("Undo", "", -1) == "⟦Undo⟧"
+    for kind, data in damaged(whole).items():
+        place.write_bytes(data)
+        assert language._chosen() is None, kind
 
 
 def test_qt_speaks_the_language_of_the_window(qapp, translated):

@@ -99,8 +99,8 @@ def judge_template(text: str, *, inspected: bool) -> tuple[str, str]:
         except Exception as error:
             return "an exception", f"{type(error).__name__}: {error}"
         spent = time.monotonic() - start
-        # two calls with a limit each, on a machine that gives them half of its time
-        if spent > 4 * limited.SECONDS + SPARE:
+        # the limits of an inspection and of its proof, on a machine that gives them a third of its time
+        if spent > 9 * limited.SECONDS + SPARE:
             return outcomes[-1], f"{spent:.1f} s"
     return " / ".join(outcomes), ""
 

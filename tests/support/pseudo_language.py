@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
 
 import glyphscope_gui
@@ -36,6 +37,28 @@ def texts_said() -> set[str]:
 def write_catalogue(folder: Path, home: Path) -> None:
     """Write the language to the place of a user's own translations."""
     made, _texts = texts_found(folder)
+    place = home / "translations" / f"glyphscope_{LANGUAGE}.qm"
+    place.parent.mkdir(parents=True)
+    _translate(made, place)
+
+
+def small_catalogue(folder: Path, texts: Sequence[str]) -> bytes:
+    """Return the compiled pseudo-translation of these texts; those with `%n` have forms of numbers."""
+    source, made = folder / "small.ts", folder / "small.qm"
+    messages = "".join(
+        f'<message numerus="yes"><source>{text}</source>'
+        "<translation><numerusform/><numerusform/></translation></message>"
+        if "%n" in text
+        else f"<message><source>{text}</source><translation/></message>"
+        for text in texts
+    )
+    source.write_text(f'<TS version="2.1" language="de"><context><name></name>{messages}</context></TS>')
+    _translate(source, made)
+    return made.read_bytes()
+
+
+def _translate(made: Path, place: Path) -> None:
+    """Write the pseudo-language to a file of translations, and compile it."""
     tree = ET.parse(made)
     for message in tree.iter("message"):
         source = message.findtext("source", "")
@@ -45,8 +68,6 @@ def write_catalogue(folder: Path, home: Path) -> None:
         for form in forms:
             form.text = f"⟦{source.replace('(s)', 's')}⟧"
     tree.write(made, "utf-8", xml_declaration=True)
-    place = home / "translations" / f"glyphscope_{LANGUAGE}.qm"
-    place.parent.mkdir(parents=True)
     _qt_tool("lrelease", str(made), "-qm", str(place))
 
 

@@ -15,7 +15,7 @@ from glyphscope.models.markers import Marker, MarkerToken, VocabularyMarkers, fi
 from glyphscope.models.template_environment import Noted
 from glyphscope.models.templates import TemplateSource, limited_work
 from glyphscope.models.turn_forms import ASSUMED_END, TemplateRenderer, renderer_of
-from glyphscope.processes.limited import SECONDS
+from glyphscope.processes import limited
 from glyphscope.turns import Derived, Proof, TurnForm, form_of, prove
 from glyphscope.turns.pairs import Pair, more_renderings, pairs_of
 from glyphscope.turns.slots import Slot, ThinkingState, form_markers, slots_of, thinking_states
@@ -110,13 +110,13 @@ def with_proof(found: Inspection, template: TemplateSource, turns: int) -> Inspe
     Raises PromptError, also for a template that needs too much time or memory, and Stopped.
     """
     proved = limited_work(
-        _proved, template, turns, returns=Proved, seconds=2 * SECONDS + turns * _SECONDS_PER_TURN
+        _proved, template, turns, returns=Proved, seconds=2 * limited.SECONDS + turns * _SECONDS_PER_TURN
     )
     return msgspec.structs.replace(found, proof=proved.proof, warnings=(*found.warnings, *proved.warnings))
 
 
 def _proved(template: TemplateSource, turns: int) -> Proved:
-    renderer = renderer_of(template, SECONDS)
+    renderer = renderer_of(template, limited.SECONDS)
     form, derived = form_of(renderer, renderer.ends)
     proof = prove(renderer, derived, form, turns=turns)
     warnings = _proof_warnings(proof)

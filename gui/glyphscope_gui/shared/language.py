@@ -17,6 +17,7 @@ from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 from glyphscope.resources import read_bytes
 from glyphscope.sessions import places
 from glyphscope.visible import visible
+from glyphscope_gui.shared.qm_file import is_sound
 
 VARIABLE = "GLYPHSCOPE_LANGUAGE"
 """Names a language, such as `de` or `pt_BR`; otherwise the system's languages are used in order."""
@@ -29,7 +30,7 @@ class _Catalogue:
         self.language = language
         self._data = data
         self._translator = QTranslator()
-        self.is_readable = self._translator.load(data)
+        self.is_readable = is_sound(data) and self._translator.load(data)
 
     def text(self, text: str, comment: str, n: int) -> str:
         """The translation, or "" if there is none."""
