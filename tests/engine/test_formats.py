@@ -9,6 +9,7 @@ from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
 from glyphscope.grammar.builder.calls import build_call_grammar
+from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.regular.formats import FORMATS, written_format
 from glyphscope.notation.write import write_call
@@ -160,6 +161,12 @@ INVALID = {
 def registry_of(name):
     schema = {"type": "object", "properties": {"x": {"type": "string", "format": name}}, "required": ["x"]}
     return load_registry([{"name": "tool", "parameters": schema}])
+
+
+def test_every_format_has_an_example():
+    for name in FORMATS:
+        example = example_arguments(registry_of(name).tools[0].parameters)
+        assert example and Checker({"format": name}).valid(example["x"], {"format": name}), name
 
 
 def test_every_format_is_tried():

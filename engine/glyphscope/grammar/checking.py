@@ -126,11 +126,16 @@ _WHOLE = 2**53
 """From here on, every float is a whole number."""
 
 
-def _compared(fails: Callable[[Fraction, Fraction], bool], words: str) -> Callable[..., Iterator[Any]]:
+def _compared(fails: Callable[[Any, Any], bool], words: str) -> Callable[..., Iterator[Any]]:
     """A keyword that compares numbers exactly; jsonschema compares with the float nearest to a number of the schema."""
 
     def keyword(validator: Validator, limit: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        if validator.is_type(instance, "number") and fails(exact(instance), exact(limit)):
+        if not validator.is_type(instance, "number"):
+            return
+        alike = (
+            type(instance) is type(limit) and fails is not _is_off
+        )  # then their order is that of the decimals
+        if fails(instance, limit) if alike else fails(exact(instance), exact(limit)):
             yield jsonschema.ValidationError(f"{instance!r} is {words} {limit!r}")
 
     return keyword

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +13,7 @@ from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.checking import SafeValidator
 from glyphscope.grammar.regular.automaton import Automaton
+from glyphscope.grammar.regular.numbers import exact
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.shortest import shortest_path
@@ -36,14 +37,18 @@ _BY_FORMAT = {
     "email": "ann@example.com",
     "idn-email": "ann@example.com",
     "hostname": "example.com",
+    "idn-hostname": "example.com",
     "ipv4": "192.0.2.1",
     "ipv6": "2001:db8::1",
     "uri": "https://example.com",
     "uri-reference": "https://example.com",
     "iri": "https://example.com",
+    "iri-reference": "https://example.com",
+    "uri-template": "https://example.com/{id}",
     "uuid": "00000000-0000-4000-8000-000000000000",
     "regex": "a+",
     "json-pointer": "/a",
+    "relative-json-pointer": "1/a",
 }
 _BY_NAME = {
     "url": "https://example.com",
@@ -272,14 +277,14 @@ def _kind(schema: dict[str, Any]) -> str:
 def _number(schema: dict[str, Any], kind: str) -> int | float:
     """A short number that bounds and `multipleOf` allow, preferably a small integer."""
     check = SafeValidator({key: schema[key] for key in _BOUNDS if key in schema} | {"type": kind})
-    low = max(schema.get("minimum", -math.inf), schema.get("exclusiveMinimum", -math.inf))
-    high = min(schema.get("maximum", math.inf), schema.get("exclusiveMaximum", math.inf))
-    step = schema.get("multipleOf", 1)
-    ends = [low, low + 1, high, high - 1, (low + high) / 2]
-    finite = [end for end in ends if math.isfinite(end)]
-    steps = [step * round_(end / step) for end in finite for round_ in (math.ceil, math.floor)]
-    for number in (1, 0, step, *steps, *(step * (math.ceil(end / step) + 1) for end in finite), *finite):
-        short = int(number) if float(number).is_integer() else number
+    lows = [exact(schema[name]) for name in ("minimum", "exclusiveMinimum") if name in schema]
+    highs = [exact(schema[name]) for name in ("maximum", "exclusiveMaximum") if name in schema]
+    step = exact(schema.get("multipleOf", 1))
+    middles = [(low + high) / 2 for low in lows for high in highs]
+    ends = [*lows, *(low + 1 for low in lows), *highs, *(high - 1 for high in highs), *middles]
+    steps = (step * (end // step + more) for more in (0, 1, 2) for end in ends)
+    for number in (Fraction(1), Fraction(0), step, *steps, *ends):
+        short = number.numerator if number.denominator == 1 else float(number)
         if check.is_valid(short):
             return short
     return 1

@@ -80,6 +80,7 @@ def _found_node(pattern: str) -> Node:
     return alt(*options)
 
 
+@lru_cache(maxsize=2048)
 def unreadable(pattern: str) -> str:
     """Why a pattern has no meaning on which engines agree, so that nothing checks it; empty if it has one."""
     try:
