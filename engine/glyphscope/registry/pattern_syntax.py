@@ -219,10 +219,8 @@ class _Parser:
         bounds = self._bounds()
         if bounds is None:
             return atom
-        if isinstance(atom, Edge | WordEdge):
-            raise PatternError("A quantifier has nothing to repeat.")
-        if isinstance(atom, Look):
-            raise UnreadablePattern("it repeats a look-around")
+        if isinstance(atom, Edge | WordEdge | Look):
+            raise UnreadablePattern("it repeats a place, not a text")
         low, high = bounds
         if high is not None and low > high:
             raise PatternError("The numbers of a quantifier are out of order.")
@@ -230,7 +228,7 @@ class _Parser:
         if self._peek("+"):
             raise UnreadablePattern("it has a possessive quantifier")
         if self._bounds() is not None:
-            raise PatternError("A quantifier follows another one.")
+            raise UnreadablePattern("a quantifier follows another one")
         return Repetition(atom, low, high, lazy)
 
     def _bounds(self) -> tuple[int, int | None] | None:
@@ -263,7 +261,9 @@ class _Parser:
             return Chars((Span(0, 0x10FFFF) if self.modes.dot_all else Named("."),))
         if char == "\\":
             return self._escape()
-        if char in "*+?" or (char == "{" and _QUANTIFIER.match(self.text, self.at - 1)):
+        if char == "{" and _QUANTIFIER.match(self.text, self.at - 1):
+            raise UnreadablePattern("a quantifier has nothing to repeat")
+        if char in "*+?":
             raise PatternError("A quantifier has nothing to repeat.")
         self._reject_like_quantifier(self.at - 1)
         if char == "]" and self.strange_class:
@@ -338,6 +338,8 @@ class _Parser:
             high = self._member()
             if isinstance(low, Named) or isinstance(high, Named):  # all engines that accept it read a hyphen
                 members += [low, Span(0x2D, 0x2D), high]
+            elif low.low > high.low and high.low == 0x2D:
+                raise UnreadablePattern("engines read -- in a class differently")
             elif low.low > high.low:
                 raise PatternError("The ends of a range are out of order.")
             else:

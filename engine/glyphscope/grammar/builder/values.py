@@ -55,7 +55,7 @@ from glyphscope.grammar.regular.numbers import (
     multiples_node,
     number_node,
 )
-from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
+from glyphscope.grammar.regular.regex import PatternNotEnforced, text_node
 from glyphscope.grammar.regular.strings import StringStyle, string_node
 from glyphscope.grammar.tree import NEVER, Node, alt, refs, seq, terminal
 
@@ -286,7 +286,7 @@ def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> No
     for part in parts:
         if "pattern" in part.schema:
             try:
-                contents.append(pattern_node(part.schema["pattern"]))
+                contents.append(text_node(part.schema["pattern"]))
             except PatternNotEnforced as reason:
                 context.note_unenforced(part, "pattern", str(reason), checked=reason.checked)
         if "format" in part.schema:

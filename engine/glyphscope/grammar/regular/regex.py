@@ -8,7 +8,7 @@ and `linear_text` is the same node for the linear-time engine. Look-around, back
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import product
+from itertools import product, takewhile
 from typing import NamedTuple
 
 import regex
@@ -23,9 +23,13 @@ from glyphscope.grammar.tree import (
     Alt,
     CharClass,
     Node,
+    Repeat,
     RuleRef,
     Seq,
+    all_but,
     alt,
+    intersect,
+    joined,
     refs,
     repeat,
     seq,
@@ -40,6 +44,8 @@ MAX_RANGES = 100
 MAX_VARIANTS = 64  # combinations of alternatives with anchors
 
 _START, _END = RuleRef("^"), RuleRef("$")  # the anchors, until `_variants` removes them
+_AT_START = syntax.Edge(at_start=True)
+_ASCII: Ranges = ((0, 0x7F),)
 _LAST_CASED = 0x1E943
 """The last character with an upper or lower case."""
 _LINE_ENDS = "\\n\\r\\u2028\\u2029"
@@ -73,9 +79,46 @@ def pattern_node(pattern: str) -> Node:
     return node
 
 
+@lru_cache(maxsize=512)
+def text_node(pattern: str) -> Node:
+    """`pattern_node`, also for a pattern that looks ahead at its beginning: an intersection, for a string's content."""
+    try:
+        return pattern_node(pattern)
+    except PatternNotEnforced:
+        looks, rest = _leading_looks(_tree(pattern))
+        if not looks:
+            raise
+    wanted = [_canonical(_found_by(rest))]
+    unwanted: list[Node] = []
+    for look in looks:
+        (unwanted if look.negated else wanted).append(_found_by(syntax.Sequence((_AT_START, look.body))))
+    return all_but(intersect(wanted), *unwanted)
+
+
+def _leading_looks(tree: Tree) -> tuple[list[syntax.Look], Tree]:
+    """The look-aheads at the beginning of the text, and the pattern without them."""
+    parts = tree.parts if isinstance(tree, syntax.Sequence) else ()
+    if parts[:1] != (_AT_START,):
+        return [], tree
+    ahead = takewhile(lambda part: isinstance(part, syntax.Look) and not part.behind, parts[1:])
+    looks = [part for part in ahead if isinstance(part, syntax.Look)]
+    return looks, syntax.Sequence((_AT_START, *parts[1 + len(looks) :]))
+
+
+def _canonical(node: Node) -> Node:
+    """The same texts without a class of all characters, of which a string has every escape, not only one of each."""
+    if node == CharClass(chars.ALL):
+        return alt(CharClass(_ASCII), CharClass(chars.subtract(chars.ALL, _ASCII)))
+    return joined(node, map(_canonical, node.inner)) if isinstance(node, Seq | Alt | Repeat) else node
+
+
 def _found_node(pattern: str) -> Node:
+    return _found_by(_tree(pattern))
+
+
+def _found_by(tree: Tree) -> Node:
     options = []
-    for starts, ends, body in _variants(_node(_tree(pattern))):
+    for starts, ends, body in _variants(_node(tree)):
         options.append(seq(EMPTY if starts else ANYTHING, body, EMPTY if ends else ANYTHING))
     return alt(*options)
 
@@ -114,6 +157,10 @@ def _variants(node: Node) -> list[_Variant]:
     if isinstance(node, Alt):
         return [variant for option in node.options for variant in _variants(option)]
     parts = node.parts if isinstance(node, Seq) else ()
+    while parts[:2] == (_START, _START):
+        parts = parts[1:]
+    while parts[-2:] == (_END, _END):
+        parts = parts[:-1]
     if not parts or not _anchored(node):
         if _anchored(node):
             raise PatternNotEnforced("it repeats an anchor")

@@ -20,6 +20,7 @@ from glyphscope.grammar.tree import (
     NEVER,
     Alt,
     CharClass,
+    Except,
     Intersect,
     Literal,
     Node,
@@ -250,7 +251,11 @@ def escaped(node: Node, notation: Notation | StringStyle) -> Node:
         if node.ranges == chars.ALL:
             return any_character(notation)
         return _escaped_class(node.ranges, style)
-    assert isinstance(node, Repeat | Seq | Intersect | Alt), "a string's content is regular"
+    if isinstance(node, Intersect):
+        excluded = [escaped(part.body, notation) for part in node.parts if isinstance(part, Except)]
+        others = (escaped(part, notation) for part in node.parts if not isinstance(part, Except))
+        return all_but(intersect(others), *excluded)
+    assert isinstance(node, Repeat | Seq | Alt), "a string's content is regular"
     return joined(node, [escaped(part, notation) for part in node.inner])
 
 
