@@ -17,7 +17,37 @@ _NOT_STARTED = (
 )
 _COMPILERS = "engine/test_compilers.py::test_"
 
+_FORMATS, _PATTERNS = "engine/test_formats.py::test_", "engine/test_grammar_patterns.py::test_"
+
 FIXES = (
+    Breakage(
+        "fix: 19.99 is a multiple of 0.01 in the final verdict",
+        "engine/glyphscope/grammar/checking.py",
+        '"multipleOf": _compared(_is_off, "not a multiple of"),',
+        "",
+        ("engine/test_validator_checker.py::test_numbers_are_compared_as_the_decimals_that_are_written",),
+    ),
+    Breakage(
+        "fix: a pattern that engines read differently is not enforced",
+        "engine/glyphscope/registry/pattern_syntax.py",
+        'raise UnreadablePattern(f"engines read {like[0]} differently; {written} has one meaning")',
+        "return",
+        (f"{_PATTERNS}a_pattern_that_engines_read_differently_is_neither_enforced_nor_checked_and_reported",),
+    ),
+    Breakage(
+        "fix: an escape does not evade a look-ahead",
+        "engine/glyphscope/grammar/regular/regex.py",
+        "_canonical(_found_by(rest))",
+        "_found_by(rest)",
+        (f"{_PATTERNS}a_look_ahead_at_the_beginning_is_enforced",),
+    ),
+    Breakage(
+        "fix: leap seconds at 23:59:60 UTC only",
+        "engine/glyphscope/grammar/regular/formats.py",
+        "% 1440 == 1439",
+        "% 60 == 59",
+        (f"{_FORMATS}a_leap_second_is_the_last_one_before_midnight_utc",),
+    ),
     Breakage(
         "fix: the time of an approval is not the tool's",
         "engine/glyphscope/execution/tool_execution.py",
