@@ -297,7 +297,7 @@ class _Parser:
             return Group(body, number)
         if body_of in ("(?=", "(?!", "(?<=", "(?<!"):
             return Look(body, behind, body_of.endswith("!"))
-        return body
+        return Sequence((body,)) if isinstance(body, Edge | WordEdge | Look) else body  # it may be repeated
 
     def _named_group(self) -> str | None:
         found = _NAME.match(self.text, self.at)
