@@ -88,11 +88,11 @@ def text_node(pattern: str) -> Node:
         looks, rest = _leading_looks(_tree(pattern))
         if not looks:
             raise
-    wanted = [_canonical(_found_by(rest))]
-    unwanted: list[Node] = []
+    required = [_canonical(_found_by(rest))]
+    excluded: list[Node] = []
     for look in looks:
-        (unwanted if look.negated else wanted).append(_found_by(syntax.Sequence((_AT_START, look.body))))
-    return all_but(intersect(wanted), *unwanted)
+        (excluded if look.negated else required).append(_found_by(syntax.Sequence((_AT_START, look.body))))
+    return all_but(intersect(required), *excluded)
 
 
 def _leading_looks(tree: Tree) -> tuple[list[syntax.Look], Tree]:
