@@ -386,6 +386,13 @@ scenarios:
     ]  # fmt: skip
 
 
+def test_an_assertion_that_is_not_in_a_list_is_read_or_named(tmp_path):
+    scenario = "scenarios: [{config: [{assert: 5}], tests: [{assert: {type: contains, value: x}}]}]\n"
+    imported = promptfoo(tmp_path, "[{assert: {type: equals, value: y}}]", f"prompts: [hi]\n{scenario}")
+    assert [len(each.expect.paths) for each in imported.suite.scenarios] == [1, 1]
+    assert "The assertion is not an object." in skipped(imported).values()
+
+
 def test_a_reference_to_an_assertion_is_that_assertion(tmp_path):
     head = "prompts: [hi]\nassertionTemplates: {x: {type: contains, value: ell}}\n"
     tests = "- assert: [{$ref: '#/assertionTemplates/x'}, {$ref: '#/assertionTemplates/x', value: other}]"

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from glyphscope import evaluate
 from glyphscope.cli.app import app
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites import reading
@@ -261,6 +262,17 @@ def test_a_file_outside_of_the_suites_folder_is_read_only_if_its_folder_is_named
     assert (
         CliRunner().invoke(app, ["suite", "check", str(path), "--files-below", str(tmp_path)]).exit_code == 0
     )
+
+
+def test_an_evaluation_reads_a_file_outside_only_if_its_folder_is_named(tmp_path):
+    (tmp_path / "tools.json").write_text(json.dumps(default_registry().to_document()))
+    (tmp_path / "suites").mkdir()
+    path = tmp_path / "suites" / "mine.json"
+    path.write_text(json.dumps(document(scenario(expect={}), registry="../tools.json")))
+    given = {"models": "scripted:no call", "out": tmp_path / "out", "constraints": ["off"]}
+    with pytest.raises(SuiteError, match="outside of the folder"):
+        evaluate(path, **given)
+    assert len(evaluate(path, below=tmp_path, **given).samples) == 1
 
 
 @pytest.mark.parametrize("name", ["loop", "a\u0000b", "x" * 300, "folder"])

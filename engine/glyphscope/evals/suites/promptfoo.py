@@ -255,10 +255,7 @@ class _Configuration:
         defaults = None if options.get("disableDefaultAsserts") is True else default.get("assert")
         read = 0
         for within, assertions in (("/defaultTest", defaults), (place, test.get("assert"))):
-            listed = (
-                assertions if isinstance(assertions, list) else [] if assertions is None else [assertions]
-            )
-            for index, assertion in enumerate(listed):
+            for index, assertion in enumerate(_listed(assertions)):
                 at = f"{within}/assert/{index}"
                 try:
                     if not isinstance(assertion, dict):
@@ -298,8 +295,12 @@ def _merged(data: Any, test: dict[str, Any], files: Files) -> dict[str, Any]:
     merged["vars"] = files.variables(data.get("vars")) | files.variables(test.get("vars"))
     for name in ("options", "metadata"):
         merged[name] = _object(data.get(name), name) | _object(test.get(name), name)
-    asserts = [each for part in (data, test) for each in (part.get("assert") or ())]
-    return merged | {"assert": asserts}
+    return merged | {"assert": [*_listed(data.get("assert")), *_listed(test.get("assert"))]}
+
+
+def _listed(value: Any) -> list[Any]:
+    """The value itself if it is a list, or a list with it; an empty one for None."""
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:
