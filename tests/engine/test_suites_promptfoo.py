@@ -129,6 +129,10 @@ def test_an_assertion_about_a_call_is_the_same_check_in_the_suite(tmp_path, asse
         ({"type": "regex", "value": "^[0-9]+$"}, "12", "12a"),
         ({"type": "not-contains", "value": "sorry"}, "Bern\nis it", "I am\nsorry"),
         ({"type": "not-regex", "value": "a|b"}, "ccc", "ccb"),
+        ({"type": "not-icontains", "value": "bern"}, "Basel", "In BERN"),
+        ({"type": "not-icontains-any", "value": "x, y"}, "z", "Y"),
+        ({"type": "not-contains-any", "value": "x, y"}, "Y", "y"),
+        ({"type": "not-starts-with", "value": "No"}, "Yes, No", "No"),
         ({"type": "not-equals", "value": "Bern"}, "Bern.", "Bern"),
     ],
 )

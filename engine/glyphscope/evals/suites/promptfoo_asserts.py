@@ -115,12 +115,12 @@ class Found:
         elif members or not any(each.tools == (name,) for each in self.calls):
             self.calls.append(call)
 
-    def text(self, pattern: str, negated: bool) -> None:
-        """Expect that the pattern is found, or if `negated` not found, in the answer in words."""
+    def text(self, pattern: str, negated: bool, flags: str = "") -> None:
+        """Expect that the pattern is found, or if `negated` not found, in the answer in words; `flags` begin it."""
         if reason := bad_pattern(pattern):
             raise NotReadable(reason)
         whole = rf"^(?![\s\S]*(?:{pattern}))[\s\S]*$" if negated else pattern
-        self.paths.append(PathCheck(path=self.path, pattern=whole))
+        self.paths.append(PathCheck(path=self.path, pattern=flags + whole))
 
     def part(self, code: Any) -> str:
         """The JSONPath of a part of a call that JavaScript reads from the answer. Raises NotReadable."""
@@ -180,12 +180,12 @@ def _texts(
             texts = [_compared("null" if each is None else js_text(each)) for each in values]
         if joined == "all" and not negated:
             for text in texts:
-                found.text(flags + before + re.escape(text), negated=False)
+                found.text(before + re.escape(text), negated=False, flags=flags)
         elif joined == "all":
             raise NotReadable("not-…-all is not expressible in a suite.")
         else:
             any_of = "|".join(re.escape(text) for text in texts)
-            found.text(f"{flags}{before}{any_of if len(texts) == 1 else f'(?:{any_of})'}", negated)
+            found.text(f"{before}{any_of if len(texts) == 1 else f'(?:{any_of})'}", negated, flags)
 
     return read
 
