@@ -232,6 +232,15 @@ def test_a_registry_beside_the_file_is_included_in_the_suite(tmp_path):
     assert suite_registry(suite, suite.scenarios[0]).unknown_arguments == "allow"
 
 
+@pytest.mark.parametrize("pattern", [r"\Aa", r"a\Z", "a++", "[[:alpha:]]", "a{,3}", "(?x)a", "("])
+@pytest.mark.parametrize("kind", ["final", "paths"])
+def test_a_pattern_that_nothing_judges_is_an_error_as_it_would_fail_every_answer(kind, pattern):
+    rule = {"pattern": pattern} if kind == "final" else [{"path": "$.answer", "pattern": pattern}]
+    found = problems(scenario(expect={kind: rule}))
+    (place,) = found
+    assert place.endswith("/pattern") and found[place].startswith("Invalid regular expression: ")
+
+
 NAMING: dict[str, dict] = {
     "registry": {"registry": "{}"},
     "registry of a scenario": {"scenarios": [scenario(registry="{}")]},

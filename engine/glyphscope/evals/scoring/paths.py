@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.evals.checking.service import select
+from glyphscope.evals.checking.service import CheckFailed, select
 from glyphscope.evals.scoring.matching import schema_fault
 from glyphscope.evals.scoring.outcome import MadeCall, RunReading
 from glyphscope.evals.scoring.values import Difference, Values, alternatives, shown
@@ -77,8 +77,12 @@ def _fault(check: PathCheck, value: Any, values: Values) -> str:
         return f"is {shown(value)}, not {shown(check.equals)}"
     if check.any_of and not any(values.same(each, value) for each in check.any_of):
         return f"is {shown(value)}, not {alternatives(check.any_of)}"
-    if check.pattern is not None and not (isinstance(value, str) and pattern.found(check.pattern, value)):
-        return f"is {shown(value)}, and does not match {shown(check.pattern)}"
+    if check.pattern is not None:
+        found = isinstance(value, str) and pattern.found(check.pattern, value)
+        if found is None:
+            raise CheckFailed(f"whether {shown(value)} matches {shown(check.pattern)} is not decided in time")
+        if not found:
+            return f"is {shown(value)}, and does not match {shown(check.pattern)}"
     if check.schema is not None and (fault := schema_fault(check.schema, value, "the value")) is not None:
         return f"does not fit the schema: {fault.words}"
     return ""

@@ -15,8 +15,8 @@ from typing import Any
 from glyphscope.evals.suites.imported import NotReadable
 from glyphscope.evals.suites.javascript_patterns import js_pattern_problem
 from glyphscope.evals.suites.javascript_values import js_json, js_text
+from glyphscope.evals.suites.rules import pattern_problem
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, JudgeCheck, PathCheck
-from glyphscope.registry.patterns import bad_pattern
 from glyphscope.text.shorten import shorten
 
 ANSWER = "$.answer"
@@ -117,7 +117,7 @@ class Found:
 
     def text(self, pattern: str, negated: bool, flags: str = "") -> None:
         """Expect that the pattern is found, or if `negated` not found, in the answer in words; `flags` begin it."""
-        if reason := bad_pattern(pattern):
+        if reason := pattern_problem(pattern):
             raise NotReadable(reason)
         whole = rf"^(?![\s\S]*(?:{pattern}))[\s\S]*$" if negated else pattern
         self.paths.append(PathCheck(path=self.path, pattern=flags + whole))

@@ -26,6 +26,7 @@ from glyphscope.evals.suites.suite import (
     SizeRow,
 )
 from glyphscope.events import NOTATIONS, TOOL_CHOICES, RunRequest
+from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.prompting.message_list import ROLES
 from glyphscope.prompting.presets import presets
 from glyphscope.prompting.strategies import strategy_presets
@@ -242,10 +243,18 @@ def _expected(
             yield (*path, "judge", index, "rubric"), long
 
 
+def pattern_problem(pattern: str) -> str:
+    """Why a suite cannot have this regular expression, which would fail every answer; empty if it can."""
+    if reason := bad_pattern(pattern):
+        return reason
+    why = unreadable(pattern)
+    return f"Invalid regular expression: {why}. Write it as ECMA-262 has it." if why else ""
+
+
 def _path(check: PathCheck, path: Path) -> Iterator[Found]:
     if reason := bad_path(check.path):
         yield (*path, "path"), reason
-    if check.pattern is not None and (reason := bad_pattern(check.pattern)):
+    if check.pattern is not None and (reason := pattern_problem(check.pattern)):
         yield (*path, "pattern"), reason
     if check.schema is not None:
         yield from _schema(check.schema, (*path, "schema"))
@@ -305,7 +314,7 @@ def _final(final: FinalText, path: Path) -> Iterator[Found]:
             path,
             "It says nothing about the text. There are equals, contains, pattern and least_characters.",
         )
-    if final.pattern is not None and (reason := bad_pattern(final.pattern)):
+    if final.pattern is not None and (reason := pattern_problem(final.pattern)):
         yield (*path, "pattern"), reason
     if final.equals is not None and final.equals != final.equals.strip():
         yield (
