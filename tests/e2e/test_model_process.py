@@ -299,7 +299,7 @@ def test_an_answer_that_cannot_be_read_is_a_dead_model(monkeypatch):
 
     def out_of_memory(pipe):
         answer = read(pipe)
-        if answer is not None and isinstance(answer.body, wire.Tokens):
+        if isinstance(getattr(answer, "body", None), wire.Tokens):
             raise MemoryError
         return answer
 
