@@ -5,16 +5,20 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from glyphscope import resources
 from glyphscope.events import Alternative, Relaxed, RunRequest, Token, TokenStep
+from glyphscope.explain.masked import masked_reasons
 from glyphscope.models.interface import Vocabulary
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import prepare
+from glyphscope.runs import prepare, run_state
 from glyphscope.runs.relaxation import relaxed
+from glyphscope.sessions.records import parse_record
 from glyphscope.strategies import run
 from glyphscope_gui.context import RulePlace
 from glyphscope_gui.grammar.page import MEAN, NOT_MEASURED, RuleCosts
+from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleCost, RuleReader
 from glyphscope_gui.runs.token_table import LEAST, TokenTable
@@ -151,6 +155,25 @@ def test_a_masked_token_is_explained_by_the_rule_that_masks_it():
     later = reader.refusals(tokens[:2], rows, lambda: False)
     assert later.alternatives[1].startswith('after "0", max_results expects ')
     assert later.alternatives[2] == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["runs/search-mask.jsonl", "lessons/runs/own-call.jsonl", "lessons/runs/gbnf-city.jsonl"]
+)
+def test_the_window_shows_the_reasons_that_pages_show(name):
+    state = run_state(parse_record(resources.read_bytes(name)).events)
+    asked, registry, tokens = state.started.request, state.registry, state.tokens
+    page = masked_reasons(asked, registry, state.present)
+    reader = RuleReader(asked, registry)
+    for index, token in enumerate(tokens):
+        rows = token.step.alternatives
+        model = AlternativesModel()
+        model.show_token(state.present, token, rows, asked, registry)
+        found = reader.refusals(tokens[:index], rows, lambda: False, tokens[index : index + 100])
+        model.set_refused(found.reasons, found.place)
+        shown = tuple(row.reason or row.refusal for row in model.rows)
+        assert shown == (page[token.step.index].texts if token.step.index in page else ("",) * len(rows))
 
 
 def test_a_masked_token_is_explained_by_the_constraint_whose_relaxation_allows_it():

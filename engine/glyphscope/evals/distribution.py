@@ -9,7 +9,6 @@ JSON output, which are older than the attributes' names.
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -281,7 +280,7 @@ def _option(run: SeedRun, depth: int, sampled: int, groups: tuple[int, ...]) -> 
         end=step.end,
         sampled=sampled,
         groups=groups,
-        raw=None if step.logprob is None else math.exp(step.logprob),
+        raw=step.raw,
         final=step.probability,
     )
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, TypeAlias
 
 import msgspec
+
+from glyphscope.events.base import Count, Milliseconds, Position
 
 BEGUN = "begun"
 """The name of a prompt's last part if it is the beginning of the assistant's answer, which the model continues."""
@@ -35,9 +38,9 @@ class PromptPart(msgspec.Struct, frozen=True):
     """
 
     name: str
-    start: int
-    end: int
-    tokens: int
+    start: Position
+    end: Position
+    tokens: Count
     of: str = ""
 
 
@@ -78,14 +81,14 @@ class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
     if no token was sampled (temperature 0, a forced token), at endpoints, and in earlier records.
     """
 
-    index: int
+    index: Count
     id: int
     data: bytes
     text: str
     logprob: float | None = None
     rank: int | None = None
     probability: float | None = 1.0
-    allowed: int = 0
+    allowed: Count = 0
     feasible: float | None = None
     entropy: float | None = None
     forced: bool = False
@@ -93,8 +96,13 @@ class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
     piece: bool = False
     origin: Origin = "model"
     alternatives: tuple[Alternative, ...] = ()
-    mask_ms: float = 0.0
-    sample_ms: float = 0.0
-    decode_ms: float = 0.0
+    mask_ms: Milliseconds = 0.0
+    sample_ms: Milliseconds = 0.0
+    decode_ms: Milliseconds = 0.0
     narrowed: Narrowed = ""
     left: tuple[int, ...] = ()
+
+    @property
+    def raw(self) -> float | None:
+        """The model's own probability of the token; None if it was not requested."""
+        return None if self.logprob is None else math.exp(min(self.logprob, 0.0))

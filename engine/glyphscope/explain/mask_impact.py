@@ -9,16 +9,17 @@ spells the same text as the generated ones is not a loss.
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from glyphscope.events import Alternative, RunRequest, Token, TokenStep
 from glyphscope.explain.constraint_attribution import Attribution, Attributor
+from glyphscope.explain.masked import token_reasons
 from glyphscope.explain.prompt_places import PromptPlace, prompt_places
 from glyphscope.grammar.match.earley import MatchLimit
+from glyphscope.registry import ToolRegistry
 from glyphscope.runs.run_state import RunState, StageState
 
 Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "order", "duplicate", "limit", "none"]
@@ -41,7 +42,8 @@ class MaskedToken:
 
     `before` is the field's value up to the step, `preferred` and `sampled` the two tokens' text. `sampled_raw` is None
     if it is not recorded. `lost` is the raw probability that the constraint removed at this step. `attribution` is
-    the one keyword that masks `preferred`; if none is known, `unexplained` says why.
+    the one keyword that masks `preferred`; if none is known, `unexplained` says why. `reason` is why it was masked, as
+    shown beside the alternative; empty if unknown.
     """
 
     token: int
@@ -53,6 +55,7 @@ class MaskedToken:
     lost: float
     attribution: Attribution | None = None
     unexplained: Unexplained = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,8 @@ def mask_impact(
             worst = _explained(worst, stage, attributor, cancel)
         elif worst is not None:
             worst = replace(worst, unexplained="strategy" if request.grammar is None else "grammar")
+        if worst is not None and state.registry is not None:
+            worst = replace(worst, reason=_reason(worst, stage, request, state.registry))
         if state.registry is not None and state.whole_registry is not None:
             tool = stage.tool.name if stage.tool is not None else ""
             why = None if worst is None else worst.attribution
@@ -221,7 +226,7 @@ def _sums(steps: _Steps, stage: StageState) -> FieldImpact:
 
 def _rest(stage: StageState, token: Token) -> bytes:
     """The bytes generated from that token on, as many as another token may spell."""
-    place = token.step.index - stage.tokens[0].step.index
+    place = bisect_left(stage.tokens, token.step.index, key=lambda one: one.step.index)
     return b"".join(one.step.data for one in stage.tokens[place : place + _AHEAD])
 
 
@@ -245,7 +250,7 @@ def _masked_token(step: TokenStep, first: Alternative, loss: float, before: str)
         preferred=first.text or first.data.decode(errors="replace"),
         preferred_raw=first.raw,
         sampled="" if step.end and not step.text else step.text or step.data.decode(errors="replace"),
-        sampled_raw=None if step.logprob is None else math.exp(step.logprob),
+        sampled_raw=step.raw,
         lost=loss,
     )
 
@@ -253,10 +258,23 @@ def _masked_token(step: TokenStep, first: Alternative, loss: float, before: str)
 # the reasons
 
 
+def _place(masked: MaskedToken, stage: StageState) -> int:
+    """The place of its token among the stage's, whose numbers have gaps in a record that lacks some."""
+    return next(place for place, token in enumerate(stage.tokens) if token.step.index == masked.token)
+
+
+def _reason(masked: MaskedToken, stage: StageState, request: RunRequest, registry: ToolRegistry) -> str:
+    place = _place(masked, stage)
+    first = _first_choice(stage.tokens[place].step)
+    if first is None:
+        return ""
+    return token_reasons(request, registry, stage.kind, stage.tokens, place, (first,)).texts[0]
+
+
 def _explained(
     masked: MaskedToken, stage: StageState, attributor: Attributor, cancel: Callable[[], bool] | None
 ) -> MaskedToken:
-    token = stage.tokens[masked.token - stage.tokens[0].step.index]
+    token = stage.tokens[_place(masked, stage)]
     first = _first_choice(token.step)
     if first is None or not first.data or 0x80 <= first.data[0] < 0xC0:
         return replace(masked, unexplained="none")  # the inside of a character: it has no text by itself

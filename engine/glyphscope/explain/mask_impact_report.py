@@ -118,6 +118,8 @@ def worst_words(impact: FieldImpact, registry: ToolRegistry | None) -> list[str]
         )
     else:
         lines.append(_UNEXPLAINED[masked.unexplained])
+    if masked.reason:
+        lines.append(f"masked: {masked.reason}")
     if impact.masked > 1:
         lines.append(f"its first choice was masked at {pluralize(impact.masked, 'step')}")
     lines += [f"could change: {place_words(place)}" for place in impact.places[:2]]

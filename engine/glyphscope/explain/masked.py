@@ -1,7 +1,8 @@
-"""Why each alternative of a recorded token was not possible: the grammar's expectation, or the validator's verdict.
+"""Why each alternative of a recorded token was not possible, in words: for the window, pages and the terminal.
 
-For a whole stage at once, so that it can be stored: the grammar reads the text once, and a validator reads it again for
-each alternative only if the text is short.
+`AlternativeReasons` explains the alternatives of one token, given the grammar's state before it. A reason is the
+validator's verdict if no valid call follows, else the grammar's expectation, else the cause outside of both: each
+masked alternative has one.
 """
 
 from __future__ import annotations
@@ -12,64 +13,233 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import Alternative, RunRequest, Token, Violation
-from glyphscope.explain.constraint_attribution import is_control_token
+from glyphscope.events import Alternative, RunRequest, StageKind, Token, TokenStep, Violation
+from glyphscope.explain.constraint_attribution import Attributor, is_control_token
 from glyphscope.explain.grammar_origins import rule_origin
-from glyphscope.grammar.match.earley import Limits, State
+from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.match.earley import ActiveRule, Limits, MatchLimit, State
 from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.match.words import Expectation
+from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.run_state import StageState
 from glyphscope.strategies.constraints import answer_grammar
 from glyphscope.strategies.turns import answer_validator
 
 MAX_TOKENS = 5_000
-"""Tokens of a stage that are explained under a mask."""
-MAX_READ = 200_000
-"""Characters of a stage that validators read, all alternatives together: a second or two."""
+"""Tokens of a stage that are explained by its grammar."""
+MAX_VALIDATED = 400
+"""Characters before a token up to which validators read its alternatives, each of them the whole text."""
+_MAX_NATIVE = 200
+"""The same in a model's own notation, whose validator is slower."""
 _MAX_TOKEN = 100
 """Characters of the generated text with which an alternative is compared."""
 FEW = 4
 """Expectations that are listed for a place."""
-WHOLE_CALLS = ("call", "turn")
+WHOLE_CALLS: tuple[StageKind, ...] = ("call", "turn")
 """The kinds of stages whose text is validated as a call of the whole registry."""
+CONTROL_TOKEN = "a control token"
+SAME_TEXT = "the same text in other tokens"
+INSIDE_CHARACTER = "it begins inside a character"
+NOT_ALLOWED = "the constraint does not allow it here"
+ORDER = "the schema's order of keys is enforced; the order any allows this key here"
+_NARROWED = {
+    "tokens": "the tokens left would not complete the answer",
+    "reasoning": "the reasoning has used its budget, and must end",
+}
 
 
 class Reasons(NamedTuple):
     """`place` is the text expected instead of a masked token. `alternatives` has a reason for each of them: the empty
-    string if it is the place's reason, None if there is none or it is unknown.
+    string if it is the place's reason, None if it is possible, or if that is unknown. A masked one always has a reason.
     """
 
     place: str
     alternatives: tuple[str | None, ...]
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The reason of each alternative; empty for None."""
+        return tuple(self.place if each == "" else each or "" for each in self.alternatives)
+
+
+def run_grammar(request: RunRequest, registry: ToolRegistry) -> Grammar:
+    """The grammar that constrained the run. Raises GrammarError and PromptError."""
+    if request.grammar is not None:
+        return load_gbnf(request.grammar)
+    return answer_grammar(request, registry)
+
+
+class AlternativeReasons:
+    """Explains the alternatives in one stage of a run under `registry`. Not thread-safe."""
+
+    def __init__(self, request: RunRequest, registry: ToolRegistry, kind: StageKind = "call") -> None:
+        self._request = request
+        self._registry = registry
+        own = request.grammar is not None
+        self._validates = kind in WHOLE_CALLS and not own
+        self._most = _MAX_NATIVE if request.native else MAX_VALIDATED
+        self._attributor = None if own or request.order == "any" else Attributor(request, registry)
+
+    def start(self) -> State | None:
+        """The grammar's state before the text; None if the stage has no grammar of its whole text.
+
+        Raises GrammarError and PromptError.
+        """
+        if self._request.strategy != "direct" or self._request.constraint == "off":
+            return None
+        return compile_grammar(run_grammar(self._request, self._registry)).start(Limits())
+
+    def of(
+        self,
+        state: State | None,
+        before: str,
+        alternatives: Sequence[Alternative],
+        *,
+        step: TokenStep | None = None,
+        rest: str = "",
+        cancel: Callable[[], bool] | None = None,
+    ) -> Reasons:
+        """The reasons for the alternatives after the text `before`, at which the grammar has the `state` (None: there
+        is no grammar, or the text left it). `rest` was generated in their place, beginning with the token `step`.
+
+        Raises MatchLimit and MatchCancelled.
+        """
+        alive = state if state is not None and state.alive else None
+        masked = any(one.allowed is False for one in alternatives)
+        place = self.expected(alive) if alive is not None and masked else ""
+        narrowed = _NARROWED.get(step.narrowed, "") if step is not None else ""
+        start = rest[:_MAX_TOKEN].encode()
+        return Reasons(
+            place,
+            tuple(self._reason(alive, place, before, one, start, narrowed, cancel) for one in alternatives),
+        )
+
+    def verdicts(self, before: str, alternatives: Sequence[Alternative]) -> list[str]:
+        """The validator's reasons alone; empty for an alternative after which a valid call can follow."""
+        return [self._verdict(before, one) for one in alternatives]
+
+    def _reason(
+        self,
+        state: State | None,
+        place: str,
+        before: str,
+        one: Alternative,
+        rest: bytes,
+        narrowed: str,
+        cancel: Callable[[], bool] | None,
+    ) -> str | None:
+        if one.allowed is not False:
+            return self._verdict(before, one) or None
+        text = one.data.decode(errors="ignore")
+        if not one.data or is_control_token(text):
+            return CONTROL_TOKEN
+        if begins_inside_character(one):
+            return INSIDE_CHARACTER
+        after = None if state is None else state.feed_token(one.id, text)
+        if after is not None and after.alive:  # masked for another reason than its text
+            return SAME_TEXT if rest.startswith(one.data) else narrowed or NOT_ALLOWED
+        if verdict := self._verdict(before, one):
+            return verdict
+        if state is None or after is None:
+            return narrowed or NOT_ALLOWED
+        if self._attributor is not None:
+            with suppress(MatchLimit):
+                if self._attributor.unrelated(before, text, cancel=cancel) == "order":
+                    return ORDER
+        words = self.grammar_words(state, after, text)
+        return "" if place and words == place else words or NOT_ALLOWED
+
+    def grammar_words(self, state: State, after: State, text: str) -> str:
+        """The grammar's reason against a text that fails in the state `after`; empty if nothing is expected there."""
+        good = text[: (after.failed_at or 0) - state.position]
+        words = self.expected(after)
+        return f"after {json.dumps(good, ensure_ascii=False)}, {words}" if good and words else words
+
+    def _verdict(self, before: str, one: Alternative) -> str:
+        """Why no valid call continues with the alternative; empty if one does, or if that is unknown."""
+        if not self._validates or len(before) > self._most:
+            return ""
+        try:
+            validator = answer_validator(self._request, self._registry)
+            validator.feed(before)
+            if validator.violations:
+                return ""
+            violations = [event for event in validator.feed(one.data) if isinstance(event, Violation)]
+        except GlyphscopeError:
+            return ""
+        return violations[0].message if violations else ""
+
+    def expected(self, state: State) -> str:
+        """`max_results expects 0-9 or "}": maximum 100`."""
+        possible = state.expectations(FEW + 1)
+        if not possible:
+            return ""
+        first = possible[0]  # the innermost incomplete rule: a complete one expects nothing
+        rule, origin = first.rule, first.origin
+        if origin is None and self._request.grammar is None:
+            rule, origin = innermost(state.active_rules())
+        words = listed_expectations(possible)
+        if origin is None:
+            return f"{(self._request.grammar is not None and rule) or 'the grammar'} expects {words}"
+        place = rule_origin(self._registry, origin)
+        constraint = f": {place.constraint}" if place.constraint else ""
+        return f"{place.argument or place.tool} expects {words}{constraint}"
+
+
+def innermost(active: Sequence[ActiveRule]) -> tuple[str, Origin | None]:
+    """The innermost rule with a place in a tool's schema, and that place; without any, the innermost rule."""
+    found = next((rule for rule in reversed(active) if rule.origin is not None), active[-1])
+    return found.name, found.origin
+
 
 def masked_reasons(request: RunRequest, registry: ToolRegistry, stage: StageState) -> dict[int, Reasons]:
     """The reasons by the index of the token. Tokens without an impossible alternative are left out."""
+    explains = AlternativeReasons(request, registry, stage.kind)
+    state: State | None = None
+    with suppress(GlyphscopeError):  # the grammar cannot be built
+        state = explains.start()
     found: dict[int, Reasons] = {}
-    if request.strategy == "direct" and request.grammar is None and request.constraint != "off":
-        with suppress(GlyphscopeError):  # the grammar takes too long to match, or cannot be built
-            found = _by_grammar(request, registry, stage)
-    if stage.kind in WHOLE_CALLS and request.grammar is None:
-        found |= _by_validator(request, registry, stage, found)
-    return found
-
-
-def _by_grammar(request: RunRequest, registry: ToolRegistry, stage: StageState) -> dict[int, Reasons]:
-    state = compile_grammar(answer_grammar(request, registry)).start(Limits())
-    found: dict[int, Reasons] = {}
-    for token in stage.tokens[:MAX_TOKENS]:
-        if not state.alive:
-            break
+    for number, token in enumerate(stage.tokens):
+        if number >= MAX_TOKENS:
+            state = None
         step = token.step
-        if any(one.allowed is False for one in step.alternatives):
-            place = _expected(state, registry)
-            rest = stage.text[token.start : token.start + _MAX_TOKEN].encode()
-            texts = tuple(_refused(state, one, rest, registry) for one in step.alternatives)
-            if place or any(texts):
-                found[step.index] = Reasons(place, texts)
-        state = state_after(state, token)
+        if step.alternatives and (token.end or state is not None):
+            before, rest = stage.text[: token.start], stage.text[token.start : token.start + _MAX_TOKEN]
+            try:
+                reasons = explains.of(state, before, step.alternatives, step=step, rest=rest)
+            except MatchLimit:
+                state = None
+                reasons = explains.of(None, before, step.alternatives, step=step)
+            if any(reasons.texts):
+                found[step.index] = reasons
+        if state is not None:
+            try:
+                state = state_after(state, token)
+            except MatchLimit:
+                state = None
     return found
+
+
+def token_reasons(
+    request: RunRequest,
+    registry: ToolRegistry,
+    kind: StageKind,
+    tokens: Sequence[Token],
+    index: int,
+    alternatives: Sequence[Alternative],
+) -> Reasons:
+    """The reasons for alternatives of one token, the `index`-th of the `tokens` of a stage's text."""
+    explains = AlternativeReasons(request, registry, kind)
+    token = tokens[index]
+    before = "".join(each.step.text for each in tokens[:index])
+    rest = "".join(each.step.text for each in tokens[index : index + _MAX_TOKEN])
+    with suppress(GlyphscopeError):
+        state = explains.start()
+        for each in tokens[:index]:
+            state = None if state is None else state_after(state, each)
+        return explains.of(state, before, alternatives, step=token.step, rest=rest)
+    return explains.of(None, before, alternatives, step=token.step)
 
 
 def state_after(state: State, token: Token, cancel: Callable[[], bool] | None = None) -> State:
@@ -88,69 +258,8 @@ def begins_inside_character(one: Alternative) -> bool:
     return bool(one.data) and 0x80 <= one.data[0] < 0xC0
 
 
-def _refused(state: State, one: Alternative, rest: bytes, registry: ToolRegistry) -> str | None:
-    """The reason why one alternative was masked; `rest` is the text that was generated in its place."""
-    if one.allowed is not False or not one.data or begins_inside_character(one):
-        return None
-    text = one.data.decode(errors="ignore")
-    if is_control_token(text):
-        return "a control token"
-    after = state.feed_token(one.id, text)
-    if after.alive:  # masked although the grammar accepts its text: a forced text has its own tokens
-        return "the same text in other tokens" if rest.startswith(one.data) else None
-    good = text[: (after.failed_at or 0) - state.position]
-    words = _expected(after, registry) if good else ""
-    return f"after {json.dumps(good, ensure_ascii=False)}, {words}" if words else ""
-
-
-def _expected(state: State, registry: ToolRegistry) -> str:
-    """`max_results expects 0-9 or "}": maximum 100`."""
-    possible = state.expectations(FEW + 1)
-    if not possible:
-        return ""
-    words, rule = listed_expectations(possible), possible[0]
-    if rule.origin is None:
-        return f"the grammar expects {words}"
-    place = rule_origin(registry, rule.origin)
-    constraint = f": {place.constraint}" if place.constraint else ""
-    return f"{place.argument or place.tool} expects {words}{constraint}"
-
-
-def listed_expectations(possible: Sequence[Expectation], *, more: str = "more", last: str = " or ") -> str:
-    """`0-9, "," or "}"`: the first `FEW`. `more` and `last`, before the last one, are in the reader's language."""
+def listed_expectations(possible: Sequence[Expectation]) -> str:
+    """`0-9, "," or "}"`: the first `FEW`."""
     shown = list(dict.fromkeys(one.words for one in possible))
-    shown = [*shown[:FEW], more] if len(shown) > FEW else shown
-    return last.join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-
-
-def _by_validator(
-    request: RunRequest, registry: ToolRegistry, stage: StageState, found: dict[int, Reasons]
-) -> dict[int, Reasons]:
-    """The verdicts on the alternatives that no grammar explains."""
-    text, read, judged = stage.text, 0, {}
-    for token in stage.tokens:
-        step = token.step
-        if step.index in found or not step.alternatives or not token.end:
-            continue
-        read += (token.start + 1) * len(step.alternatives)
-        if read > MAX_READ:
-            break
-        words = tuple(
-            why_invalid(request, registry, text[: token.start], one) or None for one in step.alternatives
-        )
-        if any(words):
-            judged[step.index] = Reasons("", words)
-    return judged
-
-
-def why_invalid(request: RunRequest, registry: ToolRegistry, before: str, one: Alternative) -> str:
-    """Why no valid call continues with the alternative after that text; "" if one does, or if it is unknown."""
-    try:
-        validator = answer_validator(request, registry)
-        validator.feed(before)
-        if validator.violations:
-            return ""
-        violations = [event for event in validator.feed(one.data) if isinstance(event, Violation)]
-    except GlyphscopeError:
-        return ""
-    return violations[0].message if violations else ""
+    shown = [*shown[:FEW], "more"] if len(shown) > FEW else shown
+    return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

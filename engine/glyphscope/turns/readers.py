@@ -5,7 +5,6 @@ The other forms are those of the assets (`foreign.known_forms`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -189,7 +188,7 @@ def departed(reading: Reading, steps: Sequence[TokenStep]) -> Departed | None:
         size -= len(step.text)
     else:
         return None
-    own = None if step.logprob is None else math.exp(step.logprob)
+    own = step.raw
     expected = step.text[:size] + reading.left_expected
     right = [
         each

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from glyphscope.events import ModelInfo, RunRequest, Token
 from glyphscope.lessons.lesson import Lesson
 from glyphscope.lessons.progress import LessonProgress
@@ -18,7 +16,7 @@ from glyphscope_gui.shared.token_words import step_text
 def token_words(token: Token, request: RunRequest) -> str:
     """Describe how a token was chosen, with raw and final probability."""
     step = token.step
-    own = percent(None if step.logprob is None else math.exp(step.logprob))
+    own = percent(step.raw)
     if step.origin != "model":
         return tr("Written before the model began. Raw probability: {own}.", own=own)
     if step.forced:

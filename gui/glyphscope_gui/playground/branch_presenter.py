@@ -296,9 +296,11 @@ class BranchPresenter(QObject):
         known = refusal is not None and refusal.index == token.step.index
         constraints = refusal.constraints if refusal is not None and known else ()
         constraint = constraints[place] if place < len(constraints) else None
+        words = refusal.alternatives if refusal is not None and known else ()
+        said = words[place] if place < len(words) else ""
         registry, special = self._runs.state.registry, row.alternative.id in self._special
         return mask_reason(
-            started.request, registry, row.reason, row.refusal, constraint, known=known, special=special
+            started.request, registry, row.reason, said, constraint, known=known, special=special
         )
 
     def _show_why_not(self) -> None:

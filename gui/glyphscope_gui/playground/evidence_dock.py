@@ -163,7 +163,7 @@ class EvidenceDock(ScrollArea):
         if refusal.index != self._shown[1]:
             return
         rows = self.alternatives_model.rowCount()
-        self.alternatives_model.set_refused(refusal.alternatives[:rows], refusal.place)
+        self.alternatives_model.set_refused(refusal.reasons[:rows], refusal.place)
         show_words(self.expected_note, refusal.place)
         self._refusal = refusal
 

@@ -5,8 +5,6 @@ It imports no chart, as their library loads slowly.
 
 from __future__ import annotations
 
-import math
-
 from glyphscope.events import Notation, RunStarted, Token
 from glyphscope.notation.write import Sizes
 from glyphscope.runs.run_state import StageState
@@ -43,7 +41,7 @@ def _constraint_words(token: Token, stage: StageState, started: RunStarted) -> s
         raw = (
             _no_probabilities(started)
             if step.logprob is None
-            else tr("Raw probability: {share}.", share=percent(math.exp(step.logprob)))
+            else tr("Raw probability: {share}.", share=percent(step.raw))
         )
         return tr("Forced: the grammar allowed only this token. {raw}", raw=raw)
     if not step.alternatives:

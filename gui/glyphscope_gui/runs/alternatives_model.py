@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Qt
 
-from glyphscope.events import Alternative, RunRequest, Token
-from glyphscope.explain.masked import WHOLE_CALLS, why_invalid
+from glyphscope.events import Alternative, RunRequest, StageKind, Token
+from glyphscope.explain.masked import AlternativeReasons
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import StageState
 from glyphscope.text.figures import UNKNOWN, percent
@@ -19,32 +19,27 @@ from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.token_words import is_masked, numbered
 
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))
-"""The Alternative; why no valid call can follow; whether it was sampled; the grammar's reason, if it differs from the
-reason shown for all masked ones.
+"""The Alternative; why no valid call can follow; whether it was sampled; the reason of a masked one otherwise, if it
+differs from the reason shown for all masked ones.
 """
 TEXT, BAR, RAW, FINAL = range(4)
 MAX_TEXT = 4000
 """Characters of text before a token above which its alternatives are not explained."""
-MAX_READ = 3000
-"""Characters that are read for the reasons of one token, at most: the whole text is read again for each alternative,
-which takes some milliseconds of the window's thread. Longer texts have only the grammar's reasons, which are computed
-elsewhere.
-"""
 
 
 def reasons(
-    request: RunRequest, registry: ToolRegistry, before: str, alternatives: Sequence[Alternative]
+    request: RunRequest,
+    registry: ToolRegistry,
+    before: str,
+    alternatives: Sequence[Alternative],
+    kind: StageKind = "call",
 ) -> list[str]:
     """For each alternative, why no valid call can continue with it; "" if one can, or if the reason is unknown."""
-    if len(before) * len(alternatives) > MAX_READ:
-        return [""] * len(alternatives)
-    return [why_invalid(request, registry, before, alternative) for alternative in alternatives]
+    return AlternativeReasons(request, registry, kind).verdicts(before, alternatives)
 
 
 class AlternativeRow(NamedTuple):
-    """`reason` is why no valid call can follow, `refusal` the grammar's reason for a masked one; "" while
-    unknown.
-    """
+    """`reason` is why no valid call can follow, `refusal` the reason of a masked one otherwise; "" while unknown."""
 
     alternative: Alternative
     reason: str
@@ -85,20 +80,32 @@ class AlternativesModel(TableModel[AlternativeRow]):
         request: RunRequest,
         registry: ToolRegistry | None,
     ) -> None:
-        """Show the alternatives of a token of the stage, with the reasons of the impossible ones."""
+        """Show the alternatives of a token of the stage, with the validator's reasons of the impossible ones.
+
+        Those of masked ones follow by `set_refused`; without a grammar of the whole text, here.
+        """
         why = [""] * len(alternatives)
-        if registry is not None and stage.kind in WHOLE_CALLS:
-            why = reasons(request, registry, stage.text[: token.start], alternatives)
+        others: Sequence[str] = ()
+        if registry is not None:
+            before = stage.text[: token.start]
+            why = reasons(request, registry, before, alternatives, stage.kind)
+            if request.strategy != "direct":
+                explains = AlternativeReasons(request, registry, stage.kind)
+                others = explains.of(None, before, alternatives, step=token.step).texts
         self.show(alternatives, why, token.step.id if token.step.id >= 0 else token.step.data)
+        self.set_refused(others, "")
 
     def set_refused(self, words: Sequence[str], of_all: str) -> None:
-        """Show the grammar's reason for each masked alternative; `of_all` is the grammar's expectation there, shown
-        above them.
+        """Show the reason of each masked alternative; `of_all` is the grammar's expectation there, shown above them.
 
         The user's selection is kept.
         """
-        refusals = chain(words, repeat(""))
-        self._rows = [row._replace(refusal=refusal) for row, refusal in zip(self._rows, refusals)]
+        self._rows = [
+            row
+            if not text or text == row.reason or not is_masked(row.alternative)
+            else row._replace(reason="", refusal=text)
+            for row, text in zip(self._rows, chain(words, repeat("")))
+        ]
         self._refusal_of_all = of_all
         self._changed()
 

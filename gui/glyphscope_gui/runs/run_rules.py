@@ -27,6 +27,10 @@ AT_ONCE = 2_000
 """Tokens that one job reads, so that rules appear while a long run is read."""
 
 
+MAX_COMPARED = 100
+"""Tokens with whose text the alternatives of the first one are compared."""
+
+
 class _Run:
     """A run that is read: its tokens so far, and the number of them that were passed to a job."""
 
@@ -48,11 +52,15 @@ class _Run:
         """Read tokens, in the job's thread. Raises GlyphscopeError."""
         return self._made().read(tokens, self.dropped.is_set)
 
-    def explain(self, index: int, alternatives: Sequence[Alternative]) -> Refusal:
-        """Why these cannot replace that token, in the job's thread. Raises GlyphscopeError."""
+    def explain(self, index: int, alternatives: Sequence[Alternative], *, typed: bool = False) -> Refusal:
+        """Why these cannot replace that token, in the job's thread; `typed`: they were not masked at that token.
+
+        Raises GlyphscopeError.
+        """
         if self.tokens[index].start > MAX_TEXT:
             return Refusal(index, "", ("",) * len(alternatives))
-        return self._made().refusals(self.tokens[:index], alternatives, self.dropped.is_set)
+        after = () if typed else self.tokens[index : index + MAX_COMPARED]
+        return self._made().refusals(self.tokens[:index], alternatives, self.dropped.is_set, after)
 
     def _made(self) -> RuleReader:
         if self.reader is None:
@@ -153,7 +161,7 @@ class RunRules(QObject):
             (place, text), self._typed = self._typed, None
             typed = Alternative(-1, text.encode("utf-8", "replace"), text, 0.0, None, allowed=False)
             report = partial(self.textChecked.emit, text)
-            self._start(run, lambda: run.explain(place, (typed,)), report)
+            self._start(run, lambda: run.explain(place, (typed,), typed=True), report)
         elif run.given < len(run.tokens) and not run.problem:
             first = run.given
             tokens = run.tokens[first : first + AT_ONCE]

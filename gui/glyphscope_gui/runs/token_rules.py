@@ -7,7 +7,6 @@ give the expectation.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,13 +15,18 @@ from typing import TypeAlias
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.explain.constraint_attribution import Attribution, Attributor, Unrelated
 from glyphscope.explain.grammar_origins import RuleOrigin, rule_origin
-from glyphscope.explain.masked import FEW, begins_inside_character, listed_expectations, state_after
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.match.earley import ActiveRule, Limits, MatchLimit, State
+from glyphscope.explain.masked import (
+    ORDER,
+    AlternativeReasons,
+    begins_inside_character,
+    innermost,
+    run_grammar,
+    state_after,
+)
+from glyphscope.grammar.match.earley import Limits, MatchLimit, State
 from glyphscope.grammar.match.report import compile_grammar
-from glyphscope.grammar.tree import Grammar, Origin
+from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
-from glyphscope.strategies.constraints import answer_grammar
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import is_masked
 
@@ -33,10 +37,7 @@ SECONDS = 6.0
 END = tr("The end of the text: not part of a rule.")
 LEFT = tr("From here on, the text does not match the grammar.")
 UNRELATED: dict[Unrelated, str] = {
-    "order": tr(
-        "the run enforces the schema’s order of keys; the order “Any” in the strategy "
-        "settings allows this key here"
-    ),
+    "order": ORDER,
     "duplicate": tr("the argument is already set, and a key may appear only once"),
 }
 """Why an alternative is masked without a constraint of the schema."""
@@ -59,17 +60,19 @@ class TokenRule:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The grammar's expectation at the token `index` in words (`place`), and for each of its alternatives another text
-    if it fails later.
+    """The grammar's expectation at the token `index` in words (`place`), and for each of its alternatives the grammar's
+    reason if it is masked, empty if the grammar accepts its text.
 
-    `constraints` are the keywords that blocked them, one for each alternative: None if no single keyword did (the
-    notation's syntax, the list of tools, two at once), or if it is not masked.
+    `reasons` are the reasons to show, as on pages and in the terminal; empty for one that is possible. `constraints`
+    are the keywords that blocked them, one for each alternative: None if no single keyword did (the notation's syntax,
+    the list of tools, two at once), or if it is not masked.
     """
 
     index: int
     place: str
     alternatives: tuple[str, ...]
     constraints: tuple[Attribution | None, ...] = ()
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,23 +84,16 @@ class RuleCost:
     ms: float
 
 
-def run_grammar(request: RunRequest, registry: ToolRegistry) -> Grammar:
-    """The grammar that constrained the run. Raises GrammarError."""
-    if request.grammar is not None:
-        return load_gbnf(request.grammar)
-    return answer_grammar(request, registry)
-
-
 class RuleReader:
     """Reads the tokens of one run as they arrive. For one thread at a time."""
 
     def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
         """Raises GrammarError."""
         self._grammar = run_grammar(request, registry)
-        self._reasons = Attributor(request, registry)
+        self._attributor = Attributor(request, registry)
+        self._explains = AlternativeReasons(request, registry)
         self._registry = registry
         self._root = self._grammar.root if request.grammar is not None else "root"
-        self._has_origins = any(rule.origin is not None for rule in self._grammar.rules.values())
         self._start = compile_grammar(self._grammar).start(Limits())
         self._state = self._start
         self._count = 0
@@ -123,16 +119,31 @@ class RuleReader:
         return tuple(sorted(rows, key=lambda cost: -cost.ms))
 
     def refusals(
-        self, before: Sequence[Token], alternatives: Sequence[Alternative], cancelled: Callable[[], bool]
+        self,
+        before: Sequence[Token],
+        alternatives: Sequence[Alternative],
+        cancelled: Callable[[], bool],
+        after: Sequence[Token] = (),
     ) -> Refusal:
-        """Why the grammar rejects the masked alternatives of the token after `before`. Raises as `read` does."""
+        """Why the masked alternatives of the token after `before` are; `after` begins with that token. Raises as `read`
+        does.
+        """
         state = self._start
         for token in before:
             state = state_after(state, token, cancelled)
+        shown = self._explains.of(
+            state,
+            "".join(token.step.text for token in before),
+            alternatives,
+            step=after[0].step if after else None,
+            rest="".join(token.step.text for token in after),
+            cancel=cancelled,
+        ).texts
         if not state.alive:
-            return Refusal(len(before), "", ("",) * len(alternatives), (None,) * len(alternatives))
-        place = self._expected(state)
-        texts = [self._refused(state, place, one) for one in alternatives]
+            nothing = ("",) * len(alternatives)
+            return Refusal(len(before), "", nothing, (None,) * len(alternatives), shown)
+        place = self._explains.expected(state)
+        texts = [self._refused(state, one) for one in alternatives]
         masked = any(is_masked(one) for one in alternatives)
         text = "".join(token.step.text for token in before)
         until = time.monotonic() + SECONDS
@@ -142,7 +153,7 @@ class RuleReader:
             why.append(found if isinstance(found, Attribution) else None)
             if isinstance(found, str):
                 texts[number] = UNRELATED[found]
-        return Refusal(len(before), place if masked else "", tuple(texts), tuple(why))
+        return Refusal(len(before), place if masked else "", tuple(texts), tuple(why), shown)
 
     def _read(self, token: Token, cancelled: Callable[[], bool]) -> TokenRule:
         self._count += 1
@@ -194,48 +205,22 @@ class RuleReader:
             return None
         text = one.data.decode(errors="ignore")
         try:
-            unrelated = self._reasons.unrelated(before, text, cancel=cancelled)
-            return unrelated or self._reasons.find(before, text, cancel=cancelled)
+            unrelated = self._attributor.unrelated(before, text, cancel=cancelled)
+            return unrelated or self._attributor.find(before, text, cancel=cancelled)
         except MatchLimit:  # affects only this alternative
             return None
 
-    def _refused(self, state: State, place: str, one: Alternative) -> str:
+    def _refused(self, state: State, one: Alternative) -> str:
         if not is_masked(one) or begins_inside_character(one):
             return ""
         text = one.data.decode(errors="ignore")
         after = state.feed_token(one.id, text)
         if after.alive:  # masked for its kind, such as a control token, not for its text
             return ""
-        good = text[: (after.failed_at or 0) - state.position]
-        if not good:
-            return place
-        words, text = self._expected(after), json.dumps(good, ensure_ascii=False)
-        return tr("after {text}, {expected}", text=text, expected=words) if words else ""
-
-    def _expected(self, state: State) -> str:
-        """`max_results expects 0-9 or "}": maximum 100`."""
-        possible = state.expectations(FEW + 1)
-        if not possible:
-            return ""
-        listed = listed_expectations(possible, more=tr("more"), last=tr(" or "))
-        first = possible[0]  # the innermost incomplete rule: a complete one expects nothing
-        if first.origin is None and self._has_origins:
-            rule_there = self._token_rule(_innermost(state.active_rules()))
-        else:
-            rule_there = self._token_rule((first.rule or self._grammar.root, first.origin))
-        name = rule_there.argument or rule_there.rule
-        return tr("{name} expects {expected}", name=name, expected=listed) + (
-            f": {rule_there.constraint}" if rule_there.constraint else ""
-        )
+        return self._explains.grammar_words(state, after, text)
 
 
 def _reading(state: State) -> _Place:
     """The rule that read the last character."""
     active = state.active_rules()
-    return _innermost([rule for rule in active if rule.start < state.position] or active)
-
-
-def _innermost(active: Sequence[ActiveRule]) -> _Place:
-    """The innermost rule that has a place in a tool's schema; in a grammar without such places, the innermost rule."""
-    found = next((rule for rule in reversed(active) if rule.origin is not None), active[-1])
-    return found.name, found.origin
+    return innermost([rule for rule in active if rule.start < state.position] or active)

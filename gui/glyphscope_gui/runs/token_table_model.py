@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -34,7 +33,7 @@ class _Column(NamedTuple):
 
 def raw(step: TokenStep) -> float | None:
     """The model's own probability of the token, before mask and sampler."""
-    return None if step.logprob is None else math.exp(step.logprob)
+    return step.raw
 
 
 def final(step: TokenStep) -> float | None:
