@@ -101,6 +101,7 @@ class HistoryRow(NamedTuple):
     failed CODE, unfinished, no-call, or why it ended.
 
     `notation`: glyph, json, native, or native with the name of a known form: `native hermes`.
+    `constraint`: its kind, and `custom` for a custom grammar: `mask custom`.
     `name`, `note`, `tags` and `score` (1 to `MAX_SCORE`, 0 for none) are the user's; `parent` is the run from which it
     branches off. `sampling` is None if the record is damaged.
     """
@@ -451,7 +452,7 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
         model=opened_name(started.model.path, started.model.name).name,
         notation=_notation(request),
         shape=request.shape,
-        constraint=request.constraint,
+        constraint=_constraint(request),
         outcome=outcome,
         tool=tool,
         tokens=tokens,
@@ -460,6 +461,12 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
         sampling=request.sampling,
     )
     return Kin(row, started, answer[:MAX_ANSWER])
+
+
+def _constraint(request: RunRequest) -> str:
+    """The constraint, as in `HistoryRow`."""
+    own = request.grammar is not None and request.constraint != "off"
+    return f"{request.constraint} custom" if own else request.constraint
 
 
 def _notation(request: RunRequest) -> str:

@@ -21,6 +21,7 @@ from glyphscope.events import (
     PromptEvaluated,
     PromptRendered,
     RunEvent,
+    RunRequest,
     StageFinished,
     StopOn,
     StopStringFound,
@@ -53,6 +54,16 @@ def deciding(events: Iterable[AnyEvent], stop_on: StopOn) -> Violation | None:
         if isinstance(event, Violation) and (stop_on == "error" or event.code in NO_ALLOWED_TOOL):
             return event
     return None
+
+
+def stopping_on(request: RunRequest) -> StopOn:
+    """The violations on which a run of the request stops.
+
+    None under a custom grammar, which decides by itself which text can follow: the verdict of the tools on it is
+    reported, but the mask has not broken its promise, and the text is still wanted.
+    """
+    own = request.grammar is not None and request.constraint != "off"
+    return "never" if own else request.stop_on
 
 
 def stops_at_call(constraint: ConstraintKind, stop_on: StopOn) -> bool:
@@ -200,7 +211,8 @@ class Decoding:
         self._prompt: PromptRendered | None = prompt  # until it is reported
         self._prompt_tokens = prompt.tokens
         self._validator = validator
-        self._stop_on = context.request.stop_on if stop_on is None else stop_on
+        self._own = request.constraint != "off" and context.request.grammar is not None
+        self._stop_on = stopping_on(context.request) if stop_on is None else stop_on
         # an endpoint's own calls are written by Glyphscope: it searches its model's text for stop strings itself
         self._stop = StopStrings(() if request.tools else request.stop)
         self._stops_at_call = ends_when_complete or stops_at_call(request.constraint, self._stop_on)
@@ -378,7 +390,7 @@ class Decoding:
                     StopStringFound(text=self._stop.found, char=self._end, token=piece[1])
                 )
                 return
-        if self._stops_at_call and self._validator.complete:
+        if self._stops_at_call and (self._validator.valid if self._own else self._validator.complete):
             self._reason = "complete"
 
     def _token(self, step: TokenStep) -> Token:

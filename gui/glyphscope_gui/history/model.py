@@ -83,10 +83,17 @@ def notation_words(notation: str) -> str:
     return f"{words} ({form})" if form else words
 
 
+def constraint_words(constraint: str) -> str:
+    """`mask`, `mask (custom grammar)`."""
+    kind, _, own = constraint.partition(" ")
+    words = WORDS.get(kind, kind)
+    return tr("{constraint} (custom grammar)", constraint=words) if own else words
+
+
 def facts(row: HistoryRow) -> str:
     """The tool, the tokens and the notation in a line."""
     tokens = tr("%n token(s)", "", row.tokens)
-    notation = f"{notation_words(row.notation)}, {WORDS.get(row.constraint, row.constraint)}"
+    notation = f"{notation_words(row.notation)}, {constraint_words(row.constraint)}"
     branch = tr("branch") if row.parent else ""
     said = " ".join(part for part in ("★" * row.score, *(f"#{tag}" for tag in row.tags)) if part)
     return " · ".join(part for part in (said, branch, row.tool, tokens, notation) if part)

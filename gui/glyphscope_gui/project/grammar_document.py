@@ -50,6 +50,11 @@ class GrammarDocument(QObject):
         return self._work.source == "tools"
 
     @property
+    def is_used(self) -> bool:
+        """Whether runs are constrained by the custom text."""
+        return self._work.use
+
+    @property
     def text(self) -> str:
         """The text in use: the tools' grammar, or the custom one."""
         return self.generated if self.is_generated else self.work.text

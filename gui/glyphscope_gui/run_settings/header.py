@@ -34,6 +34,9 @@ from glyphscope_gui.theme.sizes import PAD
 
 SEED_DIGITS = 4
 """Number of digits of a seed for which there is room; longer seeds get more."""
+_CUSTOM = tr(
+    "Only tokens that the custom grammar allows, from the page Grammar; the tools judge the text afterwards"
+)
 TWO_LINES_BRAND, TWO_LINES_SHORT = 1240, 1140
 """With two lines: widths in pixels from which the name is shown, and below which words are shortened."""
 
@@ -49,6 +52,7 @@ class Header(FollowsSize, QFrame):
         self._sampling = RunRequest(prompt="", registry={}).sampling
         self._native = False
         self._is_record, self._is_editable = False, True
+        self._custom = False  # the project's runs use a custom grammar
         self.picker = picker
         self.logo = PlainLabel(self, accessibleName="Glyphscope")
         self.brand = PlainLabel("Glyphscope", self, role="brand")
@@ -88,7 +92,20 @@ class Header(FollowsSize, QFrame):
         self._is_record = request is not None
         if request is not None:
             self.show_options(request)
+        self._show_constraints(self._custom if request is None else request.grammar is not None)
         self.set_editable(self._is_editable)
+
+    def show_custom_grammar(self, custom: bool) -> None:
+        """Show whether the project's runs use a custom grammar in place of the tools'."""
+        self._custom = custom
+        if not self._is_record:
+            self._show_constraints(custom)
+
+    def _show_constraints(self, custom: bool) -> None:
+        for value, _words, about in CONSTRAINTS:
+            own = custom and value != "off"
+            self.constraint.button(value).setToolTip(_CUSTOM if own else about)
+        self.constraint.setAccessibleDescription(_CUSTOM if custom else "")
 
     def show_model(self, model: ModelInfo | None) -> None:
         """Set the open model, which decides the available settings; None while none is open."""

@@ -48,6 +48,14 @@ def figures(state: RunState) -> list[str]:
 
 def outcome_words(state: RunState) -> str:
     """The end of the run, in a few words for the status line."""
+    words, request = _outcome(state), state.started.request if state.started is not None else None
+    custom = request is not None and request.grammar is not None and request.constraint != "off"
+    if not custom or state.outcome not in ("valid", "invalid"):
+        return words
+    return tr("{outcome}, under a custom grammar", outcome=words)
+
+
+def _outcome(state: RunState) -> str:
     if state.finished is not None and answered_without_call(state):
         return tr("Answered without a call")
     ended = _ENDS.get(state.finished.reason) if state.finished is not None else None

@@ -60,6 +60,7 @@ class WindowPresenter(QObject):
         idle_model.measured.connect(self._show_measured)
         self._header.show_tools(self._project.tools.registry)
         self._header.show_options(self._project.options)
+        self._header.show_custom_grammar(self._project.grammar.is_used)
         self._show_page()
         self._show_title()
         self._status.set_state("none", model_words(self._runs.model))
@@ -103,6 +104,7 @@ class WindowPresenter(QObject):
         project.modelChosen.connect(self._runs.open_model)
         project.optionsChanged.connect(self._header.show_options)
         project.tools.changed.connect(self._header.show_tools)
+        project.grammar.changed.connect(self._show_grammar)
         for changed in (project.prompt.changed, project.optionsChanged, project.tools.changed):
             changed.connect(
                 lambda _change: self._show_state()
@@ -158,7 +160,7 @@ class WindowPresenter(QObject):
         self._show_figures()
 
     def _show_model(self, status: ModelStatus) -> None:
-        self._status.set_state(status.phase, model_words(status))
+        self._status.set_state(status.phase, self._idle_words())
         self._header.show_model(status.info)
 
     def _show_reading(self) -> None:
@@ -207,7 +209,17 @@ class WindowPresenter(QObject):
         if (phase := self._runs.phase) in words:
             self._status.set_state("busy", words[phase])
         else:
-            self._status.set_state(self._runs.model.phase, model_words(self._runs.model))
+            self._status.set_state(self._runs.model.phase, self._idle_words())
+
+    def _idle_words(self) -> str:
+        """The model's state, and whether the next run uses a custom grammar."""
+        words = model_words(self._runs.model)
+        custom = self._project.grammar.is_used and self._project.options.constraint != "off"
+        return tr("{model} · runs use the custom grammar", model=words) if custom else words
+
+    def _show_grammar(self) -> None:
+        self._header.show_custom_grammar(self._project.grammar.is_used)
+        self._show_state()
 
     def _show_page(self) -> None:
         """Show the parts of the top bar that the page in front uses."""

@@ -34,6 +34,7 @@ from glyphscope.runs.run_state import StageState
 from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.sessions.records import encode_record
+from glyphscope.strategies.decode import stopping_on
 from glyphscope.text.figures import duration_ms, pluralize
 from glyphscope.text.model_names import ModelName, opened_name
 from glyphscope.text.shorten import shorten
@@ -250,7 +251,7 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
     yield "Sampling", sampling_words(request.sampling)
     yield "Seed", str(request.sampling.seed)
     yield "Limits", limits_in_words(request)
-    yield "Stops on", request.stop_on
+    yield "Stops on", stopping_on(request)
     yield "Prompt preset", request.preset if request.system is None else "own template"
     if request.system_prompt:
         yield "System prompt", shorten(one_line(request.system_prompt), _MAX_NAME)

@@ -19,7 +19,7 @@ from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context
 from glyphscope.runs.transforms.registry import Chain
-from glyphscope.strategies.decode import Decoding, Generated, Validator
+from glyphscope.strategies.decode import Decoding, Generated, Validator, stopping_on
 from glyphscope.strategies.loop.guards import Guards
 from glyphscope.strategies.loop.history_policy import Conversation
 from glyphscope.strategies.request import generate_request, priced_prompt, special_tokens, with_messages
@@ -87,7 +87,7 @@ def take_turn(
     most = max(1, min(request.max_tokens, guards.tokens_left))
     generation = msgspec.structs.replace(generation, max_tokens=most)
     validator = _validator(request, plan)
-    stop_on: StopOn = "never" if chain.reads and request.constraint == "off" else request.stop_on
+    stop_on: StopOn = "never" if chain.reads and request.constraint == "off" else stopping_on(request)
     decoding = Decoding(context, generation, prompt, validator, stop_on=stop_on)
     generated = yield from _in_time(context, decoding, guards)
     validator.finish()  # if the text was broken off, the last call is still open
