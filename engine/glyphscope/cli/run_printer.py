@@ -124,28 +124,36 @@ def _stream(state: StageState) -> Text:
     """
     text = state.text
     stream = Text(visible(text, lines=bool(state.segments), single=True))
+
+    def inside(place: int) -> int:
+        """The nearest place in the text: those of a damaged record can be anywhere, and rich counts up to them."""
+        return min(max(place, 0), len(text))
+
+    def stylize(style: str, start: int, end: int) -> None:
+        stream.stylize(style, inside(start), inside(end))
+
     for part in state.segments:
         if part.kind == "reasoning":
-            stream.stylize("dim", part.start, len(text) if part.end is None else part.end)
+            stylize("dim", part.start, len(text) if part.end is None else part.end)
     for token in state.tokens:
         if token.step.forced:
-            stream.stylize("italic dim", token.start, token.end)
+            stylize("italic dim", token.start, token.end)
         if token.step.origin == "written":
-            stream.stylize("bold", token.start, token.end)
+            stylize("bold", token.start, token.end)
     fields = [field for call in state.written.values() for field in _leaves(call)]
     for field in fields:
-        stream.stylize(f"underline {STATUS_MARKS[field.status][1]}", field.start or 0, field.end)
-    marks = {field.end: STATUS_MARKS[field.status] for field in fields}
+        stylize(f"underline {STATUS_MARKS[field.status][1]}", field.start or 0, field.end)
+    marks = {inside(field.end): STATUS_MARKS[field.status] for field in fields}
     if state.violations:
         char = state.violations[0].char
-        stream.stylize("reverse bold red", char, char + 1)
-        marks[min(char + 1, len(text))] = ("⏹" if state.aborted else "✗", "bold red")
+        stylize("reverse bold red", char, char + 1)
+        marks[inside(char + 1)] = ("⏹" if state.aborted else "✗", "bold red")
     return _with_marks(stream, marks)
 
 
 def _with_marks(stream: Text, marks: dict[int, tuple[str, str]]) -> Text:
     """The text with each mark inserted at its place."""
-    places = sorted(place for place in marks if place <= len(stream))
+    places = sorted(marks)
     result = Text()
     for piece, place in zip(stream.divide(places), [*places, None]):
         result.append_text(piece)

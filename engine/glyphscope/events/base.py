@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from glyphscope.events.load_options import LoadOptions
 
@@ -48,9 +49,17 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     load: LoadOptions | None = None
 
 
+Seconds: TypeAlias = Annotated[float, Meta(ge=-1e9, le=1e9)]
+"""Seconds since the run's start; reading rejects others, which no clock can show."""
+Milliseconds: TypeAlias = Annotated[float, Meta(ge=-1e12, le=1e12)]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+Position: TypeAlias = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+"""A character or token of a text. Those before 0 belong to the part of an answer that the prompt begins."""
+
+
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     """The members of every event: the run, the stage of its strategy, and seconds since the run started."""
 
     run: str = ""
     stage: str = ""
-    t: float = 0.0
+    t: Seconds = 0.0

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.events.base import Code, RunEvent
+from glyphscope.events.base import Code, Count, Milliseconds, Position, RunEvent
 
 StageKind: TypeAlias = Literal[
     "call",
@@ -32,7 +32,7 @@ class StageStarted(RunEvent, frozen=True, kw_only=True, tag="stage_started"):
 
     title: str = ""
     kind: StageKind = "call"
-    turn: int = 0
+    turn: Count = 0
 
 
 class StageFinished(RunEvent, frozen=True, kw_only=True, tag="stage_finished"):
@@ -42,12 +42,12 @@ class StageFinished(RunEvent, frozen=True, kw_only=True, tag="stage_finished"):
 
     reason: str
     valid: bool
-    tokens: int = 0
-    forced: int = 0
-    prompt_tokens: int = 0
-    cached: int = 0
-    prompt_ms: float = 0.0
-    ms: float = 0.0
+    tokens: Count = 0
+    forced: Count = 0
+    prompt_tokens: Count = 0
+    cached: Count = 0
+    prompt_ms: Milliseconds = 0.0
+    ms: Milliseconds = 0.0
     note: str = ""
 
 
@@ -58,8 +58,8 @@ class ConstraintReady(RunEvent, frozen=True, kw_only=True, tag="constraint_ready
 
     key: str
     hit: bool
-    build_ms: float
-    compile_ms: float
+    build_ms: Milliseconds
+    compile_ms: Milliseconds
 
 
 class NameCandidate(msgspec.Struct, frozen=True):
@@ -70,8 +70,8 @@ class NameCandidate(msgspec.Struct, frozen=True):
     name: str
     kind: str
     text: str
-    start: int
-    end: int
+    start: Position
+    end: Position
     score: float
 
 
@@ -106,7 +106,7 @@ class Change(msgspec.Struct, frozen=True):
     """One change to a text, in words, at character `char` of the text before."""
 
     what: str
-    char: int
+    char: Position
 
 
 class Extracted(RunEvent, frozen=True, kw_only=True, tag="extracted"):
@@ -132,10 +132,10 @@ class RepairTried(RunEvent, frozen=True, kw_only=True, tag="repair_tried"):
     message: str
     before: str
     after: str
-    char: int
+    char: Position
     now: int | None
     now_code: Code | None
-    tokens: int
+    tokens: Count
 
 
 class TransformActed(RunEvent, frozen=True, kw_only=True, tag="transform_acted"):

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.events.base import Code, ModelInfo, RunEvent, Status
+from glyphscope.events.base import Code, Count, Milliseconds, ModelInfo, Position, RunEvent, Status
 from glyphscope.events.encoding import encode_json
 from glyphscope.events.evidence import PromptPart, TokenStep
 from glyphscope.events.request import RunRequest
@@ -47,28 +47,28 @@ class PromptRendered(RunEvent, frozen=True, kw_only=True, tag="prompt_rendered")
     """
 
     text: str
-    tokens: int
-    cached: int
+    tokens: Count
+    cached: Count
     parts: tuple[PromptPart, ...] = ()
     note: str = ""
     lengths: tuple[int, ...] = ()
-    restored: int = 0
+    restored: Count = 0
 
 
 class PromptEvaluated(RunEvent, frozen=True, kw_only=True, tag="prompt_evaluated"):
     """Evaluation of the prompt: progress, with `done` equal to `total` at its end; both 0 if unknown."""
 
-    done: int
-    total: int
-    ms: float
+    done: Count
+    total: Count
+    ms: Milliseconds
 
 
 class Token(RunEvent, frozen=True, kw_only=True, tag="token"):
     """One token was decoded; `start` and `end` are its characters in the stage's text."""
 
     step: TokenStep
-    start: int
-    end: int
+    start: Position
+    end: Position
 
 
 SegmentKind: TypeAlias = Literal["reasoning", "text", "call"]
@@ -82,45 +82,45 @@ class SegmentOpened(RunEvent, frozen=True, kw_only=True, tag="segment_opened"):
     """
 
     kind: SegmentKind
-    start: int
-    call_index: int = 0
+    start: Position
+    call_index: Count = 0
 
 
 class SegmentClosed(RunEvent, frozen=True, kw_only=True, tag="segment_closed"):
     """A part of the answer is complete: the characters `start` to `end` (exclusive)."""
 
     kind: SegmentKind
-    start: int
-    end: int
-    call_index: int = 0
+    start: Position
+    end: Position
+    call_index: Count = 0
 
 
 class FieldOpened(RunEvent, frozen=True, kw_only=True, tag="field_opened"):
     """A field's value begins at character `start`."""
 
     path: str
-    start: int
-    call_index: int = 0
+    start: Position
+    call_index: Count = 0
 
 
 class FieldChanged(RunEvent, frozen=True, kw_only=True, tag="field_changed"):
     """An open field grew to `end` (exclusive), or its status changed; at most one event per field and feed."""
 
     path: str
-    end: int
+    end: Position
     status: Status
-    call_index: int = 0
+    call_index: Count = 0
 
 
 class FieldClosed(RunEvent, frozen=True, kw_only=True, tag="field_closed"):
     """A field is complete: the characters `start` to `end` (exclusive) are its value."""
 
     path: str
-    start: int
-    end: int
+    start: Position
+    end: Position
     status: Status
     value: Any = None
-    call_index: int = 0
+    call_index: Count = 0
 
 
 class ToolKnown(RunEvent, frozen=True, kw_only=True, tag="tool_known"):
@@ -128,8 +128,8 @@ class ToolKnown(RunEvent, frozen=True, kw_only=True, tag="tool_known"):
 
     name: str
     allowed: bool
-    char: int
-    call_index: int = 0
+    char: Position
+    call_index: Count = 0
 
 
 class Violation(RunEvent, frozen=True, kw_only=True, tag="violation"):
@@ -142,11 +142,11 @@ class Violation(RunEvent, frozen=True, kw_only=True, tag="violation"):
     code: Code
     message: str
     path: str
-    char: int
-    token: int
+    char: Position
+    token: Position
     rule: str = ""
     viable: str = ""
-    call_index: int = 0
+    call_index: Count = 0
     corrects: bool = False
 
 
@@ -178,9 +178,9 @@ class Aborted(RunEvent, frozen=True, kw_only=True, tag="aborted"):
     code: Code
     message: str
     path: str
-    char: int
-    token: int
-    tokens_decoded: int
+    char: Position
+    token: Position
+    tokens_decoded: Count
     viable: str = ""
 
 
@@ -191,7 +191,7 @@ class CallReady(RunEvent, frozen=True, kw_only=True, tag="call_ready"):
     arguments: dict[str, Any]
     text: str
     call: str = ""
-    call_index: int = 0
+    call_index: Count = 0
 
 
 class StopStringFound(RunEvent, frozen=True, kw_only=True, tag="stop_string_found"):
@@ -202,8 +202,8 @@ class StopStringFound(RunEvent, frozen=True, kw_only=True, tag="stop_string_foun
     """
 
     text: str
-    char: int
-    token: int
+    char: Position
+    token: Position
 
 
 EndReason: TypeAlias = Literal[
@@ -222,11 +222,11 @@ class RunFinished(RunEvent, frozen=True, kw_only=True, tag="run_finished"):
 
     reason: EndReason
     valid: bool
-    tokens: int
-    forced: int
-    prompt_ms: float
-    first_token_ms: float
-    total_ms: float
+    tokens: Count
+    forced: Count
+    prompt_ms: Milliseconds
+    first_token_ms: Milliseconds
+    total_ms: Milliseconds
 
 
 FailureCode: TypeAlias = (

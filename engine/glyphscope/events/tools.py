@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.events.base import Code, RunEvent
+from glyphscope.events.base import Code, Count, Milliseconds, RunEvent
 
 ContentKind: TypeAlias = Literal["text", "image", "audio", "resource", "link"]
 
@@ -22,7 +22,7 @@ class ToolContent(msgspec.Struct, frozen=True, kw_only=True):
     mime: str = ""
     uri: str = ""
     name: str = ""
-    size: int = 0
+    size: Count = 0
 
 
 class ApprovalNeeded(RunEvent, frozen=True, kw_only=True, tag="approval_needed"):
@@ -93,6 +93,6 @@ class ToolResult(RunEvent, frozen=True, kw_only=True, tag="tool_result"):
     structured: Any = None
     schema_problems: tuple[str, ...] = ()
     sent: str = msgspec.field(default="", name="told")
-    bytes: int = 0
-    ms: float = 0.0
-    waited_ms: float = 0.0
+    bytes: Count = 0
+    ms: Milliseconds = 0.0
+    waited_ms: Milliseconds = 0.0

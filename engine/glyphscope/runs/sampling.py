@@ -16,6 +16,8 @@ MAX_NUMBER = 2**53 - 1
 MAX_STOPS = 16
 MAX_STOP = 200
 """Characters of a stop string."""
+MAX_REPAIRS = 100
+"""Repair attempts: each is another answer of the model."""
 
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\\\": "\\"}
 _ESCAPED = {character: escape for escape, character in _ESCAPES.items()}
@@ -40,6 +42,12 @@ def check_sampling(request: RunRequest) -> None:
         raise _wrong("max_tokens", "An answer needs at least 1 token", "Allow more.")
     if request.most_calls is not None and request.most_calls < 1:
         raise _wrong("most_calls", "An answer may have at least 1 call", "Allow more.")
+    if not 0 <= request.repair.attempts <= MAX_REPAIRS:
+        raise _wrong(
+            "repair",
+            f"{request.repair.attempts} repair attempts are not possible",
+            f"Give a number from 0 to {MAX_REPAIRS}.",
+        )
     if wrong := stop_problem(request.stop):
         raise _wrong("stop", wrong, "Change the stop strings.")
 

@@ -194,7 +194,7 @@ def convert_versioned(
     document = migrate(document, *versions, where)
     try:
         return msgspec.convert(document, ready(kind))
-    except (msgspec.ValidationError, RecursionError) as error:
+    except (msgspec.ValidationError, UnicodeEncodeError, RecursionError) as error:
         raise RecordError(f"{what} is damaged: {error}.", where=where, hint=hint) from None
 
 

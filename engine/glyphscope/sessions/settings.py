@@ -198,7 +198,7 @@ def _converted(document: dict[str, Any]) -> LoadedSettings:
         value = document.pop(field.name)
         try:
             values[field.name] = msgspec.convert(value, ready(field.type))
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
             wrong.append(
                 f"{field.name} was {json_excerpt(value, _MAX_SHOWN)} ({_expected(field.type) or error})"
             )

@@ -31,6 +31,13 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PageId
 
 
+def _allowed_tools(request: RunRequest) -> int:
+    """The number of allowed tools, as far as the registry of a damaged record has them."""
+    tools = request.registry.get("tools")
+    listed = tools if isinstance(tools, list) else []
+    return sum(isinstance(tool, dict) and bool(tool.get("enabled", True)) for tool in listed)
+
+
 class AbPresenter(QObject):
     """A sub-presenter of the compare page."""
 
@@ -165,7 +172,7 @@ class AbPresenter(QObject):
         if request is None:
             return tr("No prompt yet")
         template = tr("custom template") if request.system is not None else request.preset
-        tools = sum(bool(tool.get("enabled", True)) for tool in request.registry.get("tools", ()))
+        tools = _allowed_tools(request)
         return tr("{template}, %n tool(s), “{prompt}”", "", tools, template=template, prompt=request.prompt)
 
     def _show(self) -> None:

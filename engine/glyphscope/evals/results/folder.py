@@ -488,5 +488,5 @@ def _read_manifest(path: Path) -> Manifest:
         )
     try:
         return msgspec.convert(document, ready(Manifest))
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError, RecursionError) as error:
         raise RecordError(f"The manifest is damaged: {error}.", where=str(file)) from None

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.figures import MEASURES
 from glyphscope.evals.results.folder import ResultFolder, safe_name
@@ -24,6 +24,7 @@ from glyphscope.evals.results.inspect_sample import (
     sample_document,
     sampling_document,
     stable_id,
+    valid_time,
 )
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.table import ReadList, Samples
@@ -52,18 +53,34 @@ def export_inspect(folder: ResultFolder, samples: Samples, out: Path) -> tuple[P
     parts = [(suite.name, arm) for suite in folder.manifest.suites for arm in folder.manifest.arms]
     paths = []
     for suite, arm in parts:
-        name = f"{out.stem}.{safe_name(suite)}.{arm.id}{out.suffix}"
+        name = f"{out.stem}.{safe_name(suite)}.{safe_name(arm.id)}{out.suffix}"
         paths.append(out if len(parts) == 1 else own_file(out.parent, name))
         with atomic_file(paths[-1]) as file:
-            _write(file, logs.log(suite, arm), out.suffix.lower())
+            _write(file, logs.log(suite, arm), out.suffix.lower(), str(folder.path))
     return tuple(paths)
 
 
-def _write(file: BinaryIO, document: Document, ending: str) -> None:
-    """Write the log as inspect_ai does, with inspect_ai's own figures of the scores."""
+def _validated(kind: Any, document: Document, where: str) -> Any:
+    """The document as inspect_ai's model. Raises RecordError if a damaged result has a value that it cannot have."""
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(_clean(document))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise RecordError(
+            f"The result does not fit into a log of Inspect: {place}: {first['msg']}.",
+            where=where,
+            hint="It was changed, or not written by Glyphscope. Export CSV.",
+        ) from None
+
+
+def _write(file: BinaryIO, document: Document, ending: str, where: str) -> None:
+    """Write the log as inspect_ai does, with inspect_ai's own figures of the scores. Raises RecordError."""
     from inspect_ai.log import EvalLog, recompute_metrics, write_eval_log_async
 
-    log = EvalLog.model_validate(_clean(document))
+    log = _validated(EvalLog, document, where)
     if log.samples:
         recompute_metrics(log)
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(1) as thread:
@@ -110,7 +127,7 @@ class _Logs:
             sampled = self._sample(sample, model)
             usage.update(sampled["model_usage"][model])
             last = max(last, sample.time)
-            made.append(EvalSample.model_validate(_clean(sampled)))
+            made.append(_validated(EvalSample, sampled, str(self._folder.path)))
         document: Document = {
             "version": 2,
             "status": "error" if missing else "success" if manifest.finished else "cancelled",
@@ -118,7 +135,7 @@ class _Logs:
                 "eval_id": stable_id(manifest.digest, manifest.started, suite, arm.id),
                 "run_id": stable_id(manifest.digest, manifest.started),
                 "task_id": stable_id(suite, used.digest, arm.id),
-                "created": manifest.started,
+                "created": valid_time(manifest.started).isoformat(),
                 "task": suite,
                 "task_version": used.digest[:12] or 0,
                 "task_args": msgspec.to_builtins(arm),
@@ -149,8 +166,8 @@ class _Logs:
                 "steps": [{"solver": "glyphscope", "params": msgspec.to_builtins(arm)}],
             },
             "stats": {
-                "started_at": manifest.started,
-                "completed_at": manifest.finished or last or manifest.started,
+                "started_at": valid_time(manifest.started).isoformat(),
+                "completed_at": valid_time(manifest.finished or last or manifest.started).isoformat(),
                 "model_usage": {model: dict(usage)} if made else {},
             },
             "samples": made,

@@ -20,7 +20,7 @@ from glyphscope.evals.suites.words import expected_words
 from glyphscope.events import Message, Sampling, ToolCall
 from glyphscope.events.encoding import encode_json
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.steps import Execution, Generation, RunSteps, run_steps
+from glyphscope.sessions.exports.steps import Execution, Generation, RunSteps, run_steps, wall_clock
 
 Document = dict[str, Any]
 
@@ -45,7 +45,7 @@ def sample_document(
     Raises RecordError for a record with an invalid time.
     """
     turns = [run_steps(run) for run in runs]
-    began = turns[0].began if turns else _time(sample.time)
+    began = turns[0].began if turns else valid_time(sample.time)
     ended = turns[-1].time(turns[-1].ended) if turns else began + timedelta(milliseconds=sample.total_ms)
     opening = _opening(sample, scenario, turns)
     scores = _scores(sample)
@@ -83,6 +83,11 @@ def sample_document(
     if not sample.answered:
         document["error"] = error_document(_why(sample))
     return document
+
+
+def valid_time(text: str) -> datetime:
+    """The time in ISO 8601; 1970 for one that is missing or invalid, as a log needs one."""
+    return wall_clock(text) or datetime.fromtimestamp(0, UTC)
 
 
 def stable_id(*parts: str) -> str:
@@ -351,10 +356,3 @@ def _metadata(sample: Sample, scenario: Scenario | None) -> Document:
         if scenario.note:
             metadata["note"] = scenario.note
     return metadata
-
-
-def _time(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC)
-    except ValueError:
-        return datetime.fromtimestamp(0, UTC)

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from glyphscope.events import Code
+from glyphscope.events.base import Count, Milliseconds, Position
 
 Reason: TypeAlias = Literal[
     "PARSE", "SCHEMA", "LENGTH", "WRONG_TOOL", "WRONG_ARGUMENTS", "MISSING_CALL", "EXTRA_CALL", "UNWANTED_CALL",
@@ -41,7 +42,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     code: Code | Literal[""] = ""
     path: str = ""
-    turn: int = 1
+    turn: Count = 1
 
 
 class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,14 +60,14 @@ class JudgeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     result's folder.
     """
 
-    turn: int = 1
+    turn: Count = 1
     model: str = ""
     rubric: str = ""
     prompt: str = ""
     passed: bool | None = None
     reason: str = ""
     error: str = ""
-    tokens: int = 0
+    tokens: Count = 0
     run: str = ""
 
 
@@ -89,8 +90,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     arm: str
     suite: str
     scenario: str
-    trial: int
-    seed: int
+    trial: Count
+    seed: Position
     group: str = ""
     level: str = "simple"
     control: bool = False
@@ -105,18 +106,18 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[Failure, ...] = ()
     outcome: str = ""
     ended: str = ""
-    prompt_tokens: int = 0
-    instructions: int = 0
-    decoded: int = 0
-    forced: int = 0
-    characters: int = 0
-    bytes: int = 0
-    stopped_at: int | None = None
+    prompt_tokens: Count = 0
+    instructions: Count = 0
+    decoded: Count = 0
+    forced: Count = 0
+    characters: Count = 0
+    bytes: Count = 0
+    stopped_at: Position | None = None
     stopped_code: str = ""
-    saved: int | None = None
-    first_token_ms: float = 0.0
-    total_ms: float = 0.0
-    model_turns: int = 1
+    saved: Position | None = None
+    first_token_ms: Milliseconds = 0.0
+    total_ms: Milliseconds = 0.0
+    model_turns: Count = 1
     runs: tuple[str, ...] = ()
     judged: tuple[JudgeVerdict, ...] = ()
     time: str = ""

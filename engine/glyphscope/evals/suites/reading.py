@@ -205,7 +205,7 @@ class _Reading:
     def _part_problems(self, kind: Any, part: Any, known: KnownTools | None, at: Path) -> Iterator[Found]:
         try:
             struct = msgspec.convert(part, ready(kind))
-        except (msgspec.ValidationError, RecursionError) as error:  # errors that `problems_of` does not check
+        except (ValueError, RecursionError) as error:  # errors that `problems_of` does not check
             yield at, f"{error}."
             return
         if isinstance(struct, CheckRow):

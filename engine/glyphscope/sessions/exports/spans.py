@@ -36,6 +36,7 @@ _HINT = "Check the address. A collector usually takes OTLP over HTTP at http://1
 _FINISHED = {"complete": "stop", "end-of-text": "stop", "stop-string": "stop", "length": "length"}
 """The conventions' finish reasons; any other end of a text is an `error`, as is a text without an end."""
 _BYTES = ("traceId", "spanId", "parentSpanId")
+_MAX_INTEGER = 2**63 - 1
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -225,6 +226,13 @@ def _quiet(name: str) -> Iterator[None]:
         logger.disabled = before
 
 
+def _attribute(value: Any) -> Any:
+    """The value as OTLP can write it, which has integers of 64 bits."""
+    if isinstance(value, int) and abs(value) > _MAX_INTEGER:
+        return str(value)
+    return whole_text(value) if isinstance(value, str) else value
+
+
 def _id(bits: int, *parts: str) -> int:
     digest = hashlib.sha256("\n".join(parts).encode()).digest()
     return int.from_bytes(digest[: bits // 8], "big") or 1
@@ -266,11 +274,7 @@ class _Trace:
         self._finish(root, *self._run_error(), run.ended)
 
     def _span(self, name: str, context: Any, kind: Any, attributes: dict[str, Any], began: float) -> Any:
-        known = {
-            key: whole_text(value) if isinstance(value, str) else value
-            for key, value in attributes.items()
-            if value not in (None, "", ())
-        }
+        known = {key: _attribute(value) for key, value in attributes.items() if value not in (None, "", ())}
         return self._tracer.start_span(
             name, context=context, kind=kind, attributes=known, start_time=self._ns(began)
         )

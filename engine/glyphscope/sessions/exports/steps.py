@@ -28,6 +28,11 @@ from glyphscope.prompting.history import HISTORY, MESSAGE
 from glyphscope.runs import RunState, answer_messages, reduce_event
 from glyphscope.runs.run_state import StageState
 from glyphscope.sessions.exports.recorded_run import RecordedRun
+from glyphscope.text.shorten import shorten
+from glyphscope.visible import one_line
+
+_FIRST_YEAR, _LAST_YEAR = 2010, 2200
+"""The years of runs: other programs count nanoseconds since 1970 in 64 bits."""
 
 _ROLES = {
     "user": "user", "note": "user", "repair": "user",
@@ -158,15 +163,23 @@ def run_steps(run: RecordedRun) -> RunSteps:
 
 def _start(run: RecordedRun) -> datetime:
     started = run.started
-    try:
-        time = datetime.fromisoformat(started.time)
-        return time.astimezone(UTC) - timedelta(seconds=started.t)
-    except (ValueError, OverflowError):
+    time = wall_clock(started.time)
+    if time is None:
         raise RecordError(
-            f"The record has no valid time: {started.time!r}.",
+            f"The record has no valid time: '{shorten(one_line(started.time), 40)}'.",
             where=run.where,
             hint="It was changed, or not written by Glyphscope.",
-        ) from None
+        )
+    return time - timedelta(seconds=started.t)
+
+
+def wall_clock(text: str) -> datetime | None:
+    """The time of a record or a result, in ISO 8601; None if it is invalid or no clock of a run showed it."""
+    try:
+        time = datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return time if _FIRST_YEAR <= time.year <= _LAST_YEAR else None
 
 
 def _execution(

@@ -1,0 +1,168 @@
+"""Hostile and damaged records and results: each ends in a result or a clear error, in bounded time."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from examples import rounds
+from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.evals.results.export import export_samples
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.events import RepairSettings, RunFailed, RunRequest
+from glyphscope.explain.mask_impact import mask_impact
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope.runs import run_state
+from glyphscope.sessions.exports import RecordedRun
+from glyphscope.sessions.exports.spans import run_spans, spans_json
+from glyphscope.sessions.records import parse_record
+from glyphscope.strategies import run
+from made_results import recorded_result
+from record_mutants import ACTIONS, FILES, failures, mutant, record, result_failures, result_mutant
+
+pytestmark = pytest.mark.slow
+
+MASKED = "runs/search-mask.jsonl"
+
+
+def changed(name: str, change: Callable[[dict[str, Any]], object]) -> bytes:
+    """Return a bundled record with each event changed; None leaves one out."""
+    head, *lines = record(name).rstrip(b"\n").split(b"\n")
+    events = [json.loads(line) for line in lines]
+    kept = [event for event in events if change(event) is not False]
+    return b"\n".join([head, *(json.dumps(event).encode() for event in kept)]) + b"\n"
+
+
+def test_mutants_of_bundled_records_end_in_a_result_or_an_error() -> None:
+    for number in range(rounds(40, 10_000)):
+        chosen = random.Random(number)
+        data = mutant(record(chosen.choice(FILES)), chosen)
+        assert list(failures(data, chosen.sample(list(ACTIONS), 4))) == [], number
+
+
+def test_mutants_of_results_end_in_a_result_or_an_error(tmp_path: Path) -> None:
+    original = recorded_result(tmp_path)
+    for number in range(rounds(12, 2_000)):
+        with tempfile.TemporaryDirectory() as place:
+            damaged = result_mutant(original, Path(place), random.Random(number))
+            assert list(result_failures(damaged)) == [], number
+
+
+def test_a_record_that_lacks_tokens_is_explained() -> None:
+    """The numbers of its tokens have gaps: they are not places in the list."""
+    numbers = iter(range(1000))
+    data = changed(MASKED, lambda event: event["type"] != "token" or next(numbers) % 3 == 2)
+    state = run_state(parse_record(data).events)
+    assert state.tokens[0].step.index == 2
+    assert mask_impact(state).fields
+    assert list(failures(data)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "member", "value"),
+    [
+        ("run_finished", "t", 1e308),
+        ("token", "t", -1e12),
+        ("run_finished", "total_ms", 1e300),
+        ("prompt_rendered", "tokens", 2**63),
+        ("prompt_rendered", "tokens", -1),
+        ("token", "start", -(2**60)),
+        ("field_closed", "end", 2**60),
+        ("violation", "char", 2**60),
+    ],
+)
+def test_a_time_or_place_that_no_run_has_is_an_error_with_the_line(
+    kind: str, member: str, value: object
+) -> None:
+    data = changed(
+        "runs/sources-abort.jsonl",
+        lambda event: event.update({member: value}) if event["type"] == kind else None,
+    )
+    with pytest.raises(RecordError, match=rf"Line [0-9]+ is damaged: .*\.{member}"):
+        parse_record(data)
+
+
+@pytest.mark.parametrize("member", ["start", "end"])
+@pytest.mark.parametrize("place", [-(10**15), -1, 10**15])
+def test_a_token_or_field_far_from_its_text_is_shown_in_bounded_time(member: str, place: int) -> None:
+    def moved(event: dict[str, Any]) -> None:
+        if event["type"] in ("field_closed", "violation"):
+            event["path"] = ""
+        event |= {name: place for name in (member, "char") if name in event}
+
+    assert list(failures(changed("runs/sources-whole.jsonl", moved))) == []
+
+
+@pytest.mark.parametrize(
+    "time", ["yesterday", "", "0001-01-01T00:00:00", "9999-12-31T23:59:59Z", "1969-01-01"]
+)
+def test_a_record_without_the_time_of_a_run_has_no_spans(time: str) -> None:
+    data = changed(MASKED, lambda event: event.update(time=time) if event["type"] == "run_started" else None)
+    with pytest.raises(RecordError, match="no valid time"):
+        run_spans([RecordedRun(parse_record(data).events)])
+
+
+def test_integers_that_spans_cannot_write_are_texts() -> None:
+    def huge(event: dict[str, Any]) -> None:
+        if event["type"] == "run_started":
+            event["request"]["sampling"]["seed"] = 2**63
+
+    spans = spans_json(run_spans([RecordedRun(parse_record(changed(MASKED, huge)).events)]))
+    assert '"gen_ai.request.seed","value":{"stringValue":"9223372036854775808"}' in spans
+
+
+@pytest.mark.parametrize("ending", ["eval", "json"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"started": "yesterday"},
+        {"started": "", "finished": "2026"},
+        {"suites": [{"name": "a\0b/../c", "about": "", "digest": "x", "scenarios": 1}]},
+    ],
+)
+def test_a_damaged_result_becomes_a_log_of_inspect_or_an_error(
+    damage: dict[str, Any], ending: str, tmp_path: Path
+) -> None:
+    path = recorded_result(tmp_path)
+    manifest = path / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **damage}))
+    exported = export_samples(ResultFolder.open(path), tmp_path / "out" / f"log.{ending}")
+    assert exported.files and all(file.parent == tmp_path / "out" for file in exported.files)
+
+
+def test_an_arm_of_any_name_is_one_file_in_the_folder_of_the_export(tmp_path: Path) -> None:
+    path = recorded_result(tmp_path)
+    folder = ResultFolder.open(path)
+    arms = tuple(
+        msgspec.structs.replace(arm, model=f"../a/b\0{n}") for n, arm in enumerate(folder.manifest.arms)
+    )
+    exported = export_samples(
+        ResultFolder(path, msgspec.structs.replace(folder.manifest, arms=arms)), tmp_path / "log.json"
+    )
+    assert len(exported.files) == 2 and all(file.parent == tmp_path for file in exported.files)
+
+
+def test_a_result_that_inspect_cannot_have_names_the_member(tmp_path: Path) -> None:
+    path = recorded_result(tmp_path)
+    samples = path / "samples.jsonl"
+    samples.write_text(samples.read_text().replace('"trial":1', '"trial":0'))
+    try:
+        export_samples(ResultFolder.open(path), tmp_path / "log.json")
+    except GlyphscopeError as error:
+        assert "epoch" in str(error)
+
+
+@pytest.mark.parametrize("attempts", [101, 10**9, -1])
+def test_the_number_of_repair_attempts_is_bounded(attempts: int) -> None:
+    request = RunRequest(
+        prompt="x", registry={"glyphscope": 1, "tools": []}, repair=RepairSettings(attempts=attempts)
+    )
+    *_, last = run(request, ScriptedModel(""))
+    assert isinstance(last, RunFailed) and "repair attempts" in last.message

@@ -1,0 +1,339 @@
+"""Damaged and hostile records and results: mutants of real ones, and all that Glyphscope does with them.
+
+`python tests/support/record_mutants.py COUNT [SEED]` tries so many mutants of records and of a result, and prints what
+failed, the longest time and the largest memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import random
+import resource
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from glyphscope import resources
+from glyphscope.cli.replay import rerun
+from glyphscope.cli.run import show
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.results.changes import changes_between
+from glyphscope.evals.results.export import export_samples
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.report import publish
+from glyphscope.events import AnyEvent
+from glyphscope.explain.mask_impact import mask_impact
+from glyphscope.explain.mask_impact_report import loss_words, worst_words
+from glyphscope.explain.relaxation_cost import cost_words, relaxation_cost
+from glyphscope.explain.segments import earlier_call, part_costs
+from glyphscope.runs import run_state
+from glyphscope.runs.branch import branch_request, branch_tree
+from glyphscope.sessions import first_difference
+from glyphscope.sessions.archive import pack
+from glyphscope.sessions.bundle import make_bundle, parse_bundle, redacted
+from glyphscope.sessions.exports import RecordedRun
+from glyphscope.sessions.exports.forms import EXPORTS
+from glyphscope.sessions.exports.html_page import html_page
+from glyphscope.sessions.exports.spans import run_spans, spans_json
+from glyphscope.sessions.records import encode_record, parse_record
+from made_results import recorded_result
+
+FILES = [f"runs/{name}" for name in resources.names("runs", ".jsonl")]
+FILES += [f"lessons/runs/{name}" for name in resources.names("lessons/runs", ".jsonl")]
+SECONDS = 20.0
+"""The processor time of one action on a mutant of a bundled record, at most."""
+BYTES = 2 << 30
+
+_VALUES: Sequence[Any] = (
+    None, True, False, 0, -1, 1, 7, 10**6, 2**31, 2**53, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30, 0.5, -0.5, 1e-308,
+    1e15, 1e308, -1e308, 1e400, "", " ", "\0", "/", "../x", "\ud800", "x" * 5000, "NaN", "2026-13-45T99:99", "𝄞", "{",
+    "valid", "call", [], {}, [[]], [None], {"": ""}, {"a": {"b": []}}, [1, 2, 3],
+)  # fmt: skip
+
+
+def record(name: str) -> bytes:
+    """Return the bytes of a bundled record."""
+    return resources.read_bytes(name)
+
+
+def mutant(data: bytes, random: random.Random) -> bytes:
+    """Return a record with one to three changes: of lines, of values in them, or of bytes."""
+    lines = data.rstrip(b"\n").split(b"\n")
+    for _ in range(random.choice((1, 1, 1, 2, 3))):
+        change = random.choice((_lines, _lines, _value, _value, _value, _value, _values_alike))
+        lines = change(lines, random)
+    if random.random() < 0.03:
+        lines = _bytes(lines, random)
+    return b"\n".join(lines) + random.choice((b"\n", b"\n", b"\n", b""))
+
+
+def _lines(lines: list[bytes], random: random.Random) -> list[bytes]:
+    at, other = (random.randrange(len(lines)) for _ in range(2))
+    size = random.choice((1, 1, 2, 5, len(lines)))
+    moved = lines[at : at + size]
+    rest = lines[:at] + lines[at + size :]
+    return random.choice(
+        (
+            rest or lines,
+            lines[:at] + moved + lines[at:],
+            rest[:other] + moved + rest[other:],
+            lines[: max(at, 1)],
+            lines[:1] + moved,
+            [*lines[:at], lines[other], *lines[at + 1 :]],
+        )
+    )
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every container in the value with each of its keys."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        for key in one if isinstance(one, dict) else range(len(one)):
+            yield one, key
+            if isinstance(one[key], dict | list):
+                waiting.append(one[key])
+
+
+def _value(lines: list[bytes], random: random.Random) -> list[bytes]:
+    at = random.randrange(len(lines))
+    with contextlib.suppress(ValueError):
+        document = json.loads(lines[at])
+        container, key = random.choice(list(_places(document)))
+        old = container[key]
+        if random.random() < 0.1:
+            del container[key]
+        else:
+            container[key] = _changed(old, random)
+        return [*lines[:at], _json(document), *lines[at + 1 :]]
+    return lines
+
+
+def _changed(old: Any, random: random.Random) -> Any:
+    """Another value, mostly of the same type, which decoding does not notice."""
+    alike = [value for value in _VALUES if type(value) is type(old)]
+    number = isinstance(old, int | float) and not isinstance(old, bool)
+    if number and random.random() < 0.5:
+        return random.choice((-old, old + 1, old - 1, old * 1000, type(old)(old / 3)))
+    return random.choice(alike if alike and random.random() < 0.8 else _VALUES)
+
+
+def _values_alike(lines: list[bytes], random: random.Random) -> list[bytes]:
+    """The same member of every event of one kind gets the same value."""
+    kinds = sorted({line.partition(b'"type":"')[2].partition(b'"')[0] for line in lines})
+    kind = random.choice(kinds)
+    found: list[Any] = [None] * len(lines)
+    for at, line in enumerate(lines):
+        with contextlib.suppress(ValueError):
+            found[at] = json.loads(line) if kind and b'"type":"' + kind + b'"' in line else None
+    members = sorted({key for each in found if isinstance(each, dict) for key in each if key != "type"})
+    if not members:
+        return lines
+    member = random.choice(members)
+    value = _changed(
+        next(each[member] for each in found if isinstance(each, dict) and member in each), random
+    )
+    return [
+        line if not isinstance(each, dict) else _json({**each, member: value})
+        for line, each in zip(lines, found)
+    ]
+
+
+def _bytes(lines: list[bytes], random: random.Random) -> list[bytes]:
+    at = random.randrange(len(lines))
+    line = bytearray(lines[at])
+    for _ in range(random.choice((1, 1, 4))):
+        if line:
+            line[random.randrange(len(line))] = random.randrange(256)
+    return [*lines[:at], bytes(line).replace(b"\n", b" "), *lines[at + 1 :]]
+
+
+def _json(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("Infinity", "1e999").replace("NaN", "0").encode()
+
+
+# everything that is done with a record
+
+
+def _show(events: tuple[AnyEvent, ...]) -> None:
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")):
+        show(events, as_json=False)
+        show(events, as_json=True)
+
+
+def _explain(events: tuple[AnyEvent, ...]) -> None:
+    state = run_state(events)
+    for stage in state.stages:
+        impact = mask_impact(state, stage)
+        for field in impact.conflicts:
+            loss_words(field)
+            list(worst_words(field, state.registry))
+        part_costs(stage)
+        for part in stage.segments:
+            if state.started is not None and part.kind == "reasoning":
+                earlier_call(stage, part, state.started.request)
+
+
+def _branch(events: tuple[AnyEvent, ...]) -> None:
+    branch_tree([events])
+    for token in (0, 3, len(run_state(events).tokens)):
+        with contextlib.suppress(GlyphscopeError):
+            branch_request(events, token)
+
+
+def _compare(events: tuple[AnyEvent, ...]) -> None:
+    first_difference(events, RELATED)
+    first_difference(RELATED, events, 0.1)
+    for one, other in ((events, RELATED), (RELATED, events)):
+        with contextlib.suppress(GlyphscopeError):
+            cost_words(relaxation_cost(one, other))
+
+
+def _bundle(events: tuple[AnyEvent, ...]) -> None:
+    made = make_bundle(events)
+    assert parse_bundle(pack(made.files)).files == made.files
+    assert parse_record(encode_record(made.record.events)).events == made.record.events
+
+
+RELATED = parse_record(record("runs/search-mask.jsonl")).events
+ACTIONS: dict[str, Callable[[tuple[AnyEvent, ...]], Any]] = {
+    "show": _show,
+    "explain": _explain,
+    "branch": _branch,
+    "compare": _compare,
+    "bundle": _bundle,
+    "replay": rerun,
+    "compare pages": lambda events: html_page([RecordedRun(redacted(events)), RecordedRun(RELATED)]),
+    "spans": lambda events: spans_json(run_spans([RecordedRun(redacted(events))], content=True)),
+    **{
+        f"export {form}": lambda events, make=make: make(RecordedRun(events))
+        for form, make in EXPORTS.items()
+    },
+}
+
+
+def failures(data: bytes, actions: Sequence[str] = tuple(ACTIONS)) -> Iterator[tuple[str, str]]:
+    """Yield each action that neither succeeds nor raises a GlyphscopeError in time, with what happened."""
+    try:
+        events = parse_record(data, "run.jsonl").events
+    except GlyphscopeError:
+        return
+    except Exception:
+        yield "read", traceback.format_exc()
+        return
+    for name in actions:
+        yield from _tried(name, lambda: ACTIONS[name](events))  # noqa: B023 - called at once
+
+
+def _tried(name: str, action: Callable[[], Any]) -> Iterator[tuple[str, str]]:
+    started = time.process_time()
+    try:
+        action()
+    except GlyphscopeError as error:
+        assert error.message, name
+    except Exception:
+        yield name, traceback.format_exc()
+    if (took := time.process_time() - started) > SECONDS:
+        yield name, f"took {took:.1f} s"
+
+
+# results
+
+
+RESULT_ACTIONS: dict[str, Callable[[Path], Any]] = {
+    "publish": publish,
+    "changes": lambda path: _changes(ResultFolder.open(path)),
+    "records": lambda path: _records(ResultFolder.open(path)),
+    **{
+        f"to {form}": lambda path, form=form: export_samples(
+            ResultFolder.open(path), path.parent / f"out.{form}"
+        )
+        for form in ("csv", "parquet", "eval", "json")
+    },
+}
+
+
+def _changes(folder: ResultFolder) -> None:
+    changes_between((folder.manifest, folder.samples()), (folder.manifest, folder.samples()))
+
+
+def _records(folder: ResultFolder) -> None:
+    for sample in folder.samples():
+        for name in sample.runs:
+            if folder.has_record(name):
+                folder.record(name)
+
+
+def result_mutant(original: Path, place: Path, random: random.Random) -> Path:
+    """Return a copy of a result, below `place`, whose samples, manifest or a record are changed."""
+    copy = Path(shutil.copytree(original, place / "result"))
+    for _ in range(random.choice((1, 1, 2))):
+        path = random.choice([copy / "samples.jsonl", copy / "samples.jsonl", copy / "manifest.json"])
+        if random.random() < 0.2:
+            path = random.choice([path, *copy.rglob("*.jsonl")])
+        lines = path.read_bytes().rstrip(b"\n").split(b"\n")
+        if path.name == "manifest.json":
+            with contextlib.suppress(ValueError):
+                lines = [_json(json.loads(b"\n".join(lines)))]
+        change = random.choice((_value, _value, _value, _values_alike if len(lines) > 1 else _value, _lines))
+        path.write_bytes(b"\n".join(change(lines, random)) + b"\n")
+    return copy
+
+
+def result_failures(path: Path, actions: Sequence[str] = tuple(RESULT_ACTIONS)) -> Iterator[tuple[str, str]]:
+    """Yield each action that neither succeeds nor raises a GlyphscopeError in time, with what happened."""
+    for name in actions:
+        yield from _tried(name, lambda: RESULT_ACTIONS[name](path))  # noqa: B023 - called at once
+
+
+def main(count: int, seed: int = 1) -> int:
+    found: dict[str, tuple[str, int, str, bytes]] = {}
+    longest, rejected = (0.0, ""), 0
+    original = recorded_result(Path(tempfile.mkdtemp()))
+    for number in range(count):
+        chosen = random.Random(seed * 10**9 + number)
+        started = time.process_time()
+        if number % 5:
+            data = mutant(record(chosen.choice(FILES)), chosen)
+            try:
+                parse_record(data)
+            except GlyphscopeError:
+                rejected += 1
+            found_here = list(failures(data, chosen.sample(list(ACTIONS), 6)))
+        else:
+            with tempfile.TemporaryDirectory() as place:
+                path = result_mutant(original, Path(place), chosen)
+                data = b"".join(
+                    each.read_bytes() for each in (path / "manifest.json", path / "samples.jsonl")
+                )
+                found_here = list(result_failures(path, chosen.sample(list(RESULT_ACTIONS), 3)))
+        for action, what in found_here:
+            place = what.strip().splitlines()[-3:]
+            key = f"{action.split()[0]}: {' | '.join(place)}"[:300]
+            _, times, _, _ = found.get(key, ("", 0, "", b""))
+            if not times:
+                folder = Path(tempfile.gettempdir()) / "record-mutants"
+                folder.mkdir(exist_ok=True)
+                (folder / f"{len(found)}.jsonl").write_bytes(data)
+                print(f"{number} {len(found)}.jsonl {action}\n{what}", flush=True)
+            found[key] = (action, times + 1, what, data)
+        longest = max(longest, (time.process_time() - started, str(number)))
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(
+        f"{count} mutants, {rejected} rejected by reading, longest {longest[0]:.1f} s ({longest[1]}), {most:.2f} GB"
+    )
+    for key, (_, times, _, _) in sorted(found.items()):
+        print(times, key)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(int(sys.argv[1]), *map(int, sys.argv[2:])))
