@@ -29,6 +29,7 @@ from glyphscope.models.interface import Cancelled, PromptProgress, PromptReady, 
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import CONTINUATION, run_state
+from glyphscope.sessions import history
 from glyphscope.strategies import continue_aborted, run
 from toolbox import of
 
@@ -395,3 +396,26 @@ def test_the_verdict_and_the_counts_are_the_same_for_any_tokens_and_batches(piec
         assert first == [(e.code, e.char) for e in of(Violation, whole)][:1]
         assert finished.valid == whole[-1].valid
     assert (finished.reason == "aborted") == bool(of(Aborted, events))
+
+
+@pytest.mark.parametrize("constraint", ["mask", "gbnf"])
+def test_the_verdict_of_the_tools_does_not_stop_a_run_under_a_custom_grammar(constraint):
+    text = '{"city":"Oslo"}'
+    own = request(
+        constraint=constraint, notation="glyph", grammar='root ::= "{\\"city\\":\\"" [A-Za-z]+ "\\"}"\n'
+    )
+    events = list(run(own, Batches(*text)))
+    assert not of(Aborted, events)
+    assert run_state(events).text == text
+    assert of(Violation, events)[0].code == "UNKNOWN_ARGUMENT"
+    assert events[-1].reason != "aborted" and not events[-1].valid
+    assert history.kin_of(events).row.constraint == f"{constraint} custom"
+
+
+def test_a_custom_grammar_ends_its_text_itself_unless_it_is_a_valid_call():
+    two = ["{a=1}", "{b=2}", ""]
+    grammar = 'root ::= "{a=1}{b=2}"\n'
+    own = request(constraint="mask", grammar=grammar)
+    assert run_state(list(run(own, Batches(*two)))).text == "{a=1}{b=2}"
+    done = list(run(request(constraint="mask", grammar="root ::= [^x]*\n"), Batches(GOOD, " and more")))
+    assert run_state(done).text == GOOD and done[-1].valid

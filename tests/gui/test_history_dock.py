@@ -112,6 +112,16 @@ def test_runs_of_a_series_differ_in_their_rows_tips_and_accessible_texts(dock, h
     assert "temperature 0, " in rows[0].data(Qt.ItemDataRole.AccessibleTextRole)
 
 
+def test_a_run_under_a_custom_grammar_says_so(dock, history, qtbot):
+    (started, *rest) = run(0, "City")
+    request = msgspec.structs.replace(started.request, constraint="mask", grammar='root ::= "x"')
+    history.add([msgspec.structs.replace(started, run="own", request=request), *rest])
+    dock.refresh()
+    qtbot.waitUntil(lambda: dock.model.rowCount() == 4)
+    spoken = [dock.model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(4)]
+    assert sum("mask (custom grammar)" in words for words in spoken) == 1
+
+
 @pytest.mark.slow
 def test_a_run_is_found_by_a_word(dock, qtbot):
     qtbot.keyClicks(dock.search_edit, "database")

@@ -465,3 +465,17 @@ def test_undo_in_a_text_that_is_edited_is_the_texts(qtbot, make):
     edit.textCursor().insertText("more ")
     QTest.keyClick(edit, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert edit.toPlainText() == before and len(tools.registry.allowed) == 6
+
+
+def test_a_custom_grammar_in_use_is_named_by_the_status_line_and_the_constraint(make):
+    window = make(ScriptedModel(GOOD))
+    grammar, picker = window.services.project.grammar, window.header.constraint
+    grammar.edit_as_text()
+    before = picker.button("mask").toolTip()
+    grammar.set_use(True)
+    assert "runs use the custom grammar" in window.status.message.text()
+    assert "custom grammar" in picker.button("mask").toolTip()
+    assert "custom grammar" not in picker.button("off").toolTip()
+    grammar.set_use(False)
+    assert picker.button("mask").toolTip() == before
+    assert "grammar" not in window.status.message.text()
