@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
+from glyphscope.errors import GrammarError
 from glyphscope.grammar.builder.calls import build_call_grammar
 from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions
 from glyphscope.grammar.match.report import match_text
@@ -154,3 +155,38 @@ def test_a_tool_that_cannot_be_called_is_one_error_at_its_cause(tmp_path):
     assert result.exit_code == 2 and "!" not in result.stderr
     assert 'No call of this tool can be valid: other constraints exclude every one: "aaa"' in result.stderr
     assert "in: t: /properties/a/enum" in result.stderr
+
+
+CLOSED = {"type": "object", "properties": {"a": {}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "where", "words"),
+    [
+        (
+            {**CLOSED, "required": ["b"]},
+            "/required",
+            '"b" is required, and /additionalProperties does not allow it',
+        ),
+        (
+            {"allOf": [CLOSED, {"properties": {"b": {}}, "required": ["b"]}]},
+            "/allOf/1/required",
+            '"b" is required, and /allOf/0/additionalProperties does not allow it',
+        ),
+        (
+            {"oneOf": [{**CLOSED, "required": ["x"]}, {**CLOSED, "required": ["y"]}]},
+            "/oneOf/0/required",
+            '"x" is required, and /oneOf/0/additionalProperties does not allow it',
+        ),
+        (
+            {"properties": {"o": {**CLOSED, "required": ["b"]}}, "required": ["o"]},
+            "/properties/o/required",
+            '"b" is required, and /properties/o/additionalProperties does not allow it',
+        ),
+    ],
+)
+def test_a_required_name_that_a_closed_schema_does_not_have_is_named(parameters, where, words):
+    tools = load_registry([{"name": "t", "parameters": {"type": "object", **parameters}}])
+    with pytest.raises(GrammarError, match=f"No call of this tool can be valid: {words}") as caught:
+        build_call_grammar(tools, "json", "flat")
+    assert caught.value.where == f"t: {where}"

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 
 from examples import at_most
+from glyphscope.errors import RegistryError
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.registry import load_registry, normalise
 from glyphscope.registry.check import check_schema
+from glyphscope.registry.keywords import is_unset
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "schemas" / "sample.jsonl"
 OLD = {
@@ -195,7 +197,10 @@ INVALID_KEYWORDS = st.sampled_from(
 def test_each_keyword_is_checked_as_by_the_metaschema(keyword, value):
     schema = {keyword: value}
     legacy = keyword == "items" and isinstance(value, list)
-    if not legacy:
+    repeated = keyword == "required" and isinstance(value, list) and len(set(map(str, value))) < len(value)
+    if is_unset(keyword, value):
+        assert check_schema(schema) == [] and normalise(schema) == {}
+    elif not legacy and not repeated:
         assert bool(check_schema(schema)) == (not metaschema_accepts(schema))
 
 
@@ -236,3 +241,47 @@ def test_nearly_every_real_tool_gets_a_valid_example():
     rows = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
     tools = [normalise(row["schema"]) for row in rows if row["name"].startswith(("Glaive", "BFCL"))]
     assert all(example_arguments(schema) is not None for schema in tools if schema.get("type") == "object")
+
+
+HARMLESS = [
+    {"required": None}, {"properties": None}, {"properties": []}, {"description": None}, {"title": None},
+    {"title": 5}, {"examples": "x"}, {"$comment": None}, {"deprecated": "no"}, {"$defs": []},
+    {"additionalProperties": None},
+    {"required": ["a", "a"], "properties": {"a": {}}}, {"anyOf": None},
+    {"properties": {"a": {"type": "string", "enum": None, "minLength": None, "format": None, "description": 1}}},
+    {"properties": {"a": {"type": "array", "items": {"properties": [], "required": None}}}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", HARMLESS, ids=str)
+def test_nulls_and_annotations_that_decide_nothing_cost_no_tool(schema):
+    """Programs in Go, PHP and Python write them for members that are not set."""
+    assert check_schema(schema) == []
+    (tool,) = load_registry([{"name": "t", "parameters": {"type": "object", **schema}}]).tools
+    Draft202012Validator.check_schema(tool.parameters)
+    assert tool.parameters.get("required", ["a"]) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"required": "a"}, '"a" is not of type "array".'),
+        ({"required": ["a", None]}, 'null is not of type "string".'),
+        ({"minLength": True}, 'true is not of type "integer".'),
+        ({"enum": {"a": None}}, '{"a": null} is not of type "array".'),
+        ({"type": "STRING"}, 'Write "string" instead of "STRING".'),
+        ({"type": "Dict"}, 'Write "object" instead of "Dict".'),
+        ({"type": ["FLOAT", "null"]}, 'Write "number" instead of "FLOAT".'),
+        ({"type": None}, 'Write "null" in quotes for the type of null, or leave "type" out for any value.'),
+    ],
+)
+def test_errors_of_schemas_are_in_jsons_words(schema, words):
+    assert [reason for _, reason in check_schema(schema)] == [words]
+
+
+def test_the_short_form_names_the_type_that_is_meant():
+    with pytest.raises(RegistryError) as caught:
+        load_registry({"t": {"args": {"a": {"type": "STRING"}, "b": {"type": "dict"}, "c": {"type": "x"}}}})
+    assert [one.message.partition(";")[0] for one in caught.value.problems] == [
+        'Write "string" instead of "STRING"', 'Write "object" instead of "dict"', "No such type"
+    ]  # fmt: skip

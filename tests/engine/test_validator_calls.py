@@ -454,3 +454,37 @@ def test_every_price_is_a_multiple_of_a_cent_while_it_streams_and_at_its_end(not
             assert validator.valid == valid, text
         assert not argument_problems(registry.tools[0], {"amount": price})
     assert example_arguments(registry.tools[0].parameters | {"required": ["amount"]})
+
+
+UUID = {"type": "string", "format": "uuid"}
+PARENT = {
+    "oneOf": [
+        {"type": "object", "properties": {name: UUID}, "required": [name]}
+        for name in ("page_id", "database_id", "block_id")
+    ]
+}
+
+
+@pytest.mark.parametrize("name", ["page_id", "database_id", "block_id"])
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_an_open_alternative_that_lacks_a_name_is_not_the_reason_if_another_one_has_a_wrong_value(
+    name, chunk
+):
+    """Open objects accept each other's members, so that only the end of the object excludes the last of them."""
+    tools = load_registry({"t": {"type": "object", "properties": {"parent": PARENT}}})
+    text = f'{{"action":"t","parent":{{"{name}":"my-db"}}}}'
+    validator = CallValidator(tools, "json", "flat")
+    for at in range(0, len(text), chunk):
+        validator.feed(text[at : at + chunk])
+    (violation,) = validator.violations
+    assert (violation.code, violation.path) == ("CONSTRAINT_FORMAT", f"/parent/{name}")
+    assert violation.char == len(text) - 2 and violation.rule.endswith(f"/properties/{name}/format")
+    assert violation.message == f'{name} is rejected: "my-db" is not a "uuid"'
+    assert {field.path: field.status for field in validator.fields}[f"/parent/{name}"] == "impossible"
+
+
+def test_an_open_alternative_that_lacks_a_name_is_the_reason_if_no_value_is_wrong():
+    tools = load_registry({"t": {"type": "object", "properties": {"parent": PARENT}}})
+    validator = CallValidator(tools, "json", "flat")
+    validator.feed('{"action":"t","parent":{"other":1}')
+    assert validator.violations[0].code == "MISSING_REQUIRED"

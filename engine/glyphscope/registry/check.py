@@ -15,10 +15,11 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
-from glyphscope.registry.keywords import NAMED, ONE
+from glyphscope.registry.keywords import NAMED, ONE, is_unset
 from glyphscope.registry.patterns import bad_schema_pattern
 from glyphscope.registry.pointer import Path
 from glyphscope.registry.references import MAX_SCHEMAS, Place, Places, TooManySchemas, references
+from glyphscope.text.schema_errors import schema_error_words
 
 MAX_LEVELS = 256
 """The maximum nesting of schemas: the builders of grammars and validators need one or two stack frames per level."""
@@ -77,6 +78,8 @@ def check_schema(schema: Any) -> list[tuple[Path, str]]:
 def _keywords(schema: dict[str, Any], draft: int | None) -> Iterator[tuple[Path, str]]:
     for keyword, value in schema.items():
         legacy = _LEGACY.get(keyword)
+        if is_unset(keyword, value):
+            continue
         if legacy is not None and isinstance(value, legacy):
             if isinstance(value, list):
                 yield from _not_schemas(keyword, enumerate(value))
@@ -96,6 +99,8 @@ def _keywords(schema: dict[str, Any], draft: int | None) -> Iterator[tuple[Path,
                 (keyword,),
                 'Name the required arguments in a list next to "properties": "required": ["a", "b"].',
             )
+        elif keyword == "required" and _is_names(value):
+            continue  # a name that is listed twice is required as much as once
         elif keyword in _metaschemas():
             text = value if isinstance(value, str) else json.dumps(value)
             for step, reason in _errors(keyword, text, isinstance(value, str)):
@@ -117,14 +122,21 @@ def _type(value: Any) -> Iterator[tuple[Path, str]]:
         if isinstance(name, str) and name in _TYPES:
             if name in listed[:index]:
                 yield path, f"{name} is named twice."
-        elif isinstance(name, str) and name.lower() in _MEANT:
-            meant = _MEANT[name.lower()]
+        elif isinstance(name, str) and (meant := meant_type(name)) is not None:
             yield (
                 path,
                 f'Write "{meant}" instead of "{name}".' if meant else 'Leave "type" out: any value is meant.',
             )
+        elif name is None:
+            yield path, 'Write "null" in quotes for the type of null, or leave "type" out for any value.'
         else:
             yield path, f"{json.dumps(name)[:60]} is not a type; the types are {', '.join(_TYPES)}."
+
+
+def meant_type(name: str) -> str | None:
+    """The type that another language's name means, such as `dict` or `STRING`; empty for any type, None if unknown."""
+    lower = name.lower()
+    return lower if lower in _TYPES else _MEANT.get(lower)
 
 
 def _patterns(schema: dict[str, Any]) -> Iterator[tuple[Path, str]]:
@@ -194,4 +206,4 @@ def _shallow(rule: Any) -> Any:
 def _errors(keyword: str, text: str, is_text: bool) -> tuple[tuple[Path, str], ...]:
     """The errors of one keyword's value, given as JSON, or unchanged if `is_text`."""
     errors = _metaschemas()[keyword].iter_errors(text if is_text else json.loads(text))
-    return tuple((tuple(error.absolute_path), f"{error.message[:200]}.") for error in errors)
+    return tuple((tuple(error.absolute_path), f"{schema_error_words(error)}.") for error in errors)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from glyphscope.errors import Problem, RegistryError
+from glyphscope.registry.check import meant_type
 from glyphscope.registry.document import plain
 from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.registry.tool import VERSION, ToolRegistry
@@ -222,7 +223,9 @@ def _arg_keywords(raw: RawRegistry, spec: dict[str, Any], path: Path) -> Iterato
     if isinstance(kind, str) and kind in _ARG_TYPES:
         yield "type", _ARG_TYPES[kind]
     elif kind != "any":
-        raw.problem((*path, "type"), f"No such type; the types are {', '.join((*_ARG_TYPES, 'any'))}.")
+        meant = meant_type(kind) if isinstance(kind, str) else None
+        words = f'Write "{meant or "any"}" instead of "{kind}"' if meant is not None else "No such type"
+        raw.problem((*path, "type"), f"{words}; the types are {', '.join((*_ARG_TYPES, 'any'))}.")
     for key, value in spec.items():
         if key in _ARG_KEYWORDS:
             if kind in ("int", "integer", "float", "number", "any"):

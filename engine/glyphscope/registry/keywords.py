@@ -29,6 +29,30 @@ IN_PLACE = frozenset(
 """Keywords whose schemas apply to the same value: following them does not descend into the instance."""
 
 
+ANNOTATIONS = frozenset(
+    {"$comment", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"}
+    | {"contentEncoding", "contentMediaType"}
+)
+"""Keywords that decide nothing: a value of a wrong type is dropped, not an error."""
+_NULLABLE = frozenset({"const", "default", "type"})
+"""Keywords in which null is a value, or meant as the type null."""
+
+
+def is_unset(keyword: str, value: Any) -> bool:
+    """Whether a keyword of a schema is as good as absent, as programs in Go, PHP and Python write it: null, an empty
+    list in place of an object, an annotation of a wrong type.
+    """
+    if value is None:
+        return keyword not in _NULLABLE
+    if keyword in NAMED or keyword == "dependentRequired":
+        return isinstance(value, list) and not value
+    if keyword == "examples":
+        return not isinstance(value, list)
+    if keyword in ("deprecated", "readOnly", "writeOnly"):
+        return not isinstance(value, bool)
+    return keyword in ANNOTATIONS and not isinstance(value, str)
+
+
 def children(schema: Any) -> Iterator[tuple[Path, Any]]:
     """The schemas directly inside a schema: (relative path, subschema). Values that are not schemas are omitted."""
     if not isinstance(schema, dict):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from glyphscope.registry.document import plain
-from glyphscope.registry.keywords import DRAFT_2020_12, draft_of
+from glyphscope.registry.keywords import DRAFT_2020_12, draft_of, is_unset
 from glyphscope.registry.pointer import Path, follow_reference, to_fragment
 from glyphscope.registry.references import Places, references
 
@@ -41,6 +41,9 @@ def normalise(schema: dict[str, Any] | bool) -> dict[str, Any] | bool:
         return root
     draft = draft_of(root)
     identifier = "id" if draft in (3, 4) else "$id"
+    for place in Places(root).all:
+        if isinstance(place.schema, dict):
+            _drop_unset(place.schema)
     places = Places(root)
     targets = _targets(places)
     nodes = [(place.path, place.schema) for place in places.all if isinstance(place.schema, dict)]
@@ -78,6 +81,14 @@ def _targets(places: Places) -> list[_Reference]:
             if target is not None and isinstance(place.schema, dict):
                 found.append(_Reference(place.schema, keyword, target.schema))
     return found
+
+
+def _drop_unset(node: dict[str, Any]) -> None:
+    """Without keywords that are as good as absent, and without repeated names."""
+    for keyword in [keyword for keyword, value in node.items() if is_unset(keyword, value)]:
+        del node[keyword]
+    if isinstance(names := node.get("required"), list):
+        node["required"] = list(dict.fromkeys(names))
 
 
 def _forget_unknown(node: dict[str, Any], draft: int) -> None:

@@ -12,6 +12,7 @@ from jsonschema.exceptions import ValidationError
 
 from glyphscope.grammar.checking import SafeValidator
 from glyphscope.registry import Tool
+from glyphscope.text.schema_errors import schema_error_words
 from glyphscope.text.shorten import json_excerpt, shorten
 
 MAX_LISTED = 3
@@ -68,7 +69,7 @@ def _broken(error: ValidationError) -> str:
         return f"{where} is {shown}{_BOUNDS[keyword].format(limit)}."
     if keyword == "pattern":
         return f"{where} is {shown}, and does not fit {limit}{_example(error.schema)}."
-    return f"{where or 'The call'}: {shorten(error.message, 200)}."
+    return f"{where or 'The call'}: {schema_error_words(error)}."
 
 
 def _example(schema: Any) -> str:

@@ -15,7 +15,7 @@ from glyphscope.validation import members
 from glyphscope.validation.candidates import ANY_SCHEMA, Candidate, anything
 from glyphscope.validation.levels import ObjectLevel
 from glyphscope.validation.reasons import LocatedReason, Reason
-from glyphscope.validation.spec import Spec
+from glyphscope.validation.spec import Place, Spec
 from glyphscope.validation.tools import CallableTool, Tools
 
 MAX_TOOLS_AT_ONCE = 64
@@ -121,6 +121,9 @@ class CallLevel(ObjectLevel):
         return super().separator()
 
     # values
+
+    def places(self, of: Candidate) -> tuple[Place, ...]:
+        return (of.schemas.top,) if self.key == self._keys.arguments else super().places(of)
 
     def value_candidates(self) -> list[Candidate]:
         if self.naming:

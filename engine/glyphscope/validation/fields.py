@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from glyphscope.events import FieldClosed, FieldOpened, Status
+from glyphscope.events import FieldChanged, FieldClosed, FieldOpened, Status
 
 
 @dataclass(slots=True)
@@ -48,6 +48,14 @@ class FieldRecorder:
         while field is not None:
             field.end = end
             field = field.parent
+
+    def reject(self, path: str) -> list[FieldChanged]:
+        """Mark a closed member as impossible: what follows it showed that its value was."""
+        for field in reversed(self.recorded):
+            if field.path == path:
+                field.status = "impossible"
+                return [FieldChanged(path=path, end=field.end, status=field.status)]
+        return []
 
     def mark_impossible(self) -> None:
         """A violation in the innermost member makes all open members impossible."""

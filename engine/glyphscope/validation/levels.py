@@ -15,13 +15,13 @@ from glyphscope.validation import members
 from glyphscope.validation.candidates import Candidate, most_specific, parents, unjudged
 from glyphscope.validation.fields import Field
 from glyphscope.validation.reasons import Reason
-from glyphscope.validation.spec import ANYTHING, Spec
+from glyphscope.validation.spec import ANYTHING, Place, Spec
 
 
 class Level:
     """An open container at the JSON Pointer `path`, in the member `field` (None: not in a recorded member)."""
 
-    __slots__ = ("candidates", "end_words", "field", "path")
+    __slots__ = ("candidates", "end_words", "field", "narrowed", "path")
     value: Any  # the complete members or items
 
     def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
@@ -29,9 +29,14 @@ class Level:
         self.path = path
         self.field = field
         self.end_words = "the end of the list"  # of this container, in messages
+        self.narrowed = False  # a value inside excluded alternatives
 
     def value_candidates(self) -> list[Candidate]:
         """The candidates of the member or item that begins; empty if no further item is allowed."""
+        raise NotImplementedError
+
+    def places(self, of: Candidate) -> tuple[Place, ...]:
+        """The places of the member or item that is being written, in one alternative."""
         raise NotImplementedError
 
     def separator(self) -> Reason | None:
@@ -75,7 +80,9 @@ class Level:
         """Narrow the alternatives to those that a complete member or item fits."""
         if len(self.candidates) > 1:
             alive = {id(parent) for parent in parents(candidates)}
-            self.candidates = [c for c in self.candidates if id(c) in alive]
+            left = [c for c in self.candidates if id(c) in alive]
+            self.narrowed = self.narrowed or len(left) < len(self.candidates)
+            self.candidates = left
 
 
 class ArrayLevel(Level):
@@ -102,6 +109,9 @@ class ArrayLevel(Level):
         if candidates and all(c.spec.same_items for c in self.candidates):
             self._same = candidates
         return candidates
+
+    def places(self, of: Candidate) -> tuple[Place, ...]:
+        return of.spec.item(len(self.value)) or ()
 
     def too_many(self) -> Reason:
         """Why no further item is allowed."""
@@ -246,6 +256,9 @@ class ObjectLevel(Level):
         return other and members.unknown_name(self._rejected, False, other.rule)
 
     # the member
+
+    def places(self, of: Candidate) -> tuple[Place, ...]:
+        return of.spec.member(self.key) or ()
 
     def value_candidates(self) -> list[Candidate]:
         candidates = [

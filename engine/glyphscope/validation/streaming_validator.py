@@ -26,13 +26,14 @@ from glyphscope.notation import structure as s
 from glyphscope.notation.read import make_reader
 from glyphscope.notation.scalars import ARRAY, OBJECT, STRING, scalar_value
 from glyphscope.notation.structure import Structural
-from glyphscope.registry.pointer import step_of
+from glyphscope.registry.pointer import step_of, to_pointer
 from glyphscope.validation.candidates import Candidate, CandidateSet, anything
 from glyphscope.validation.fields import Field, FieldRecorder
 from glyphscope.validation.levels import ArrayLevel, Level, ObjectLevel
 from glyphscope.validation.literals import ScalarPrefix
 from glyphscope.validation.reasons import LocatedReason, Reason, correct, in_words, one_of
 from glyphscope.validation.spec import ANYTHING
+from glyphscope.validation.tools import reason_of
 
 
 @dataclass(frozen=True)
@@ -296,12 +297,31 @@ class StreamingValidator:
         level = self._levels[-1]
         reason = level.close()
         if reason is not None:
-            self._violate(reason, start, level.path)
+            reason, path = self._nearest(level, reason)
+            self._violate(reason, start, path)
         if self._stopped:
             return
         self._levels.pop()
         self._candidates.replace(level.candidates)
         self._end(level.value, end, start)
+
+    def _nearest(self, level: Level, reason: Reason) -> tuple[Reason, str]:
+        """The reason and the path for a container that no alternative allows to end here.
+
+        If a value inside excluded alternatives that are otherwise nearer, as the `oneOf` of open objects accept each
+        other's members, that value is the reason.
+        """
+        if not level.narrowed:
+            return reason, level.path
+        outer = self._levels[-2] if len(self._levels) > 1 else None
+        for c in level.candidates if outer is None else outer.candidates:
+            for place in (c.schemas.top,) if outer is None else outer.places(c):
+                error = c.schemas.checker.best_error(level.value, place.schema)
+                if error is not None and error.absolute_path:
+                    path = level.path + to_pointer(error.absolute_path)
+                    self._out += self._fields.reject(path)
+                    return reason_of(error, place.pointer), path
+        return reason, level.path
 
     # keys
 

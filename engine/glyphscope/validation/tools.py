@@ -12,6 +12,7 @@ from glyphscope.notation.scalars import STRING
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.schema_errors import schema_error_words
 from glyphscope.validation.reasons import LocatedReason, Reason
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import Spec
@@ -61,7 +62,7 @@ class CallableTool:
             for place in spec.member(name) or ():
                 error = self.schemas.checker.best_error(value, place.schema)
                 if error is not None:
-                    return _reason(error, place.pointer)
+                    return reason_of(error, place.pointer)
         return Reason("UNKNOWN_ARGUMENT", f"'{name}' is not an argument of {self.name}")
 
     def final_verdict(self, arguments: dict[str, Any]) -> LocatedReason | None:
@@ -72,7 +73,7 @@ class CallableTool:
 def final_verdict(schemas: SchemaSet, value: Any) -> LocatedReason | None:
     """jsonschema's verdict on a complete value; None if it is valid. Raises RecursionError if it is nested too deep."""
     error = schemas.checker.best_error(value)
-    return None if error is None else LocatedReason(_reason(error), to_pointer(error.absolute_path))
+    return None if error is None else LocatedReason(reason_of(error), to_pointer(error.absolute_path))
 
 
 def code_of(error: Any) -> Code:
@@ -80,10 +81,10 @@ def code_of(error: Any) -> Code:
     return _CODES.get(str(error.validator), "CONSTRAINT_OTHER")
 
 
-def _reason(error: Any, place: str = "") -> Reason:
+def reason_of(error: Any, place: str = "") -> Reason:
     """A jsonschema error as a Reason; the schema is at the pointer `place`."""
     rule = place + to_pointer(error.absolute_schema_path)
-    return Reason(code_of(error), f"is rejected: {error.message[:200]}", rule)
+    return Reason(code_of(error), f"is rejected: {schema_error_words(error)}", rule)
 
 
 class Tools:

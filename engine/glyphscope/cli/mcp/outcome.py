@@ -19,6 +19,7 @@ from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.sessions.files import atomic_write
 from glyphscope.text.figures import byte_size
+from glyphscope.text.schema_errors import schema_error_words
 from glyphscope.text.shorten import shorten
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.content import content_bytes
@@ -57,7 +58,9 @@ def first_line(description: str) -> str:
 def violations(tool: Tool, arguments: dict[str, Any]) -> list[str]:
     """The first violations of the tool's schema, in words."""
     found = Checker(tool.parameters).errors(arguments, _MAX_VIOLATIONS)
-    return [f"{to_pointer(tuple(error.absolute_path)) or '/'}: {error.message}" for error in found]
+    return [
+        f"{to_pointer(tuple(error.absolute_path)) or '/'}: {schema_error_words(error)}" for error in found
+    ]
 
 
 def print_violations(tool: Tool, arguments: dict[str, Any]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from glyphscope.grammar.builder.any_order import Members, any_order
-from glyphscope.grammar.builder.context import Entries, NotationEntries, ToolContext
+from glyphscope.grammar.builder.context import Entries, Impossible, NotationEntries, ToolContext
 from glyphscope.grammar.builder.object_keys import ObjectKeys
-from glyphscope.grammar.builder.schema import Parts, sizes_of
+from glyphscope.grammar.builder.schema import Parts, Place, sizes_of
 from glyphscope.grammar.schema_order import Listed, ListedMember, after_another, in_order
 from glyphscope.grammar.tree import (
     EMPTY,
@@ -19,8 +19,10 @@ from glyphscope.grammar.tree import (
     separated,
     seq,
 )
+from glyphscope.text.shorten import json_excerpt
 
 _FEW = 16  # members that are written inline in the object's rule; more become a shared rule
+_MAX_NAME = 60  # characters of a name in a message
 _NOT_COUNTED = "which of the optional properties are there is not counted"
 
 
@@ -116,8 +118,19 @@ def _free_counts(
     return 0, None
 
 
+def _note_unknown(context: ToolContext, parts: Parts, key: str, places: tuple[Place, ...]) -> None:
+    """Note a required key that a closed part of the schema does not allow."""
+    excluding = context.schema.expand(places) if places else ()
+    if isinstance(excluding, str) and excluding.endswith(("/additionalProperties", "/unevaluatedProperties")):
+        rule = next((part for part in parts if key in part.schema.get("required", ())), parts[0])
+        words = f"{json_excerpt(key, _MAX_NAME)} is required, and {excluding} does not allow it"
+        context.impossible.append(Impossible(context.rule, rule.at("required").pointer, words))
+
+
 def _members(context: ToolContext, name: str, parts: Parts, entries: Entries) -> Members:
     keys = ObjectKeys(context, parts)
+    for key in keys.required:
+        _note_unknown(context, parts, key, keys.places(key))
     members = [
         (
             key,

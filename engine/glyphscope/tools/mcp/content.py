@@ -15,6 +15,7 @@ from glyphscope.registry import normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.schema_errors import schema_error_words
 from glyphscope.text.shorten import shorten
 from glyphscope.tools.source import Outcome
 from glyphscope.validation.checker import Checker
@@ -47,7 +48,8 @@ class OutputSchema:
         except RecursionError:
             return ("The structured content is nested too deep to be checked.",)
         return tuple(
-            f"{to_pointer(tuple(e.absolute_path)) or '/'}: {e.message[:_MAX_MESSAGE]}" for e in errors
+            f"{to_pointer(tuple(e.absolute_path)) or '/'}: {schema_error_words(e, _MAX_MESSAGE)}"
+            for e in errors
         )
 
 
