@@ -100,8 +100,8 @@ class AlternativeReasons:
         rest: str = "",
         cancel: Callable[[], bool] | None = None,
     ) -> Reasons:
-        """The reasons for the alternatives after the text `before`, at which the grammar has the `state` (None: there
-        is no grammar, or the text left it). `rest` was generated in their place, beginning with the token `step`.
+        """The reasons for the alternatives after the text `before`, at which the grammar has the `state` (None: without
+        a grammar, or if the text left it). `rest` was generated in their place, beginning with the token `step`.
 
         Raises MatchLimit and MatchCancelled.
         """

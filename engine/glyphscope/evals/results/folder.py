@@ -260,7 +260,10 @@ class ResultFolder:
     def has_record(self, name: str) -> bool:
         """Whether the file with that record exists: a folder may have been copied without records."""
         place = read_place(name)
-        return is_inside(name) and (self.path / (place.file if place else name)).is_file()
+        try:
+            return is_inside(name) and (self.path / (place.file if place else name)).is_file()
+        except (OSError, ValueError):  # a name that no file can have
+            return False
 
     @property
     def is_torn(self) -> bool:
