@@ -11,11 +11,15 @@ from llguidance import LLMatcher, LLTokenizer
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS
-from glyphscope.grammar.builder.calls import build_call_grammar
+from glyphscope.grammar.builder.calls import build_call_grammar, build_value_grammar
+from glyphscope.grammar.builder.contradictions import contradictions
+from glyphscope.grammar.gbnf.check import check_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.notation.write import write_value
-from glyphscope.registry import Tool, ToolRegistry, normalise
+from glyphscope.notation.write import write_call, write_value
+from glyphscope.registry import Tool, ToolRegistry, make_tool, normalise
+from glyphscope.validation.call import CallValidator
 
 TOKENIZER = LLTokenizer("byte")
 SAMPLE = Path(os.environ.get("GLYPHSCOPE_SCHEMAS", "../shared/data/schemas/sample.jsonl"))
@@ -99,6 +103,84 @@ def test_alternatives_that_multiply_are_an_error():
     schema = {"type": "object", "properties": {"x": {"type": "integer", "allOf": [many] * 6}}}
     with pytest.raises(GrammarError, match="more than"):
         build_call_grammar(ToolRegistry((Tool("tool", "", schema),)), "json", "flat")
+
+
+def _of_constants(keyword, count):
+    return {keyword: [{"const": f"value-{i}"} for i in range(count)]}, "value-3", "value-x"
+
+
+def _chain(keyword, links):
+    """Each link refers twice to the next one."""
+    defs = {f"d{i}": {keyword: [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(links)}
+    return {"$ref": "#/$defs/d0", "$defs": defs | {f"d{links}": {"type": "string"}}}, "a", 5
+
+
+COSTLY = {
+    "anyOf-constants": _of_constants("anyOf", 4000),
+    "oneOf-constants": _of_constants("oneOf", 4000),
+    "allOf-chain": _chain("allOf", 200),
+    "anyOf-chain": _chain("anyOf", 200),
+    "unevaluated-chain": (
+        {"$ref": "#/$defs/d0", "unevaluatedProperties": False}
+        | {"$defs": _chain("allOf", 24)[0]["$defs"] | {"d24": {"type": "object", "properties": {"a": {}}}}},
+        {"a": 1}, {"b": 1},
+    ),
+    "discriminated": (
+        {"oneOf": [
+            {"type": "object", "properties": {"kind": {"const": f"k{i}"}, "v": {"type": "integer"}},
+             "required": ["kind", "v"]} for i in range(1000)
+        ]},
+        {"kind": "k7", "v": 1}, {"kind": "k7", "v": "x"},
+    ),
+    "prefixes": ({"enum": ["a" * i for i in range(1, 3000)]}, "aaa", "b"),
+    "huge-bounds": ({"type": "integer", "minimum": -(10**400), "maximum": 10**401}, 7, "a"),
+    "huge-length": ({"type": "string", "maxLength": 10**400}, "a", 5),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COSTLY)
+def test_a_costly_schema_is_built_and_judged_in_a_second_or_two(name):
+    schema, good, bad = COSTLY[name]
+    start = time.process_time()
+    tool = make_tool("tool", "", {"type": "object", "properties": {"x": _local(schema)}, "required": ["x"]})
+    grammar = build_call_grammar(ToolRegistry((tool,)), "json", "tool-args")
+    matcher = matcher_of(to_lark(grammar))
+    assert check_gbnf(emit_gbnf(grammar).text).ok
+    assert not contradictions(tool)
+    for value, valid in ((good, True), (bad, False)):
+        text = write_call("tool", {"x": value}, style="json", shape="tool-args")
+        assert accepts(matcher.deep_copy(), text) == valid
+        judge = CallValidator(ToolRegistry((tool,)), "json", "tool-args")
+        judge.feed(text)
+        judge.finish()
+        assert judge.valid == valid
+    assert time.process_time() - start < 5
+
+
+def _local(schema):
+    """The schema as that of an argument."""
+    return json.loads(json.dumps(schema).replace("#/$defs", "#/properties/x/$defs"))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": "string", "minLength": 10**400}, {"type": "array", "minItems": 10**400},
+     {"type": "object", "minProperties": 10**400}, {"type": "integer", "minimum": 10**400}],
+    ids=["text", "array", "object", "integer"],
+)  # fmt: skip
+def test_a_size_that_no_value_has_is_an_error(schema):
+    with pytest.raises(GrammarError, match="No value can be valid"):
+        build_value_grammar(schema, "json")
+
+
+def test_constants_of_many_alternatives_are_judged_while_they_are_written():
+    tools = ToolRegistry(
+        (make_tool("tool", "", {"type": "object", "properties": {"x": COSTLY["anyOf-constants"][0]}}),)
+    )
+    judge = CallValidator(tools, "json", "flat")
+    judge.feed('{"action":"tool","x":"valut')
+    assert [found.char for found in judge.violations] == [26]
 
 
 @pytest.mark.slow

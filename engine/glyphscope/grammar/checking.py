@@ -8,6 +8,9 @@ the same `identity`, so a long `enum` is a lookup.
 
 from __future__ import annotations
 
+import sys
+import threading
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from fractions import Fraction
 from functools import lru_cache
@@ -20,6 +23,7 @@ from jsonschema.protocols import Validator
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.numbers import exact
 from glyphscope.grammar.regular.regex import unreadable
+from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.tree import ByIdentity
 
 
@@ -35,10 +39,24 @@ def unevaluated_properties(validator: Any, expected: Any, instance: Any, schema:
             yield jsonschema.ValidationError(f"{name!r} is not one of the properties", path=[name])
 
 
-def evaluated_names(validator: Any, schema: Any, instance: dict[str, Any]) -> set[str]:
-    """The members' names that are evaluated by `schema`, or by a subschema that applies and is valid."""
+def evaluated_names(
+    validator: Any, schema: Any, instance: dict[str, Any], known: dict[int, set[str]] | None = None
+) -> set[str]:
+    """The members' names that are evaluated by `schema`, or by a subschema that applies and is valid.
+
+    `known` has the names by the identity of the subschema, as references may lead to one in many ways.
+    """
     if not isinstance(schema, dict):
         return set()
+    known = {} if known is None else known
+    if id(schema) not in known:
+        known[id(schema)] = _evaluated_names(validator, schema, instance, known)
+    return known[id(schema)]
+
+
+def _evaluated_names(
+    validator: Any, schema: dict[str, Any], instance: dict[str, Any], known: dict[int, set[str]]
+) -> set[str]:
     names = {name for name in schema.get("properties", ()) if name in instance}
     for source in schema.get("patternProperties", ()):
         names |= {name for name in instance if pattern.found(source, name) or unreadable(source)}
@@ -46,8 +64,8 @@ def evaluated_names(validator: Any, schema: Any, instance: dict[str, Any]) -> se
         return set(instance)
     for part in _parts(validator, schema, instance):
         inner = validator.evolve(schema=part)
-        if inner.is_valid(instance):
-            names |= evaluated_names(inner, part, instance)
+        if id(part) in known or inner.is_valid(instance):
+            names |= evaluated_names(inner, part, instance, known)
     return names
 
 
@@ -160,14 +178,88 @@ def _unique_items(validator: Validator, unique: Any, instance: Any, schema: Any)
         yield jsonschema.ValidationError(f"{instance!r} has non-unique elements")
 
 
+_LISTING = frozenset({"const", "enum", "type", "title", "description", "$comment", "deprecated"})
+
+
+def listed_by_all(alternatives: list[Any], keyword: str) -> list[Any] | None:
+    """The values that `anyOf` or `oneOf` of lists of values allows; None if an alternative does more than list."""
+    values: dict[Hashable, Any] = {}
+    times: Counter[Hashable] = Counter()
+    for schema in alternatives:
+        if not isinstance(schema, dict) or not {"const", "enum"} & schema.keys() or schema.keys() - _LISTING:
+            return None
+        listed = schema["enum"] if "enum" in schema else [schema["const"]]
+        if len(schema.keys() & {"const", "enum", "type"}) > 1:
+            validator = SafeValidator(schema)
+            listed = [value for value in listed if validator.is_valid(value)]
+        own = {identity(value): value for value in listed}
+        values |= own
+        times.update(own.keys())
+    return [value for key, value in values.items() if keyword == "anyOf" or times[key] == 1]
+
+
 @lru_cache(maxsize=64)
 def _identities(key: ByIdentity[list[Any]]) -> frozenset[Hashable]:
     return frozenset(map(identity, key.value))
 
 
+MAX_FRAMES = 20_000
+"""jsonschema recurses into instance and schema, with several Python frames per level."""
+
+
+class DeepStack:
+    """A context in which jsonschema may recurse as deeply as our nesting limits require."""
+
+    def __enter__(self) -> None:
+        self._before = sys.getrecursionlimit()
+        if self._before < MAX_FRAMES:
+            sys.setrecursionlimit(MAX_FRAMES)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before < MAX_FRAMES:
+            sys.setrecursionlimit(self._before)
+
+
+class _Followed(threading.local):
+    """While the outermost reference is followed: the errors of each reference and instance so far."""
+
+    errors: dict[tuple[str, str, int], list[jsonschema.ValidationError]] | None = None
+
+
+_FOLLOWED = _Followed()
+
+
+def _ref(validator: Any, ref: str, instance: Any, schema: Any) -> Iterator[Any]:
+    """jsonschema's keyword, but each reference is followed once per instance: twenty links that each refer twice to the
+    next one are 2^20 ways. A further way to the same errors yields only the first of them.
+    """
+    check_time()
+    outermost = _FOLLOWED.errors is None
+    if _FOLLOWED.errors is None:
+        _FOLLOWED.errors = {}
+    try:
+        key = str(getattr(validator._resolver, "_base_uri", "")), ref, id(instance)
+        known = _FOLLOWED.errors.get(key)
+        if known is None:
+            errors = list(validator._validate_reference(ref=ref, instance=instance))
+            _FOLLOWED.errors[key] = [_without_context(error) for error in errors[:1]]
+        else:
+            errors = list(map(_without_context, known))
+    finally:
+        if outermost:
+            _FOLLOWED.errors = None
+    return iter(errors)
+
+
+def _without_context(error: Any) -> Any:
+    """A separate copy, without the errors that it has inside."""
+    return type(error)(**error._contents() | {"context": (), "parent": None})
+
+
 SafeValidator: Any = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
     {
+        "$ref": _ref,
         "const": _const,
         "enum": _enum,
         "exclusiveMaximum": _compared(ge, "greater than or equal to the maximum of"),

@@ -6,22 +6,18 @@ text streams in, in the final check, and in grammars. Any other format is an ann
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
 import jsonschema
 
-from glyphscope.grammar.checking import SafeValidator
+from glyphscope.grammar.checking import DeepStack, SafeValidator
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.formats import FORMATS, meets_condition
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.registry.references import Places
-
-# jsonschema recurses into the instance, with several Python frames per level.
-_RECURSION = 20_000
 
 
 def _format_checker() -> jsonschema.FormatChecker:
@@ -71,13 +67,13 @@ class Checker:
 
     def valid(self, value: Any, schema: Any = True) -> bool:
         """Whether `value` is valid against `schema`, whose references resolve in the checker's own schema."""
-        with _DeepStack():
+        with DeepStack():
             return bool(self._at(schema).is_valid(value))
 
     def best_error(self, value: Any, schema: Any = None) -> Any | None:
         """jsonschema's best error against the whole schema or a place in it; None if the value is valid."""
         validator = self._root if schema is None else self._at(schema)
-        with _DeepStack():
+        with DeepStack():
             return jsonschema.exceptions.best_match(validator.iter_errors(value))
 
     def _at(self, schema: Any) -> Any:
@@ -85,18 +81,5 @@ class Checker:
 
     def errors(self, value: Any, limit: int) -> list[Any]:
         """jsonschema's first `limit` errors against the whole schema."""
-        with _DeepStack():
+        with DeepStack():
             return list(islice(self._root.iter_errors(value), limit))
-
-
-class _DeepStack:
-    """A context in which jsonschema may recurse as deeply as our nesting limits require."""
-
-    def __enter__(self) -> None:
-        self._before = sys.getrecursionlimit()
-        if self._before < _RECURSION:
-            sys.setrecursionlimit(_RECURSION)
-
-    def __exit__(self, *_: object) -> None:
-        if self._before < _RECURSION:
-            sys.setrecursionlimit(self._before)

@@ -18,6 +18,7 @@ from operator import gt, lt, or_
 from typing import Any, NamedTuple
 
 from glyphscope.events import Code
+from glyphscope.grammar.checking import DeepStack, listed_by_all
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.formats import FORMATS
 from glyphscope.grammar.regular.numbers import common_step, exact
@@ -40,6 +41,9 @@ from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart
 
 _MAX_ALTERNATIVES = 128
 """If a place has more alternatives, they are not expanded; their keyword is judged at the value's end."""
+
+_MAX_JUDGED = 200_000
+"""Listed values times the schemas by which they are judged before the value begins: some seconds."""
 
 _KINDS = {
     "null": NULL, "boolean": BOOLEAN, "integer": INTEGER, "number": NUMBER, "string": STRING, "array": ARRAY,
@@ -71,7 +75,10 @@ class _Branch(NamedTuple):
     deferred: tuple[Deferred, ...] = ()
 
     def joined(self, other: _Branch) -> _Branch:
-        return _Branch((*self.places, *other.places), (*self.deferred, *other.deferred))
+        """Both, with what they have in common once: references may lead to one place in many ways."""
+        places = dict.fromkeys((*self.places, *other.places))
+        deferred = {(id(one.fragment), one.rule): one for one in (*self.deferred, *other.deferred)}
+        return _Branch(tuple(places), tuple(deferred.values()))
 
 
 class Names(NamedTuple):
@@ -91,6 +98,9 @@ class SchemaSet:
         self._places: dict[tuple[int, str], Place] = {}
         self._specs: dict[tuple[Place, ...], tuple[Spec, ...]] = {}
         self._names: dict[Spec, Names] = {}
+        self._known: dict[Place, list[_Branch]] = {}  # the alternatives of places
+        self._listings: set[Place] = set()  # the lists of values made of choices
+        self._cuts = 0  # of references to themselves; alternatives with one depend on the way to them
         self.top = self.place(root, "")
 
     def place(self, schema: Any, pointer: str) -> Place:
@@ -107,8 +117,11 @@ class SchemaSet:
         specs = self._specs.get(places)
         if specs is None:
             branches = [_Branch()]
-            for place in places:
-                branches = self._product(branches, self._branches(place, frozenset()), place.schema, place)
+            with DeepStack():  # a chain of references is as deep as it is long
+                for place in places:
+                    branches = self._product(
+                        branches, self._branches(place, frozenset()), place.schema, place
+                    )
             merged = (self._merge(branch, top=places == (self.top,)) for branch in branches)
             specs = self._specs[places] = tuple(
                 part for spec in merged if spec is not None for part in self._by_listed_value(spec)
@@ -172,8 +185,18 @@ class SchemaSet:
         if schema is False:
             return []
         if place in above:  # a reference to itself that consumes nothing: only jsonschema can decide it
+            self._cuts += 1
             return [_Branch((), (Deferred(schema, pointer, "CONSTRAINT_OTHER", "does not fit its schema"),))]
-        above = above | {place}
+        if place in self._known:
+            return self._known[place]
+        cuts = self._cuts
+        branches = self._expanded(place, above | {place})
+        if self._cuts == cuts:
+            self._known[place] = branches
+        return branches
+
+    def _expanded(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
+        schema, pointer = place.schema, place.pointer
         branches = [_Branch((place,), tuple(self._deferred(schema, pointer)))]
         if "$ref" in schema:
             target = self._resolve(schema["$ref"])
@@ -194,15 +217,28 @@ class SchemaSet:
         """The branches with each alternative of `anyOf` or `oneOf`."""
         options = place.schema[keyword]
         rule = f"{place.pointer}/{keyword}"
+        if len(options) > _MAX_ALTERNATIVES and (listed := listed_by_all(options, keyword)) is not None:
+            return [self._with_listed(branch, place, keyword, listed) for branch in branches]
         union: list[_Branch] = []
         for index, option in enumerate(options):
             union += self._branches(self.place(option, f"{rule}/{index}"), above)
+            if len(union) > _MAX_ALTERNATIVES:
+                break  # they are not expanded
         if keyword == "oneOf" and len(options) > 1:
             exactly_one = Deferred(
                 {keyword: options}, rule, "CONSTRAINT_OTHER", "fits more than one branch of `oneOf`"
             )
             union = [branch._replace(deferred=(*branch.deferred, exactly_one)) for branch in union]
         return self._product(branches, union, {keyword: options}, place)
+
+    def _with_listed(self, branch: _Branch, place: Place, keyword: str, listed: list[Any]) -> _Branch:
+        """The branch with a list of values for a choice of its place that only lists them."""
+        rest = {key: value for key, value in place.schema.items() if key != keyword}
+        without = Place(rest, place.pointer)
+        places = tuple(without if p.pointer == place.pointer else p for p in branch.places)
+        values = Place({"enum": listed}, f"{place.pointer}/{keyword}")
+        self._listings.add(values)
+        return branch._replace(places=(*places, values))
 
     def _conditional(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
         """`if` and `then`, or `else` without `if`; the latter is judged at the value's end."""
@@ -260,8 +296,11 @@ class SchemaSet:
         if enums:
             place, keyword = enums[0]
             values = place.schema["enum"] if keyword == "enum" else [place.schema["const"]]
-            values = [v for v in values if _kinds_of_value(v) & kinds and self._fits(v, branch)]
-            draft |= {"enum": tuple(values), "enum_rule": f"{place.pointer}/{keyword}"}
+            values = [v for v in values if _kinds_of_value(v) & kinds]
+            if len(values) * _weight(branch) <= _MAX_JUDGED:  # otherwise the final verdict excludes them
+                values = [v for v in values if self._fits(v, branch)]
+            rule = place.pointer if place in self._listings else f"{place.pointer}/{keyword}"
+            draft |= {"enum": tuple(values), "enum_rule": rule}
             draft.setdefault("kinds_rule", draft["enum_rule"])
             kinds &= reduce(or_, map(_kinds_of_value, values), 0)
         if kinds & NUMBER and draft.get("span", EVERY_NUMBER).empty(kinds & NUMBER):
@@ -312,6 +351,16 @@ class SchemaSet:
             draft["arrays"] = (*draft.get("arrays", ()), ArrayPart(prefix, items, pointer))
         if schema.get("uniqueItems"):
             draft["unique_rule"] = f"{pointer}/uniqueItems"
+
+
+def _weight(branch: _Branch) -> int:
+    """About the number of schemas by which each listed value is judged."""
+    schemas = [*(place.schema for place in branch.places), *(one.fragment for one in branch.deferred)]
+    kinds = ("anyOf", "oneOf", "allOf")
+    choices = [
+        schema[key] for schema in schemas if isinstance(schema, dict) for key in kinds if key in schema
+    ]
+    return len(schemas) + sum(map(len, choices))
 
 
 def _add_kinds(draft: dict[str, Any], place: Place) -> None:

@@ -17,6 +17,7 @@ from glyphscope.grammar.builder.schema import Place, join
 from glyphscope.grammar.builder.values import build_values
 from glyphscope.grammar.notation_syntax import notation_syntax
 from glyphscope.grammar.rules import RuleBook
+from glyphscope.grammar.time_limit import limited
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.pointer import is_under
 from glyphscope.text.shorten import shorten
@@ -55,7 +56,8 @@ def registry_contradictions(registry: ToolRegistry) -> tuple[Contradiction, ...]
 
 
 def contradictions(tool: Tool, *, closed: bool = True) -> tuple[Contradiction, ...]:
-    """The parts of a tool's parameters that can never be used, in the schema's order; empty if it has too many rules.
+    """The parts of a tool's parameters that can never be used, in the schema's order; empty if it needs too many rules
+    or too much time.
 
     `closed`: arguments that the schema does not name are rejected, as in a call.
     This takes as long as building the tool's grammar: milliseconds, or a second for a schema with thousands of places.
@@ -64,7 +66,8 @@ def contradictions(tool: Tool, *, closed: bool = True) -> tuple[Contradiction, .
     context = ToolContext(book, notation_syntax("json", "none"), tool.name, tool.parameters, closed=closed)
     context.ref((Place(""),), "value", "arguments")
     try:
-        build_values(context)
+        with limited():
+            build_values(context)
     except GrammarError:
         return ()
     return tuple(

@@ -13,10 +13,15 @@ from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.checking import SafeValidator
+from glyphscope.grammar.checking import DeepStack, SafeValidator
 from glyphscope.grammar.regular.numbers import Bounds
+from glyphscope.grammar.time_limit import check_time
 from glyphscope.registry.pointer import follow, to_pointer
 
+MAX_SIZE = 1_000_000_000
+"""A length, or a number of items, that no value has."""
+MAX_COUNTED = 64
+"""Alternatives of a `oneOf` of which each listed value is judged; with more, only whether they may overlap."""
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 
 _KEYWORDS_OF = {
@@ -111,15 +116,30 @@ class Schema:
         )
 
     def excluded(self, places: Sequence[Place], values: Iterable[Any]) -> Iterator[str | None]:
-        """The keyword that excludes each constant from the conjunction, by jsonschema; None if none does."""
-        validators = [self._validator.evolve(schema=self.at(place.pointer)) for place in places]
+        """The keyword that excludes each constant from the conjunction, by jsonschema; None if none does.
+
+        A branch of a choice is among the places, so the choice itself is not judged again (a `oneOf` is if it is
+        small): a thousand alternatives would be read for each of them.
+        """
+        schemas = [_without_chosen(self.at(place.pointer), place.taken) for place in places]
+        validators = [self._validator.evolve(schema=schema) for schema in schemas]
         for value in values:
-            error = next((error for one in validators for error in one.iter_errors(value)), None)
+            check_time()
+            with DeepStack():
+                error = next((error for one in validators for error in one.iter_errors(value)), None)
             if error is None:
                 yield None
             else:
                 short = isinstance(error.validator_value, str | int | float)
                 yield f"{error.validator} {error.validator_value}" if short else str(error.validator)
+
+
+def _without_chosen(schema: Any, taken: frozenset[str]) -> Any:
+    """The schema without the choices of which a branch is selected."""
+    if not taken or not isinstance(schema, dict):
+        return schema
+    chosen = {keyword for keyword in taken if keyword == "anyOf" or len(schema[keyword]) > MAX_COUNTED}
+    return {key: value for key, value in schema.items() if key not in chosen}
 
 
 def type_of(value: Any) -> str:
@@ -172,7 +192,7 @@ def bounds_of(parts: Parts) -> Bounds:
             ("maximum", False, False), ("exclusiveMaximum", False, True),
         ):  # fmt: skip
             value = part.schema.get(keyword)
-            if value is None or isinstance(value, bool) or not math.isfinite(value):
+            if value is None or isinstance(value, bool) or abs(value) == math.inf:
                 continue
             bound = (Decimal(str(value)), is_open)
             if is_low:
@@ -185,10 +205,14 @@ def bounds_of(parts: Parts) -> Bounds:
 
 
 def sizes_of(parts: Parts, least: str, most: str) -> tuple[int, int | None]:
-    """The strictest values of two keywords that limit a count, such as minLength and maxLength."""
+    """The strictest values of two keywords that limit a count, such as minLength and maxLength.
+
+    A maximum that no value reaches is none; with a minimum that none reaches, the maximum is below it.
+    """
     minimum = max((math.ceil(part.schema.get(least, 0)) for part in parts), default=0)
     maxima = [math.floor(part.schema[most]) for part in parts if most in part.schema]
-    return minimum, min(maxima, default=None)
+    maximum = min((size for size in maxima if size <= MAX_SIZE), default=None)
+    return minimum, maximum if minimum <= MAX_SIZE else 0
 
 
 def names_of(parts: Parts) -> tuple[list[str], set[str]]:

@@ -7,12 +7,12 @@ The functions below it are in this order; objects and arrays are in `containers`
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
-from itertools import combinations
 from typing import Any
 
+from glyphscope.errors import GrammarError
 from glyphscope.grammar import tree
 from glyphscope.grammar.builder.alternatives import note_weak_choices
 from glyphscope.grammar.builder.any_order import listed_values
@@ -31,19 +31,19 @@ from glyphscope.grammar.builder.context import (
 )
 from glyphscope.grammar.builder.custom import CUSTOM, custom_node
 from glyphscope.grammar.builder.object_keys import forbids_one
+from glyphscope.grammar.builder.overlaps import distinct, may_overlap
 from glyphscope.grammar.builder.schema import (
     TYPES,
     Part,
     Parts,
     Place,
-    Schema,
     bounds_of,
     join,
-    names_of,
     sizes_of,
     type_of,
     types_of,
 )
+from glyphscope.grammar.checking import listed_by_all
 from glyphscope.grammar.lexemes import is_possible
 from glyphscope.grammar.regular.formats import written_format
 from glyphscope.grammar.regular.numbers import (
@@ -68,7 +68,8 @@ _BEYOND = (
     ("object", "dependentSchemas", "it depends on which properties are there"),
     ("", "if", "it depends on the value as a whole"),
 )
-_MAX_LEVELS = 6  # of properties compared to decide whether alternatives overlap
+_MAX_RULES = 100  # alternatives with separate rules, if all of them only list values
+_MAX_AT_ONCE = 1_500  # llguidance reads 2,000 alternatives at one point of a text
 _NOT_ENDINGS = "only whole steps, and steps that divide 1, are enforced"
 _TOO_LARGE = "the step, together with others, is too large for an automaton of digits"
 
@@ -125,9 +126,17 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
 
 def _listed(context: ToolContext, part: Part, parts: Parts, form: TaggedValue | None) -> Node:
     """One of the values of `const` or `enum` that satisfy all the parts."""
-    listed = [part.schema["const"]] if "const" in part.schema else part.schema["enum"]
-    places = [p.place for p in parts]
-    pointer = join(part.place.pointer, "const" if "const" in part.schema else "enum")
+    keyword = "const" if "const" in part.schema else "enum"
+    listed = [part.schema["const"]] if keyword == "const" else part.schema["enum"]
+    return _possible_of(context, part, keyword, listed, [p.place for p in parts], form)
+
+
+def _possible_of(
+    context: ToolContext, part: Part, keyword: str, listed: Sequence[Any], places: Sequence[Place],
+    form: TaggedValue | None,
+) -> Node:  # fmt: skip
+    """One of the values that a keyword of the part lists, if it satisfies all the places."""
+    pointer = join(part.place.pointer, keyword)
     possible = []
     for value, why in zip(listed, context.schema.excluded(places, listed), strict=True):
         context.note_listed(pointer, json.dumps(value, ensure_ascii=False), why)
@@ -147,65 +156,38 @@ def _plain(value: Any) -> Any:
 
 
 def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: Parts, form: Form) -> Node:
-    """One of the alternatives of `anyOf` or `oneOf`, each a rule to which all other parts also apply."""
+    """One of the alternatives of `anyOf` or `oneOf`, each a rule to which all other parts also apply.
+
+    Many alternatives that only list values are one list.
+    """
+    chosen = Place(part.place.pointer, part.place.taken | {keyword})
+    others = tuple(chosen if p is part else p.place for p in parts)
+    options = part.schema[keyword]
+    if len(options) > _MAX_RULES and (form == "value" or isinstance(form, TaggedValue)):
+        listed = listed_by_all(options, keyword)
+        if listed is not None:
+            tagged = form if isinstance(form, TaggedValue) else None
+            return _closed(_possible_of(context, part, keyword, listed, others, tagged), form)
     if keyword == "oneOf" and may_overlap(context.schema, part):
         context.note_unenforced(
             part, keyword, "its alternatives may overlap, and a grammar does not count them"
         )
     if not isinstance(form, TaggedValue) or _structured(context, part, keyword, form) > 1:
         context.note_unlexed()
-    chosen = Place(part.place.pointer, part.place.taken | {keyword})
-    others = tuple(chosen if p is part else p.place for p in parts)
-    branches = range(len(part.schema[keyword]))
-    rules = [context.ref((*others, part.at(keyword, i)), form, f"{name}-{i + 1}") for i in branches]
+    branches = distinct(context.schema, [part.at(keyword, i) for i in range(len(options))])
+    if len(options) - branches.count(None) > _MAX_AT_ONCE:
+        raise GrammarError(
+            f"The schema has {len(options):,} alternatives at one place, more than {_MAX_AT_ONCE:,}.",
+            where=f"{context.schema.tool}: {join(part.place.pointer, keyword)}",
+            hint="Divide them into groups that begin differently, or into several tools.",
+        )
+    rules = [
+        NEVER if place is None else context.ref((*others, place), form, f"{name}-{i + 1}")
+        for i, place in enumerate(branches)
+    ]
     names = tuple(rule.name if isinstance(rule, tree.RuleRef) else "" for rule in rules)
     context.choices.append(Choice(part, keyword, parts, names))
     return alt(*rules)
-
-
-def may_overlap(schema: Schema, part: Part) -> bool:
-    """Whether a value may satisfy two alternatives of a `oneOf`, which a grammar cannot count; True if undecided."""
-    places = [part.at("oneOf", i) for i in range(len(part.schema["oneOf"]))]
-    return any(_may_both(schema, a, b, _MAX_LEVELS) for a, b in combinations(places, 2))
-
-
-def _may_both(schema: Schema, a: Place, b: Place, levels: int) -> bool:
-    """Whether a value may satisfy both, judging by types, lists of values, and the properties that both require."""
-    left, right = schema.expand([a]), schema.expand([b])
-    if isinstance(left, str) or isinstance(right, str):
-        return False
-    types = _types(left) & _types(right)
-    if not types:
-        return False
-    listed = [values for values in (_enumerated(left), _enumerated(right)) if values is not None]
-    if len(listed) == 2 and not listed[0] & listed[1]:
-        return False
-    if types != {"object"} or levels == 0:
-        return True
-    (_, left_required), (_, right_required) = names_of(left), names_of(right)
-    return not any(
-        _property_excludes(schema, key, left, right, levels) for key in left_required & right_required
-    )
-
-
-def _property_excludes(schema: Schema, key: str, left: Parts, right: Parts, levels: int) -> bool:
-    ours = [part.at("properties", key) for part in left if key in part.schema.get("properties", {})]
-    theirs = [part.at("properties", key) for part in right if key in part.schema.get("properties", {})]
-    return any(not _may_both(schema, a, b, levels - 1) for a in ours for b in theirs)
-
-
-def _types(parts: Parts) -> set[str]:
-    """The types that `type` allows; other keywords do not restrict the type."""
-    declared = any("type" in part.schema for part in parts)
-    return types_of(parts) if declared else types_of(())
-
-
-def _enumerated(parts: Parts) -> set[str] | None:
-    for part in parts:
-        values: Any = [part.schema["const"]] if "const" in part.schema else part.schema.get("enum")
-        if values is not None:
-            return {json.dumps(value, sort_keys=True) for value in values}
-    return None
 
 
 def _structured(context: ToolContext, part: Part, keyword: str, form: TaggedValue) -> int:

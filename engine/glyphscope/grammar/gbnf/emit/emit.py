@@ -16,6 +16,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from glyphscope.errors import GrammarError
+from glyphscope.grammar.gbnf.emit.factoring import MAX_BESIDE, Factoring
 from glyphscope.grammar.gbnf.emit.gbnf_text import Speller
 from glyphscope.grammar.gbnf.emit.orders import with_plain_orders
 from glyphscope.grammar.gbnf.emit.repetition import expansion, repeated, without_empty_iterations
@@ -52,11 +53,9 @@ from glyphscope.grammar.tree import (
     seq,
     walk,
 )  # fmt: skip
-from glyphscope.text.lines import common_length
 from glyphscope.visible import visible
 
 ROOT = "root"
-MAX_BESIDE = 8  # alternatives that are not factored
 MAX_INLINE = 24  # nodes of a lexeme that is written at each of its uses
 
 _QUOTE = Literal('"')
@@ -293,33 +292,11 @@ class _Emitter:
         """The alternatives, if there are many, with common prefixes factored out, letter by letter."""
         if len(options) <= MAX_BESIDE:
             return alt(*options)
-        groups: dict[str, list[Node]] = {}
-        order: list[Node | str] = []
-        for option in options:
-            first = _first_letter(option)
-            if not first:
-                order.append(option)
-            elif first in groups:
-                groups[first].append(option)
-            else:
-                groups[first] = [option]
-                order.append(first)
-        parts: list[Node] = []
-        for item in order:
-            if not isinstance(item, str):
-                parts.append(item)
-                continue
-            group = groups[item]
-            if len(group) == 1:
-                parts.append(group[0])
-                continue
-            texts = [_leading(option) for option in group]
-            start = min(texts)[: common_length(min(texts), max(texts))]
-            rest = self._left_factored([_without(option, len(start)) for option in group], owner)
-            if isinstance(rest, Alt) and len(rest.options) > MAX_BESIDE:
-                rest = self._new_rule(f"{self.speller.name(owner.name)}-{len(start)}", rest, owner)
-            parts.append(seq(start, rest))
-        return alt(*parts)
+        name = self.speller.name(owner.name)
+        factoring = Factoring(options, lambda hint, body: self._new_rule(f"{name}-{hint}", body, owner))
+        for rule, body in factoring.rules():
+            self.rules[rule] = body
+        return factoring.whole
 
 
 def _comment(origin: Origin, notes: Callable[[Origin], str]) -> str:
@@ -332,25 +309,3 @@ def _comment(origin: Origin, notes: Callable[[Origin], str]) -> str:
 
 def _is_short(lexeme: Node) -> bool:
     return not any(True for _ in islice(walk(lexeme, skip=Except), MAX_INLINE, None))
-
-
-def _first_letter(node: Node) -> str:
-    """The first letter of the literal that begins the node; "" without one."""
-    if isinstance(node, Seq) and node.parts:
-        node = node.parts[0]
-    return node.text[:1] if isinstance(node, Literal) else ""
-
-
-def _leading(node: Node) -> str:
-    """The literal that begins the node."""
-    if isinstance(node, Seq):
-        node = node.parts[0]
-    assert isinstance(node, Literal)
-    return node.text
-
-
-def _without(node: Node, count: int) -> Node:
-    """The node without the first letters of its literal."""
-    rest = _leading(node)[count:]
-    begins = Literal(rest) if rest else EMPTY
-    return seq(begins, *node.parts[1:]) if isinstance(node, Seq) else begins
