@@ -207,7 +207,7 @@ def bounds_of(parts: Parts) -> Bounds:
 def sizes_of(parts: Parts, least: str, most: str) -> tuple[int, int | None]:
     """The strictest values of two keywords that limit a count, such as minLength and maxLength.
 
-    A maximum that no value reaches is none; with a minimum that none reaches, the maximum is below it.
+    A maximum that no value reaches does not count; with a minimum that no value reaches, the maximum is below it.
     """
     minimum = max((math.ceil(part.schema.get(least, 0)) for part in parts), default=0)
     maxima = [math.floor(part.schema[most]) for part in parts if most in part.schema]
