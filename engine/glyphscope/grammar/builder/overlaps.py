@@ -34,18 +34,18 @@ def may_overlap(schema: Schema, part: Part) -> bool:
     alternatives = [
         parts for parts in (schema.expand([place]) for place in places) if not isinstance(parts, str)
     ]
-    if _told_apart([[_enumerated(parts)] for parts in alternatives]):
+    if _distinguished([[_enumerated(parts)] for parts in alternatives]):
         return False
     if all(_types(parts) == {"object"} for parts in alternatives):
         keys = set.intersection(*(names_of(parts)[1] for parts in alternatives)) if alternatives else set()
-        if any(_told_apart([_listed_at(schema, key, parts) for parts in alternatives]) for key in keys):
+        if any(_distinguished([_listed_at(schema, key, parts) for parts in alternatives]) for key in keys):
             return False
     if len(places) > _MAX_COMPARED:
         return True
     return any(_may_both(schema, a, b, _MAX_LEVELS) for a, b in combinations(places, 2))
 
 
-def _told_apart(listed: Sequence[Sequence[set[Hashable] | None]]) -> bool:
+def _distinguished(listed: Sequence[Sequence[set[Hashable] | None]]) -> bool:
     """Whether each alternative lists values, and none is listed by two of them."""
     known: set[Hashable] = set()
     for lists in listed:
