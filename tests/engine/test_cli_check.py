@@ -135,6 +135,27 @@ def test_bad_usage_is_exit_code_2_and_prints_no_answer(arguments):
     assert (result.exit_code, result.stdout) == (2, "")
 
 
+def test_a_line_with_a_bad_registry_is_an_error_that_names_it_and_the_others_are_read():
+    good = {"text": '{action="a"}', "registry": {"tools": [{"name": "a"}]}}
+    lines = [good | {"registry": {"tools": [{"name": 1}]}}, good, good | {"registry": "nowhere.json"}, good]
+    result = check("--lines", "-", text="\n".join(map(json.dumps, lines)))
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.exit_code == 2
+    assert [answers[place].get("valid") for place in (1, 3)] == [True, True]
+    for place in (0, 2):
+        assert (
+            f"line {place + 1}" in answers[place]["error"]["where"] and f"line {place + 1}" in result.stderr
+        )
+
+
+def test_calls_of_a_tool_with_an_argument_called_action_are_read_in_the_shape_that_stderr_names(tmp_path):
+    tools = tmp_path / "tools.json"
+    schema = {"type": "object", "properties": {"action": {"type": "string"}}}
+    tools.write_text(json.dumps({"tools": [{"name": "manage", "parameters": schema}, {"name": "get_me"}]}))
+    result = check("--registry", str(tools), "-", text='{tool="manage" args={action="x"}}')
+    assert result.exit_code == 0 and "tool-args" in result.stderr and "manage" in result.stderr
+
+
 def test_lines_are_answered_one_each_with_their_own_registry_notation_and_shape(tmp_path):
     registry = {"ping": {"type": "object", "properties": {"n": {"type": "integer"}}}}
     file = tmp_path / "ping.json"

@@ -11,12 +11,15 @@ from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
+from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.checking import SafeValidator
 from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import to_lark
+from glyphscope.notation.shapes import fitting_shape, shape_note
 from glyphscope.notation.write import write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, normalise
+from glyphscope.validation.call import CallValidator
 
 TOKENIZER = LLTokenizer("byte")
 
@@ -423,6 +426,21 @@ def test_a_tool_that_cannot_be_called_is_an_error_with_tool_and_place(schema, wh
     assert error.value.where == f"tool: {where}" and error.value.hint
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_tool_that_cannot_be_called_is_left_out_and_listed_and_the_others_can_be_called(shape):
+    impossible = {
+        "type": "object",
+        "properties": {"x": INT | {"minimum": 5, "maximum": 4}},
+        "required": ["x"],
+    }
+    tools = ToolRegistry((Tool("good"), Tool("bad", "", impossible)))
+    grammar = build_call_grammar(tools, "json", shape)
+    assert [(left.tool, left.pointer) for left in grammar.unenforced] == [("bad", "/properties/x")]
+    assert accepts(to_lark(grammar), write_call("good", {}, style="json", shape=shape))
+    assert not accepts(to_lark(grammar), write_call("bad", {"x": 5}, style="json", shape=shape))
+    assert check_gbnf(emit_gbnf(grammar).text).ok
+
+
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_an_optional_argument_that_cannot_have_a_value_is_never_written(notation):
     grammar = build_call_grammar(
@@ -433,14 +451,27 @@ def test_an_optional_argument_that_cannot_have_a_value_is_never_written(notation
     assert not accepts(lark, write_call("tool", {"x": "a", "y": 5}, style=notation))
 
 
-def test_an_argument_named_action_is_rejected_in_the_flat_shape_only():
-    tools = registry(("action", STR), required=())
-    with pytest.raises(GrammarError) as error:
-        build_call_grammar(tools, "json", "flat")
-    assert error.value.where == "tool: /properties/action"
-    assert accepts(
-        to_lark(build_call_grammar(tools, "json", "tool-args")), '{"tool":"tool","args":{"action":"a"}}'
-    )
+@pytest.mark.parametrize(
+    "parameters",
+    [{"properties": {"action": STR}}, {"anyOf": [{"properties": {"b": STR}}, {"properties": {"action": STR}}]},
+     {"allOf": [{"$ref": "#/$defs/d"}], "$defs": {"d": {"properties": {"action": STR}}}}],
+    ids=["properties", "anyOf", "$ref"],
+)  # fmt: skip
+def test_calls_with_an_argument_named_action_have_the_shape_tool_args_instead_of_flat(parameters):
+    tools = ToolRegistry((Tool("other"), Tool("tool", "", {"type": "object"} | parameters)))
+    text = '{"tool":"tool","args":{"action":"a"}}'
+    assert fitting_shape(tools, "flat") == "tool-args" and "tool" in shape_note(tools, "flat")
+    assert accepts(to_lark(build_call_grammar(tools, "json", "flat")), text)
+    assert "tool" in call_schema(tools, "flat", GrammarOptions())["oneOf"][1]["properties"]
+    judge = CallValidator(tools, "json", "flat")
+    judge.feed(text)
+    judge.finish()
+    assert judge.valid and not judge.violations
+
+
+def test_a_disabled_tool_with_an_argument_named_action_leaves_the_shape_flat():
+    tools = ToolRegistry((Tool("a"), Tool("b", "", {"type": "object", "properties": {"action": STR}}, False)))
+    assert fitting_shape(tools, "flat") == "flat" and not shape_note(tools, "flat")
 
 
 def test_an_empty_allow_list_is_an_error():

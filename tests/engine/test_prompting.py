@@ -180,13 +180,11 @@ def test_no_text_of_user_or_tool_confuses_the_parts(text, description):
     assert "".join(p.text for p in rendered.parts) == f"<{description}|a>{text}"
 
 
-def test_an_unknown_preset_and_an_impossible_call_are_reported():
+def test_an_unknown_preset_is_reported_and_examples_have_the_shape_that_fits():
     with pytest.raises(PromptError, match="default, short"):
         system(preset="none")
     registry = load_registry({"x": {"properties": {"action": {"type": "string"}}, "required": ["action"]}})
-    with pytest.raises(PromptError, match="'action'"):
-        system(registry, shape="flat")
-    assert 'tool="x"' in system(registry, shape="tool-args")
+    assert 'tool="x"' in system(registry, shape="flat") and 'tool="x"' in system(registry, shape="tool-args")
 
 
 def test_the_seven_tools_have_the_known_examples():

@@ -7,7 +7,6 @@ import threading
 
 import pytest
 
-from glyphscope.errors import NotationError
 from glyphscope.events import Notation, Shape, Violation, violations_of
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.notation.write import write_call
@@ -185,11 +184,12 @@ def test_a_disabled_tool_is_named_as_such() -> None:
     assert not validator.tool_allowed
 
 
-def test_a_tool_with_an_argument_named_action_does_not_fit_the_flat_shape() -> None:
+def test_a_tool_with_an_argument_named_action_is_called_in_the_shape_tool_args_instead_of_flat() -> None:
     registry = load_registry({"move": {"type": "object", "properties": {"action": {"type": "string"}}}})
-    with pytest.raises(NotationError, match="action"):
-        CallValidator(registry, "json", "flat")
-    CallValidator(registry, "json", "tool-args")
+    for shape in ("flat", "tool-args"):
+        validator = CallValidator(registry, "json", shape)
+        validator.feed('{"tool":"move","args":{"action":"up"}}')
+        assert validator.valid and validator.arguments == {"action": "up"}
 
 
 def test_with_many_tools_arguments_before_the_name_wait_for_it() -> None:

@@ -10,7 +10,7 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.cli.inputs import InputError, read_registry, read_text, read_text_lines
+from glyphscope.cli.inputs import InputError, in_shape, read_registry, read_text, read_text_lines
 from glyphscope.cli.options import (
     JsonOption,
     NotationOption,
@@ -23,11 +23,13 @@ from glyphscope.cli.output import (
     console,
     marked,
     print_json,
+    print_line_error,
     print_note,
     print_text,
     short_pointer,
     status_text,
 )
+from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Notation, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.validation.call import CallValidator, CheckReport
@@ -88,7 +90,7 @@ def check(
     elif file is not None and lines is None:
         text = read_text(file)
         tools = read_registry(registry)
-        report = _validated(text, tools, notation, shape, chunk=chunk, stop=stop)
+        report = _validated(text, tools, notation, in_shape(tools, shape), chunk=chunk, stop=stop)
         print_json(report) if as_json else _print_report(report, text, tools)
         valid = report.valid
     else:
@@ -167,12 +169,18 @@ class _Registries:
 def _check_lines(
     source: str, registries: _Registries, notation: Notation, shape: Shape, chunk: int | None, stop: bool
 ) -> bool:
-    """Answer each line. Returns whether all of them are valid."""
-    valid = True
+    """Answer each line. Returns whether all of them are valid. Exits with 2 at the end if a registry is bad."""
+    valid, usable = True, True
     for place, text, line in read_text_lines(source):
+        try:
+            tools = registries.get(line.get("registry"))
+        except GlyphscopeError as error:
+            print_line_error(error, place)
+            usable = False
+            continue
         report = _validated(
             text,
-            registries.get(line.get("registry")),
+            tools,
             cast(Notation, _one_of(line, "notation", get_args(Notation), notation, place)),
             cast(Shape, _one_of(line, "shape", get_args(Shape), shape, place)),
             chunk=chunk,
@@ -180,6 +188,8 @@ def _check_lines(
         )
         print_json(report)
         valid = valid and report.valid
+    if not usable:
+        raise typer.Exit(2)
     return valid
 
 

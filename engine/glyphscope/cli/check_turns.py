@@ -9,11 +9,12 @@ import json
 from typing import Any
 
 import msgspec
+import typer
 from msgspec.structs import replace
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, read_text, read_text_lines
-from glyphscope.cli.output import PlainTable, console, marked, print_json, print_text
+from glyphscope.cli.output import PlainTable, console, marked, print_json, print_line_error, print_text
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import RegistryError
 from glyphscope.events import Thinking, Violation
@@ -53,13 +54,18 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
     """Answer each line. Returns whether all turns are complete and all their calls valid.
 
     With `readers`, each answer has another member: every reader's reading of the text (`turns.readers.Reading`).
-    Raises InputError, RegistryError and PromptError, each with its place.
+    A line with a bad registry is answered by its error, and the exit code is 2. Raises InputError and PromptError.
     """
     form = derived_form(read_template(template))
     known: dict[str, TurnTools] = {}
-    valid = True
+    valid, usable = True, True
     for place, text, line in read_text_lines(lines):
-        thinking, tools = _read_line(line, place, default, known)
+        try:
+            thinking, tools = _read_line(line, place, default, known)
+        except RegistryError as error:
+            print_line_error(error, place)
+            usable = False
+            continue
         answer = _answer_of(text, form, tools, thinking)
         if readers:
             others = readings(text, form, tools.registry, thinking)
@@ -67,6 +73,8 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
         else:
             print_json(answer)
         valid = valid and answer.complete and all(call.valid for call in answer.calls)
+    if not usable:
+        raise typer.Exit(2)
     return valid
 
 

@@ -9,8 +9,11 @@ from typing import Any
 
 import msgspec
 
+from glyphscope.cli.output import diagnostics
 from glyphscope.errors import GlyphscopeError
+from glyphscope.events import Shape
 from glyphscope.inputs import read_file, utf8_text
+from glyphscope.notation.shapes import fitting_shape, shape_note
 from glyphscope.registry import (
     ToolRegistry,
     bundled_registries,
@@ -18,6 +21,7 @@ from glyphscope.registry import (
     default_registry,
     load_registry,
 )
+from glyphscope.visible import visible
 
 STDIN = "-"
 
@@ -85,6 +89,13 @@ def read_text_lines(source: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
         if not isinstance(text, str):
             raise InputError('Each line needs a "text", a string.', where=place)
         yield place, text, line
+
+
+def in_shape(registry: ToolRegistry, shape: Shape) -> Shape:
+    """The shape in which the registry's calls are written; on stderr, why it is not the requested one."""
+    if note := shape_note(registry, shape):
+        diagnostics().print(visible(note), soft_wrap=True)
+    return fitting_shape(registry, shape)
 
 
 def read_registry(path: Path | None) -> ToolRegistry:

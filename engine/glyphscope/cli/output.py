@@ -155,6 +155,16 @@ def print_error(error: GlyphscopeError) -> None:
         out.print(Text(f"  do: {visible(error.hint, lines=True)}"))
 
 
+def print_line_error(error: GlyphscopeError, place: str) -> None:
+    """Answer a line whose input is bad: the error as JSON on stdout, with the line's place, and in words on stderr."""
+    inner = "" if error.where in ("", place) else error.where
+    error.where = f"{place}: {inner}" if inner else place
+    problems = error.problems if isinstance(error, DocumentError) else ()
+    answer = {"message": error.message, "where": error.where, "hint": error.hint}
+    print_json({"error": answer | {"problems": [problem_words(problem) for problem in problems]}})
+    print_error(error)
+
+
 def print_problems(error: DocumentError[PlacedProblem], *, as_json: bool) -> None:
     """Print the problems of a checked document, which are the answer. Without any, the error is raised again."""
     if not error.problems:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 import msgspec
 import typer
 
-from glyphscope.cli.inputs import InputError, parse_json, read_json_lines, read_registry
+from glyphscope.cli.inputs import InputError, in_shape, parse_json, read_json_lines, read_registry
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
@@ -16,7 +16,7 @@ from glyphscope.cli.options import JsonOption, RegistryOption, ShapeOption, mode
 from glyphscope.cli.output import PlainTable, console, print_json, print_text
 from glyphscope.events import NOTATIONS, Notation, RunRequest, Shape
 from glyphscope.models.interface import Model
-from glyphscope.notation.shapes import shape_keys
+from glyphscope.notation.shapes import fitting_shape, shape_keys
 from glyphscope.notation.write import STYLES, Sizes, Style, call_sizes
 from glyphscope.prompting.messages import render_messages
 from glyphscope.registry import ToolRegistry
@@ -71,6 +71,7 @@ def sizes(
         raise InputError(
             "The file contains no call.", where=calls, hint='Write one per line: {"tool": …, "arguments": …}'
         )
+    shape = in_shape(tools, shape)
     with ExitStack() as stack:
         source = None
         if model:
@@ -104,6 +105,7 @@ def call_of(line: dict[str, Any], place: str) -> Call:
 def measure(calls: list[Call], registry: ToolRegistry, shape: Shape, model: Model | None) -> SizeReport:
     """The sizes of the calls. Raises NotationError for a call that the shape or a notation cannot express."""
     count = model.count_tokens if model else None
+    shape = fitting_shape(registry, shape)
     sizes_of_calls = [call_sizes(tool, arguments, shape, count) for tool, arguments in calls]
     totals = [
         Sizes(

@@ -190,7 +190,7 @@ def _limit(context: Context, name: str, used: float, message: str) -> LimitReach
 
 def _edit_problem(context: Context, tool: str, edited: dict[str, Any]) -> tuple[Reason, str] | None:
     """The violation in edited arguments, validated like the model's, and the message about it; None if valid."""
-    found = tools_of(context.registry, context.request.shape).allowed[tool]
+    found = tools_of(context.registry).allowed[tool]
     try:
         compact(edited)  # raises ValueError if they are not JSON
         violation = found.fault(edited) or found.final_verdict(edited)

@@ -16,6 +16,7 @@ from weakref import ReferenceType, ref
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.tree import Grammar
+from glyphscope.processes.stopping import LOOK, check_stopped
 from glyphscope.text.figures import duration
 
 SECONDS = 8.0
@@ -25,7 +26,7 @@ SECONDS = 8.0
 class _Work(threading.local):
     """Per thread: the CPU time at which the current work must end, and the last grammar with the seconds it took.
 
-    Until `unread`, a time of the clock, the CPU time cannot have reached `end`.
+    Until `unread`, a time of the clock, the CPU time cannot have reached `end`, or a stop is not looked for.
     """
 
     end = inf
@@ -43,7 +44,7 @@ def limited(of: Grammar | None = None) -> Iterator[None]:
     known = _WORK.last
     spent = known[1] if of is not None and known is not None and known[0]() is of else 0.0
     _WORK.end = min(before[0], start + SECONDS - spent)
-    _WORK.unread = perf_counter() + _WORK.end - start
+    _WORK.unread = perf_counter() + min(_WORK.end - start, LOOK)
     try:
         yield
     finally:
@@ -62,11 +63,13 @@ def seconds_left() -> float:
 
 
 def check_time() -> None:
-    """Raises GrammarError if the current work has exceeded its time."""
+    """Raises GrammarError if the current work has exceeded its time, and Stopped if it was stopped (`stopped_by`)."""
     if (now := perf_counter()) < _WORK.unread:
         return
-    _WORK.unread = now + _WORK.end - thread_time()
-    if _WORK.unread < now:
+    check_stopped()
+    left = _WORK.end - thread_time()
+    _WORK.unread = now + min(left, LOOK)
+    if left < 0:
         raise GrammarError(
             f"Building the grammar takes more than {duration(SECONDS)}.",
             where="grammar",

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from glyphscope.errors import NotationError, PromptError
 from glyphscope.events import Message, RunRequest
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.notation.chat_tool_format import native_format
-from glyphscope.notation.shapes import shape_keys
+from glyphscope.notation.shapes import fitting_shape, shape_keys
 from glyphscope.notation.write import write_call
 from glyphscope.prompting.history import history_turns
 from glyphscope.prompting.presets import preset
@@ -105,6 +107,7 @@ def compose(*messages: tuple[str | Message, Sequence[Part]]) -> RenderedMessages
 
 def template_values(request: RunRequest, registry: ToolRegistry) -> dict[str, Any]:
     """The variables of a template for a whole registry. Raises PromptError if a tool does not fit the shape."""
+    request = msgspec.structs.replace(request, shape=fitting_shape(registry, request.shape))
     written = _example_texts(request, registry)
     name_key, args_key = shape_keys(request.shape)
     return {

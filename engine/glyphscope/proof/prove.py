@@ -16,6 +16,7 @@ from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import lark_unenforced
 from glyphscope.grammar.tree import Ordered
 from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.notation.shapes import fitting_shape
 from glyphscope.proof.boundary import Boundary, Unreached, boundary_examples
 from glyphscope.proof.engines import ENGINES, OURS, Answer, Calls, Cancelled, Engine, EngineName
 from glyphscope.proof.renderings import (
@@ -97,6 +98,7 @@ def prove(
 
     With `order` any, our grammars allow any order, and they read each example in two orders.
     """
+    shape = fitting_shape(registry, shape)
     stopped = [False]
 
     def is_cancelled() -> bool:
@@ -141,7 +143,7 @@ def iterate_proofs(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[Proof]:
     """Yield each proof, tool by tool. Calls `cancelled` between engines; closing the iterator ends its processes."""
-    calls = Calls(registry, notation, shape, order)
+    calls = Calls(registry, notation, fitting_shape(registry, shape), order)
     with ExitStack() as stack:
         opened = _opened(engines, calls, stack, cancelled)
         unenforced = {engine: _claims(engine, calls).reasons for engine in engines if engine in OURS}

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from glyphscope.registry.keywords import IN_PLACE, children
+from glyphscope.registry.pointer import follow_reference
+
 VERSION = 1
 """The version of Glyphscope's form of a registry that this program writes, and the latest that it reads."""
 
@@ -21,6 +24,23 @@ class Tool:
     description: str = ""
     parameters: dict[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
     enabled: bool = True
+
+    @property
+    def argument_names(self) -> frozenset[str]:
+        """The names that its schema gives to arguments, in any alternative."""
+        names: dict[str, None] = {}
+        seen: dict[int, Any] = {}
+        waiting: list[Any] = [self.parameters]
+        while waiting:
+            schema = waiting.pop()
+            if not isinstance(schema, dict) or id(schema) in seen:
+                continue
+            seen[id(schema)] = schema
+            names |= dict.fromkeys((*schema.get("properties", ()), *schema.get("required", ())))
+            waiting += (inner for step, inner in children(schema) if step[0] in IN_PLACE)
+            target = follow_reference(self.parameters, str(schema.get("$ref", "")))
+            waiting += () if target is None else (target[1],)
+        return frozenset(names)
 
 
 @dataclass(frozen=True)
@@ -44,6 +64,11 @@ class ToolRegistry:
     @cached_property
     def _by_name(self) -> dict[str, Tool]:
         return {tool.name: tool for tool in self.tools}
+
+    @cached_property
+    def argument_names(self) -> frozenset[str]:
+        """The names of the allowed tools' arguments."""
+        return frozenset(name for tool in self.allowed for name in tool.argument_names)
 
     def get(self, name: str) -> Tool | None:
         """The tool of that name, allowed or not."""

@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
+from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
+from glyphscope.notation.shapes import fitting_shape, shape_note
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.runs.relaxation import enforced_registry
 from glyphscope.runs.tool_access import visible_registry
@@ -17,10 +19,11 @@ from glyphscope.runs.transforms.registry import chain_of
 
 @dataclass(frozen=True)
 class PreparedRequest:
-    """`registry` is `request.registry`, parsed: the tools as the prompt describes them."""
+    """`registry` is `request.registry`, parsed: the tools as the prompt describes them. `note` is for the reader."""
 
     request: RunRequest
     registry: ToolRegistry
+    note: str = ""
 
     @cached_property
     def enforced(self) -> ToolRegistry:
@@ -46,6 +49,20 @@ def prepare(request: RunRequest | PreparedRequest) -> PreparedRequest:
     if isinstance(request, PreparedRequest):
         return request
     return PreparedRequest(request, parse_document(request.registry))
+
+
+def in_fitting_shape(request: RunRequest | PreparedRequest) -> RunRequest | PreparedRequest:
+    """The request in the shape that its registry allows, with a note if it is another one; unchanged if the registry
+    has errors, which `prepare` reports.
+    """
+    try:
+        prepared = prepare(request)
+    except GlyphscopeError:
+        return request
+    asked = prepared.request
+    note = "" if asked.native else shape_note(prepared.registry, asked.shape)
+    shape = fitting_shape(prepared.registry, asked.shape) if note else asked.shape
+    return replace(prepared.changed(shape=shape), note=note) if note else prepared
 
 
 def request_of(request: RunRequest | PreparedRequest) -> RunRequest:

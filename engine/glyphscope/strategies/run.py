@@ -17,7 +17,7 @@ from glyphscope.runs.context import Context, Ending, Spent, Strategy
 from glyphscope.runs.emitter import Clock, Emitter
 from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import Interaction, NonInteractive
-from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
+from glyphscope.runs.prepared import PreparedRequest, in_fitting_shape, prepare, request_of
 from glyphscope.runs.relaxation import check_relaxed
 from glyphscope.runs.sampling import check_sampling
 from glyphscope.strategies.adapted_request import adapt_request, check_native, check_tool_choice
@@ -63,6 +63,7 @@ def run(
     so does `interaction.cancelled` while the run waits for a tool or a person. Without an `interaction`, questions stay
     unanswered and calls unapproved. `clock` returns the seconds for all events and limits.
     """
+    request = in_fitting_shape(request)
     adapted = adapt_request(request_of(request), model)
     emitter = Emitter(clock)
     yield emitter.started(adapted, model.info)

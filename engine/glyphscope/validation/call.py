@@ -17,7 +17,7 @@ import msgspec
 from glyphscope.events import Code, Notation, Shape, Status, ToolKnown
 from glyphscope.notation import structure as s
 from glyphscope.notation.read_glyph import is_head
-from glyphscope.notation.shapes import shape_keys
+from glyphscope.notation.shapes import fitting_shape, shape_keys
 from glyphscope.registry import ToolRegistry
 from glyphscope.structs import ready
 from glyphscope.validation.call_level import CallKeys, CallLevel, tool_candidates
@@ -81,7 +81,7 @@ class CallValidator(StreamingValidator):
         keys: CallKeys | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """`keys` replace the shape's keys. Raises NotationError if the shape cannot write one of the tools."""
+        """`shape` is the `fitting_shape` or becomes it; `keys` replace the shape's keys."""
         super().__init__(
             notation,
             self._root_candidates,
@@ -90,7 +90,8 @@ class CallValidator(StreamingValidator):
             subject="the call",
             explain=self._explain_name,
         )
-        self._tools = tools_of(registry, shape)
+        shape = fitting_shape(registry, shape)
+        self._tools = tools_of(registry)
         self._keys = keys or CallKeys(*shape_keys(shape))
         self.tool: str | None = None  # its complete name, allowed or not
         self.tool_allowed = False

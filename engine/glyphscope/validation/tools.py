@@ -6,10 +6,8 @@ from collections import OrderedDict
 from functools import cached_property
 from typing import Any
 
-from glyphscope.errors import NotationError
-from glyphscope.events import Code, Shape
+from glyphscope.events import Code
 from glyphscope.notation.scalars import STRING
-from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.schema_errors import schema_error_words
@@ -90,35 +88,22 @@ def reason_of(error: Any, place: str = "") -> Reason:
 class Tools:
     """The tools that a call may name: the allowed ones, and the others, to distinguish them from invented names."""
 
-    def __init__(self, registry: ToolRegistry, shape: Shape) -> None:
-        keys = shape_keys(shape)
+    def __init__(self, registry: ToolRegistry) -> None:
         closed = registry.unknown_arguments == "refuse"
         self.allowed = {tool.name: CallableTool(tool, closed=closed) for tool in registry.allowed}
         self.known = frozenset(tool.name for tool in registry)
         self.name_spec = Spec(kinds=STRING, enum=tuple(self.allowed))
-        if keys.args_key is None:
-            for tool in registry.allowed:
-                if keys.name_key in tool.parameters.get("properties", {}):
-                    raise NotationError(
-                        f"The tool has an argument named '{keys.name_key}', and in this shape that is the tool's name.",
-                        where=tool.name,
-                        hint="Use the tool-args or name-arguments shape, or rename the argument.",
-                    )
 
 
-_CACHE: OrderedDict[tuple[str, Shape], Tools] = OrderedDict()  # by the registry's digest
-_CACHED = 16  # registries and shapes
+_CACHE: OrderedDict[str, Tools] = OrderedDict()  # by the registry's digest
+_CACHED = 16  # registries
 
 
-def tools_of(registry: ToolRegistry, shape: Shape) -> Tools:
-    """The tools of a registry in a shape; equal registries share one object, with the schemas compiled so far.
-
-    Raises NotationError if a tool does not fit the shape.
-    """
-    key = (registry.digest, shape)
-    tools = _CACHE.get(key)
+def tools_of(registry: ToolRegistry) -> Tools:
+    """The tools of a registry; equal registries share one object, with the schemas compiled so far."""
+    tools = _CACHE.get(registry.digest)
     if tools is None:
-        tools = _CACHE[key] = Tools(registry, shape)
+        tools = _CACHE[registry.digest] = Tools(registry)
         while len(_CACHE) > _CACHED:
             _CACHE.popitem(last=False)
     return tools

@@ -11,7 +11,7 @@ import typer
 
 from glyphscope.cli.grammar.report import print_contradictions, print_unenforced, unenforced_json
 from glyphscope.cli.grammar.report import report as print_proofs
-from glyphscope.cli.inputs import InputError, read_json, read_registry
+from glyphscope.cli.inputs import InputError, in_shape, read_json, read_registry
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import print_json
 from glyphscope.events import default_order
@@ -89,6 +89,7 @@ def build(
             print_contradictions(contradictions(Tool(SCHEMA, "", normal), closed=False))
         return
     tools = read_registry(registry)
+    shape = in_shape(tools, shape)
     if report:
         print_proofs(tools, notation, shape, order, as_json=as_json)
     elif to == "json-schema":

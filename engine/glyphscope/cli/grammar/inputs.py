@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from glyphscope.cli.inputs import InputError, read_json, read_registry, read_text
+from glyphscope.cli.inputs import InputError, in_shape, read_json, read_registry, read_text
 from glyphscope.cli.options import NotationOption, OrderOption, ShapeOption
 from glyphscope.errors import RegistryError
 from glyphscope.events import ArgumentOrder, Notation, Shape, default_order
@@ -45,7 +45,8 @@ class GrammarSource:
             return load_gbnf(read_text(gbnf), where=gbnf)
         if self.schema is not None:
             return build_value_grammar(read_json(str(self.schema)), self.notation, options)
-        return build_call_grammar(read_registry(self.registry), self.notation, self.shape, options)
+        tools = read_registry(self.registry)
+        return build_call_grammar(tools, self.notation, in_shape(tools, self.shape), options)
 
 
 def read_any_grammar(
@@ -62,7 +63,7 @@ def read_any_grammar(
         if _looks_like_schema(document):
             return build_value_grammar(document, notation, options)
         raise
-    return build_call_grammar(registry, notation, shape, options)
+    return build_call_grammar(registry, notation, in_shape(registry, shape), options)
 
 
 def _looks_like_schema(document: Any) -> bool:

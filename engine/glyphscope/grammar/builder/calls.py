@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 from typing import Literal as TypingLiteral
@@ -18,7 +18,7 @@ from glyphscope.grammar.notation_syntax import NotationSyntax, WhiteSpace, notat
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.time_limit import limited, note_made
 from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unenforced, alt, repeat, seq
-from glyphscope.notation.shapes import shape_keys
+from glyphscope.notation.shapes import fitting_shape, shape_keys
 from glyphscope.registry import Tool, ToolRegistry, normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain
@@ -73,13 +73,16 @@ class _ByDigest:
 def build_call_grammar(
     registry: ToolRegistry, notation: Notation, shape: Shape, options: GrammarOptions = DEFAULT_OPTIONS
 ) -> Grammar:
-    """The grammar of calls of the registry's allowed tools in that notation and shape, or of the requested part.
+    """The grammar of calls of the registry's allowed tools in that notation and shape (or the `fitting_shape`), or of
+    the requested part.
 
-    The validator accepts all of its texts, except for the constraints in `unenforced`. Raises GrammarError, with tool
-    and JSON Pointer, if a tool cannot be called at all. The last few grammars are cached.
+    The validator accepts all of its texts, except for the constraints in `unenforced`. A tool that
+    cannot be called at all is left out, and listed there; raises GrammarError, with tool and JSON Pointer, if no tool
+    can be called. The last few grammars are cached.
     """
     with limited():
-        return note_made(_build(_ByDigest(registry), notation, shape, options))
+        fitting = fitting_shape(registry, shape)
+        return note_made(_build(_ByDigest(registry), notation, fitting, options))
 
 
 def build_value_grammar(
@@ -158,10 +161,22 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
     unlexed = tuple(rule for rule, context in contexts if context.unlexed)
     ordered = tuple(dict.fromkeys(one for _, context in contexts for one in context.ordered))
     grammar = book.grammar(root, tuple(unenforced), lexed=lexed, unlexed=unlexed, ordered=ordered)
-    for rule, context in contexts:
-        if rule not in grammar.rules:
-            raise impossible(context, rule, "No call of this tool can be valid")
-    return grammar
+    impossible_ones = [(rule, context) for rule, context in contexts if rule not in grammar.rules]
+    if not impossible_ones:
+        return grammar
+    if len(impossible_ones) == len(contexts):
+        rule, context = impossible_ones[0]
+        raise impossible(context, rule, "No call of this tool can be valid")
+    left_out = (_left_out(context, rule) for rule, context in impossible_ones)
+    return replace(grammar, unenforced=(*left_out, *grammar.unenforced))
+
+
+def _left_out(context: ToolContext, root: str) -> Unenforced:
+    """A tool that cannot be called, and so is not among the tools of the grammar."""
+    pointer, why = cause(context, root)
+    return Unenforced(
+        context.schema.tool, pointer, "", f"no call of this tool can be valid, so it is left out: {why}"
+    )
 
 
 def chosen_tools(registry: ToolRegistry, options: GrammarOptions) -> list[Tool]:
@@ -214,16 +229,10 @@ def _whole(book: RuleBook, call: Node, syntax: NotationSyntax, shape: Shape, opt
 def _after_name(context: ToolContext, tool: Tool, shape: Shape) -> Node:
     """The part after the tool's name: its arguments, and the call's last brace."""
     syntax, root = context.syntax, (Place(""),)
-    name_key, args_key = shape_keys(shape)
+    args_key = shape_keys(shape).args_key
     if args_key is not None:
         arguments = context.ref(root, "value", f"{tool.name}-{args_key}")
         return seq(syntax.separator, syntax.key(args_key), arguments, syntax.close_object)
-    if name_key in tool.parameters.get("properties", {}):
-        raise GrammarError(
-            f"The argument {name_key!r} has the key under which the flat shape writes the tool's name.",
-            where=f"{tool.name}: {join('/properties', name_key)}",
-            hint="Use the shape tool-args or name-arguments, or rename the argument.",
-        )
     return seq(context.ref(root, "members", f"{tool.name}-args"), syntax.close_object)
 
 

@@ -8,7 +8,7 @@ from glyphscope.events import Shape
 from glyphscope.grammar.builder.calls import GrammarOptions, chosen_tools
 from glyphscope.grammar.builder.schema import join
 from glyphscope.grammar.traversal import bottom_up
-from glyphscope.notation.shapes import call_document, shape_keys
+from glyphscope.notation.shapes import call_document, fitting_shape, shape_keys
 from glyphscope.registry import Tool, ToolRegistry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -20,7 +20,7 @@ def call_schema(registry: ToolRegistry, shape: Shape, options: GrammarOptions) -
     An argument that a tool does not name is rejected unless the tool's schema allows it. A schema cannot describe
     white space and free text.
     """
-    tools = chosen_tools(registry, options)
+    tools, shape = chosen_tools(registry, options), fitting_shape(registry, shape)
     if options.part == "name":
         return {"$schema": DIALECT, "enum": [tool.name for tool in tools]}
     if options.part == "arguments":
