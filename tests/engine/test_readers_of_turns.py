@@ -139,13 +139,18 @@ def test_a_text_that_only_mentions_markup_has_no_markers_of_another_notation(
     assert turn.foreign is None and turn.content == text
 
 
-def test_markers_of_the_form_itself_are_not_those_of_another(
+def test_markers_of_the_form_itself_are_reported_if_they_are_those_of_a_call(
     llama_data: Path, registry: ToolRegistry
 ) -> None:
-    own = form_of(renderer_at(llama_data / "templates" / "google-gemma-4-31B-it.jinja"))[0]
-    assert (
-        read_turn("Hm. <tool_call|> <|tool_response> <|channel> x", own, TurnTools(registry)).foreign is None
+    own, tools = (
+        form_of(renderer_at(llama_data / "templates" / "google-gemma-4-31B-it.jinja"))[0],
+        TurnTools(registry),
     )
+    assert read_turn("The turn begins with <|turn>model here.", own, tools).foreign is None
+    turn = read_turn("Hm. <|tool_call>{n:1}", own, tools)
+    found = resemblance("Hm. <|tool_call>{n:1}", turn, tools)
+    assert (turn.calls, turn.strict) == ((), False) and found is not None
+    assert found.words == "From character 4 on, the text has markers that belong to no call."
 
 
 def test_an_answer_without_calls_is_a_text_for_every_reader(form: TurnForm, registry: ToolRegistry) -> None:

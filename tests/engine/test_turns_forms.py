@@ -329,3 +329,35 @@ def test_markers_between_brackets_and_bars_end_a_turn() -> None:
 def test_a_proof_without_a_value_that_can_be_read_back_is_none() -> None:
     values = tuple(Transcription(kind, False) for kind in ("a text", "an integer"))
     assert not Proof(turns=5, equal=5, strict=5, values=values).proved
+
+
+ASKED = {  # the part of a system prompt that asks for calls, and their notation; the history has none
+    "Return each with its arguments within <tool_call> </tool_call> tags.": (
+        '<tool_call>\n{"name": "NAME", "arguments": ARGUMENTS}\n</tool_call>\n…'
+    ),
+    "Write <tool_call>function_name\n<arg_key>parameter_name</arg_key>": (
+        "<tool_call>NAME\n<arg_key>KEY</arg_key>\n<arg_value>VALUE</arg_value>\n…</tool_call>\n…"
+    ),
+    "[END OF FORMAT INSTRUCTION]": '[{"name": "NAME", "arguments": ARGUMENTS}, …]',
+    "<|start_of_role|>available_tools<|end_of_role|>": '<|tool_call|>[{"name": "NAME", "arguments": ARGUMENTS}, …]',
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_template_that_asks_for_calls_and_drops_them_has_the_form_of_the_table(asked: str) -> None:
+    described = f"{{% if tools %}}{asked}{{{{ tools | tojson }}}}{{% endif %}}"
+    form, found = form_of(TemplateRenderer(described + turns("{#c#}")))
+    assert "calls" in found.drops and form.describes_tools
+    assert written(form.calls[0]) == ASKED[asked] and form.calls[0].strict
+
+
+def test_an_answer_between_tags_that_no_template_shows_is_content() -> None:
+    call = "{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}"
+    source = turns(call, between=", ", around=("<tool_calls>[", "]</tool_calls>"))
+    form, _ = form_of(TemplateRenderer("<|extra_0|>" + source))
+    turn = read_turn(
+        "<think>\nhm\n</think>\n<answer>\nIt rains.\n</answer>",
+        form,
+        TurnTools(parse_document(sample_tools())),
+    )
+    assert (turn.reasoning, turn.content, turn.strict) == ("hm", "It rains.", True)

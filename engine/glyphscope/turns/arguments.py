@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from glyphscope.text.json_values import read_json
@@ -10,11 +11,13 @@ from glyphscope.turns.arguments_tagged import ReadArguments, read_tagged
 from glyphscope.turns.form import ArgumentsForm, CallForm
 from glyphscope.turns.literals import PADDED, CutOff, Literals, NotAValue, whole_value
 from glyphscope.turns.scan import Scan
-from glyphscope.turns.tools import TurnTools
+from glyphscope.turns.tools import ArgumentTypes, TurnTools
 
 _NAMED = re.compile(r"""[\w.\-]+\s*(?:=(?!=)|\Z)|["'{]?\Z""")
 """A keyword, or the beginning of one at the end of the text."""
 
+_BARE = re.compile(r"[^\s,{}\[\]<>\"':][^,{}\[\]<>\"'\n]*(?=[,}])")
+"""A text without marks, up to a comma or the closing bracket."""
 _MARKED = {
     mark: re.compile(rf"{mark}((?:.|\n){{0,10000}}?){mark}(?=,\s*[\w.\-]+\s*=|\)\s*(?:[,\]<]|\Z))")
     for mark in "'\""
@@ -35,7 +38,8 @@ def read_arguments(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTo
         return read_tagged(scan, at, call, tool, tools)
     closing = ")" if form.encoding == "pythonic" else "}"
     order = tools.properties(tool) if form.encoding == "pythonic" else ()
-    return _object_alone(scan, at, closing, order) or _members(scan, at, form, closing, order)
+    found = _object_alone(scan, at, closing, order)
+    return found or _members(scan, at, form, closing, order, lambda key: tools.types(tool, key))
 
 
 def _object_alone(scan: Scan, at: int, closing: str, order: tuple[str, ...]) -> ReadArguments | None:
@@ -94,7 +98,14 @@ def _json(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> R
     )
 
 
-def _members(scan: Scan, at: int, form: ArgumentsForm, closing: str, order: tuple[str, ...]) -> ReadArguments:
+def _members(
+    scan: Scan,
+    at: int,
+    form: ArgumentsForm,
+    closing: str,
+    order: tuple[str, ...],
+    types: Callable[[str], ArgumentTypes],
+) -> ReadArguments:
     """`key=value, …` or `key:value,…` up to the closing bracket, exclusive. Values without keys follow `order`."""
     reader = Literals(scan.text, form.quote)
     values: dict[str, Any] = {}
@@ -107,7 +118,8 @@ def _members(scan: Scan, at: int, form: ArgumentsForm, closing: str, order: tupl
             else:
                 key, at = _member_key(reader, scan, at)
             start = scan.space(at)
-            value, at = reader.read(at)
+            read = _member_value if form.encoding == "dict" else _value
+            value, at = read(reader, scan, start, types(key))
         except CutOff:
             return ReadArguments(values, scan.end, cut=True)
         except NotAValue as error:
@@ -133,6 +145,25 @@ def _members(scan: Scan, at: int, form: ArgumentsForm, closing: str, order: tupl
         if scan.text[at] == ",":
             at = scan.space(at + 1)
     return ReadArguments(values, at)
+
+
+def _value(reader: Literals, scan: Scan, at: int, types: ArgumentTypes) -> tuple[Any, int]:
+    return reader.read(at)
+
+
+def _member_value(reader: Literals, scan: Scan, at: int, types: ArgumentTypes) -> tuple[Any, int]:
+    """A value of a dictionary, also a text without the marks around it, or a number for a text."""
+    bare = _BARE.match(scan.text, at)
+    try:
+        value, end = reader.read(at)
+        word = scan.text[at:end]
+        if bare is None or (bare.group().strip() == word and (types.fits(value) or not types.fits(word))):
+            return value, end
+    except NotAValue:
+        if bare is None:
+            raise
+    scan.note(at, "a text between marks was expected")
+    return bare.group().strip(), bare.end()
 
 
 def _member_key(reader: Literals, scan: Scan, at: int) -> tuple[str, int]:

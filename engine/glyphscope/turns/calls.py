@@ -340,6 +340,10 @@ class _OneCall:
 
     def _named(self, name: str, end: int) -> int:
         """Take the name, which ends at `end`. Raises MissingPart for an unknown tool if only the name marks a call."""
+        half = name[: len(name) // 2]
+        if name not in self.tools.names and half in self.tools.names and name == f"{half}.{half}":
+            self.scan.expect(end - len(name), half)  # the tool as its own namespace
+            name = half
         if self.name and self.name != name:
             self.scan.expect(end - len(name), self.name)
             if name in self.tools.names and self.name not in self.tools.names:

@@ -22,6 +22,7 @@ from glyphscope.turns.starts import starts
 KNOWN = "forms/known.json"
 _SPECIAL = r"<\|\w[\w:.\-]{2,80}\|?>|<\w[\w:.\-]{2,80}\|>|<｜[^<>\n]{1,80}>"
 """A text that is a special token in most vocabularies."""
+_FIRST = 4
 _WORD = r"[^\s<>{}()\[\]\"'=,]{1,200}"
 
 
@@ -39,7 +40,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class Foreign(NamedTuple):
-    """A marker in a text that is not one of the form, from character `at` on; `forms` are those that have it."""
+    """A marker in a text for the user, from character `at` on; `forms` are the other forms that have it."""
 
     at: int
     forms: tuple[KnownForm, ...]
@@ -52,35 +53,44 @@ def known_forms() -> tuple[KnownForm, ...]:
 
 
 def find_foreign(text: str, start: int, end: int, form: TurnForm) -> Foreign | None:
-    """The first marker of another notation between two places of a text. Takes linear time."""
+    """The first marker between two places of a text, of the form or of another notation. Takes linear time."""
     if not any(sign in text[start:end] for sign in ("<", "[")):
         return None
-    own_tags, own_beginnings = _own(msgspec.json.encode(form))
-    pattern, by_group = _beginnings()
+    own_tags, call_tags, own_beginnings = _own(msgspec.json.encode(form))
+    gate, pattern, by_group = _beginnings()
     at = start
-    while (found := pattern.search(text, at, end)) is not None:
+    while (place := gate.search(text, at, end)) is not None:
+        at = place.start() + 1
+        found = pattern.match(text, place.start(), end)
+        if found is None:
+            continue
         assert found.lastgroup is not None
         beginning, forms = by_group[found.lastgroup]
-        if not beginning:  # a marker alone
+        if not beginning and found[0] in call_tags:  # of the form itself: no call could be read here
+            return Foreign(found.start(), ())
+        if not beginning:
             if found[0] not in own_tags:
                 return Foreign(found.start(), _with_tag(found[0]))
         elif beginning not in own_beginnings:
             return Foreign(found.start(), forms)
-        at = found.start() + 1
     return None
 
 
 @lru_cache(maxsize=64)
-def _own(key: bytes) -> tuple[str, frozenset[str]]:
-    """All texts of a form, and the patterns of its calls' beginnings. `key` is the form as JSON, which is hashable."""
+def _own(key: bytes) -> tuple[str, str, frozenset[str]]:
+    """All texts of a form, those of its calls, and the patterns of these. `key` is the form as JSON, hashable."""
     form = msgspec.json.decode(key, type=ready(TurnForm))
     patterns = (pattern for call in form.calls for pattern in _patterns(call))
-    return "".join(_texts(form)), frozenset(patterns)
+    return "".join(_texts(form)), "".join(_call_texts(form)), frozenset(patterns)
 
 
 def _texts(form: TurnForm) -> Iterator[str]:
     yield from (form.header, *form.begun.values(), *form.ends, *form.skips, *form.strays)
     yield from (*form.wrap_markers, *form.reasoning_markers)
+    yield from _call_texts(form)
+
+
+def _call_texts(form: TurnForm) -> Iterator[str]:
     for call in (call for call in form.calls if call.strict):
         yield from (call.section_open, call.section_close, call.separator, *call.arguments.escape)
         yield call.arguments.quote
@@ -89,12 +99,15 @@ def _texts(form: TurnForm) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1)
-def _beginnings() -> tuple[re.Pattern[str], dict[str, tuple[str, tuple[KnownForm, ...]]]]:
-    """One pattern for all markers, and for each of its groups the pattern of a call's beginning with its forms."""
+def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], dict[str, tuple[str, tuple[KnownForm, ...]]]]:
+    """A pattern for the first characters of all markers, one for the markers, and for each group of the latter the
+    pattern of a call's beginning with its forms.
+    """
     found: dict[str, list[KnownForm]] = {}
-    words = set()
+    words, first = set(), set()
     for known in known_forms():
         for call in known.form.calls:
+            first |= {opening.text.lstrip()[:_FIRST] for opening in starts(call)}
             for pattern in _patterns(call):
                 found.setdefault(pattern, []).append(known)
         words |= {
@@ -104,7 +117,11 @@ def _beginnings() -> tuple[re.Pattern[str], dict[str, tuple[str, tuple[KnownForm
     alone = "|".join((_SPECIAL, *map(re.escape, sorted(words))))
     groups = {f"c{place}": (pattern, tuple(found[pattern])) for place, pattern in enumerate(ordered)}
     parts = [*(f"(?P<c{place}>{pattern})" for place, pattern in enumerate(ordered)), f"(?P<alone>{alone})"]
-    return re.compile("|".join(parts)), {**groups, "alone": ("", ())}
+    first |= {word[:_FIRST] for word in words}
+    gate = "|".join(
+        (_SPECIAL, *(re.escape(text) for text in sorted(first) if text.startswith(("<", "[", "]"))))
+    )
+    return re.compile(gate), re.compile("|".join(parts)), {**groups, "alone": ("", ())}
 
 
 def _patterns(call: CallForm) -> Iterator[str]:

@@ -30,7 +30,7 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import is_tag, loose_tokens, tokens
-from glyphscope.turns.starts import CALL_KEYS, closing_tags, starts
+from glyphscope.turns.starts import CALL_KEYS, closing_tags, marker_like, starts
 
 MAX_WHITE = 4
 """The maximum white space before a marker where no text is allowed, in characters: more could continue forever."""
@@ -149,7 +149,7 @@ def call_stops(calls: Sequence[CallForm], tools: Sequence[str]) -> Node:
             start = seq(loose_node(opening), _some(), "{") if fenced else _bare_object()
             # it must contain a tool's name, unless the form itself is of that kind
             (bare if call.strict or len(tools) > MAX_MENTIONED else named).append(start)
-        elif call.unmarked and call.arguments.encoding == "pythonic":
+        elif call.unmarked and call.arguments.encoding == "pythonic" and not marker_like(call.opening):
             name = alt(*tools) if len(tools) <= MAX_MENTIONED else repeat(CharClass(_NAME), 1)
             bare.append(seq("[", _some(), name, _some(), "("))
         else:

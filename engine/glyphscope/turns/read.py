@@ -21,7 +21,7 @@ from glyphscope.turns.scan import BrokenOff, Departure, MissingPart, Scan, patte
 from glyphscope.turns.starts import Start, edges, marker_pattern, openings_alone, starts
 from glyphscope.turns.tools import TurnTools
 
-FOREIGN = "a marker of another notation is in the text"
+FOREIGN = "a marker that belongs to no call is in the text"
 """The reason of a departure that is not a violation, as a text for the user may contain anything else."""
 _NAME_AHEAD = 400
 """Characters from a call's beginning that contain its tool's name: longer than any name with the text before it."""
@@ -317,6 +317,8 @@ class _Reader:
     def _calls(self, start: Start, found: re.Match[str], at: int) -> int | None:
         form = start.form
         assert form is not None
+        if form.unmarked and not form.strict and self.wrapped:
+            return None  # an object between the markers of text is text
         if (
             form.unmarked
             and (self.has_text or self.whole[at : found.start()].strip())

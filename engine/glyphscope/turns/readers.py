@@ -139,7 +139,7 @@ class Resemblance(msgspec.Struct, frozen=True):
     def words(self) -> str:
         """A sentence for users."""
         if not self.notation:
-            return f"From character {self.at:,} on, the text has markers that its form does not have."
+            return f"From character {self.at:,} on, the text has markers that belong to no call."
         names = [f"{call.name}{'' if call.valid else ' (not valid)'}" for call in self.calls]
         reads = (
             f"which would read calls of {listed(names, 5)}" if names else "which would read no call either"

@@ -190,7 +190,7 @@ def _call_starts(call: CallForm) -> list[tuple[str, Start]]:
     if call.unmarked and call.object is not None and not marker_like(call.opening):
         bracket = r"\[\s*" if call.listed else ""
         found = [(bracket + _BARE_OBJECT, Start("call", call))]
-    elif call.unmarked and call.arguments.encoding == "pythonic":
+    elif call.unmarked and call.arguments.encoding == "pythonic" and not marker_like(call.opening):
         found = [(r"\[\s*[^\W\d][\w.\-]*\(", Start("call", call))]
     return found
 

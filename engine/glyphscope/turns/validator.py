@@ -38,6 +38,7 @@ from glyphscope.turns.validator_markers import (
     markers_of,
     reasoning_ends,
     strays_of,
+    without_bare,
 )
 from glyphscope.turns.validator_one_call import OneCallValidator
 from glyphscope.turns.validator_records import MAX_CALLS, Record, final_calls, opening_words
@@ -228,8 +229,7 @@ class FormValidator:
 
     def finish(self) -> list[RunEvent]:
         """Validate the end of the text. Returns the last events."""
-        rest = self._decoder.decode(b"", final=True)
-        self._counted = 0
+        self._counted, rest = 0, self._decoder.decode(b"", final=True)
         out = self.feed(rest, self._token) if rest else []
         finished, self._finished = self._finished, True
         if finished:
@@ -355,8 +355,7 @@ class FormValidator:
         self._text_end = at + len(text.rstrip())
         if self._mode == "reasoning":
             return
-        self._has_text, self._ended = True, False
-        self._after_call = -1
+        self._has_text, self._ended, self._after_call = True, False, -1
         self._report_text(max(left, ink, self._open_to))
 
     def _report_text(self, at: int) -> None:
@@ -396,11 +395,12 @@ class FormValidator:
             self._violate("SYNTAX", "the call was closed before", last, "")
         if self._mode == "reasoning":
             self._has_reasoning = self._has_reasoning or self._segment is not None
-        self._before = ""
+        self._before, self._ended = "", kind == "end"
         self._close_segment()
-        self._ended = kind == "end"
         self._unasked = kind == "open" and found.start < 0 and self._thinking is False
-        if kind in ("open", "close"):
+        if kind == "wrap":
+            self._markers = without_bare(self._markers, self._form)
+        if kind in ("open", "close", "wrap"):
             self._enter("reasoning" if kind == "open" else "text")
         return True
 

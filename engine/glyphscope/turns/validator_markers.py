@@ -71,6 +71,12 @@ def _markers(key: bytes, names: tuple[str, ...]) -> tuple[Marker, ...]:
     return tuple(dict.fromkeys(marker for marker in found if marker.signs))
 
 
+def without_bare(markers: tuple[Marker, ...], form: TurnForm) -> tuple[Marker, ...]:
+    """The markers in a text between markers: there, an object or a list of another notation is text."""
+    calls = form.calls
+    return tuple(m for m in markers if m.kind != "call" or m.strict or not calls[m.form].unmarked)
+
+
 def strays_of(call: CallForm) -> tuple[Marker, ...]:
     """The tags with which a call and its section end, as stray markers after the end of the call."""
     return tuple(Marker("stray", signs_of(tag)) for tag in closing_tags(call))
