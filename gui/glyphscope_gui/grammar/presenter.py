@@ -26,6 +26,7 @@ from glyphscope_gui.grammar.step_tokens_presenter import StepTokensPresenter
 from glyphscope_gui.grammar.work import Checked, CheckedExamples, Comparison, StepView
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.long_texts import shown_part
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 from glyphscope_gui.shared.run_choices import WORDS
 
@@ -153,11 +154,12 @@ class GrammarPresenter(Page):
     def _show_source(self) -> None:
         """Show another text: the tools' grammar or the custom one."""
         edit, document = self.view.edit, self._document
+        part = shown_part(document.text)
         if document.is_generated and edit.isReadOnly():
-            edit.follow(document.text)
+            edit.follow(part)
         else:
-            edit.replace_all(document.text)
-        edit.setReadOnly(document.is_generated)
+            edit.replace_all(part)
+        edit.setReadOnly(document.is_generated or part is not document.text)
         self._show_rows()
         self._show_links()
 

@@ -20,6 +20,7 @@ from glyphscope.visible import escaped
 from glyphscope_gui.project.argument_schema import free_name
 from glyphscope_gui.shared.json_places import TextProblem, located, parse_object, places
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.long_texts import MAX_DOCUMENT, document_part, is_long
 
 MERGE_MS = 1000
 """Edits of one field that follow each other faster than this are one undo step."""
@@ -82,6 +83,7 @@ class RegistryDocument(QObject):
         self.state = RegistryState(registry)
         self.undo_stack = QUndoStack(self, undoLimit=UNDO_LIMIT)
         self._since_edit = QElapsedTimer()
+        self._long: dict[str, tuple[dict[str, Any], bool]] = {}
 
     @property
     def registry(self) -> ToolRegistry:
@@ -93,17 +95,30 @@ class RegistryDocument(QObject):
         return self.state.problems
 
     def schema_text(self, name: str) -> str:
-        """The tool's schema as typed, or otherwise indented."""
-        typed = self.state.texts.get(name)
+        """The tool's schema as typed, or otherwise indented; the beginning of one that `is_long`."""
+        typed, tool = self.state.texts.get(name), self.registry.get(name)
+        if self.is_long(name):
+            return document_part(tool.parameters) if typed is None and tool else (typed or "")[:MAX_DOCUMENT]
         if typed is not None:
             return typed
-        tool = self.registry.get(name)
         return "" if tool is None else escaped(json.dumps(tool.parameters, indent=2, ensure_ascii=False))
+
+    def is_long(self, name: str) -> bool:
+        """Whether the tool's schema is too long to be edited here."""
+        typed, tool = self.state.texts.get(name), self.registry.get(name)
+        if typed is not None:
+            return len(typed) > MAX_DOCUMENT
+        if tool is None:
+            return False
+        known = self._long.get(name)
+        if known is None or known[0] is not tool.parameters:
+            known = self._long[name] = tool.parameters, is_long(tool.parameters)
+        return known[1]
 
     def shown_parameters(self, name: str) -> dict[str, Any]:
         """The schema that a form shows: the typed one while it is JSON, otherwise the one in use."""
         typed = self.state.texts.get(name)
-        if typed is not None:
+        if typed is not None and len(typed) <= MAX_DOCUMENT:
             document = parse_object(typed)
             if isinstance(document, dict):
                 return document
@@ -130,14 +145,14 @@ class RegistryDocument(QObject):
     def set_schema_text(self, name: str, text: str) -> None:
         """Set the raw schema as typed. It is used as soon as it is valid; until then it is kept with its problems."""
         tool = self.registry.get(name)
-        if tool is None or text == self.schema_text(name):
+        if tool is None or self.is_long(name) or text == self.schema_text(name):
             return
         self._put_text(tool, text, tr("edit the schema of {name}", name=name), f"text {name}", keep_text=True)
 
     def set_parameters(self, name: str, parameters: dict[str, Any], key: str = "") -> None:
         """Set the schema from a form, with the same rule as for text. Edits with the same `key` merge while typing."""
         tool = self.registry.get(name)
-        if tool is None or _same(parameters, self.shown_parameters(name)):
+        if tool is None or self.is_long(name) or _same(parameters, self.shown_parameters(name)):
             return
         text = json.dumps(parameters, indent=2, ensure_ascii=False)
         self._put_text(

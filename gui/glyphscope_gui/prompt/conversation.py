@@ -89,9 +89,7 @@ class ConversationEditor(QWidget):
         self.choose(0)
 
     def _connect(self, document: PromptDocument) -> None:
-        self.system_edit.textChanged.connect(
-            lambda: document.set_system_prompt(self.system_edit.toPlainText())
-        )
+        self.system_edit.textChanged.connect(self._edit_system_prompt)
         self.list.selectionModel().currentChanged.connect(lambda now, _before: self._chosen(now.row()))
         self.editor.edited.connect(self._edited)
         self.editor.remove_button.clicked.connect(self._remove)
@@ -119,8 +117,7 @@ class ConversationEditor(QWidget):
         if state.system_prompt != self._system_prompt:
             self._system_prompt = state.system_prompt
             self.system_tokens.setText("")  # until they are counted
-        if state.system_prompt != self.system_edit.toPlainText():
-            self.system_edit.setPlainText(state.system_prompt)
+        self.system_edit.show_text_or_part(state.system_prompt)
         own = self._document.is_edited
         self.template_link.set_words(
             tr("+ instructions for calls: custom template")
@@ -143,6 +140,10 @@ class ConversationEditor(QWidget):
         row = self.model.row(place)
         if row is not None:
             self.editor.show_message(row.message, row.problem, is_next=row.is_next)
+
+    def _edit_system_prompt(self) -> None:
+        if not self.system_edit.is_part:
+            self._document.set_system_prompt(self.system_edit.toPlainText())
 
     def _edited(self, message: Message) -> None:
         if self._choice == self.model.rowCount() - 1:

@@ -26,6 +26,7 @@ from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import ScrollArea, hbox, holder, splitter, stack, vbox
+from glyphscope_gui.shared.long_texts import shown_part
 from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.text_edits import GrowingEdit
 from glyphscope_gui.shared.token_words import cached_words
@@ -76,9 +77,9 @@ class PartEditor(QWidget):
         self.link.set_words(self._link_words(place))
         typing = self.edit.hasFocus() and self._place is not None and self._place.identity == place.identity
         self._place = place
-        if place.text != self.edit.toPlainText() and not typing:
+        if not typing:
             self._showing = True
-            self.edit.setPlainText(place.text)
+            self.edit.show_text_or_part(place.text)
             self._showing = False
 
     def say(self, words: str) -> None:
@@ -110,7 +111,7 @@ class RecordedPrompt(QWidget):
     def show_request(self, request: RunRequest) -> None:
         system = (Message("system", request.system_prompt),) if request.system_prompt else ()
         messages = (*system, *request.history, Message("user", request.prompt))
-        self.text.setPlainText(visible("\n\n".join(map(_words, messages)), lines=True))
+        self.text.setPlainText(visible(shown_part("\n\n".join(map(_words, messages))), lines=True))
 
 
 def _words(message: Message) -> str:
@@ -211,7 +212,6 @@ class PromptDock(QWidget):
         self._record = request
         for widget in (self.preset_combo, self.run_button, self.part):
             widget.setEnabled(request is None)
-        self.system_edit.setReadOnly(request is not None)
         if request is not None:
             self.recorded.show_request(request)
         self.messages_stack.setCurrentIndex(int(request is not None))
@@ -245,7 +245,10 @@ class PromptDock(QWidget):
         )
         self.reset_button.setEnabled(self._document.is_edited and record is None)
         template = self._document.system_template if record is None else self._document.template_of(record)
-        self.system_edit.show_text(template)
+        typed = self.system_edit.toPlainText() == template  # a text that was typed here stays
+        part = template if typed else shown_part(template)
+        self.system_edit.setReadOnly(record is not None or part is not template)
+        self.system_edit.show_text(part)
 
     def _show_messages(self, messages: RenderedMessages) -> None:
         """Show the present messages if no model counts them; the last run's stay while they are the same."""

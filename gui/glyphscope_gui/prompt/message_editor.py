@@ -63,8 +63,7 @@ class MessageEditor(QWidget):
             tr("Your message") if is_next else tr("Text of the message: {role}", role=message.role)
         )
         self.edit.setPlaceholderText(tr("What should the model do?") if is_next else tr("Text"))
-        if message.content != self.edit.toPlainText():
-            self.edit.setPlainText(message.content)
+        self.edit.show_text_or_part(message.content)
         self.calls_edit.setVisible(message.role == "assistant")
         if message.tool_calls != before.tool_calls or not self.calls_edit.hasFocus():
             self._show_calls(message)
@@ -78,7 +77,7 @@ class MessageEditor(QWidget):
         except PromptError:
             same = False
         if not same:
-            self.calls_edit.setPlainText(written_calls(message.tool_calls))
+            self.calls_edit.show_text_or_part(written_calls(message.tool_calls))
 
     def _role_chosen(self, place: int) -> None:
         role = self.role_combo.itemData(place)
@@ -86,7 +85,7 @@ class MessageEditor(QWidget):
             self._notify(role=role)
 
     def _calls_typed(self) -> None:
-        if self._showing:
+        if self._showing or self.calls_edit.is_part:
             return
         try:
             calls = read_calls(self.calls_edit.toPlainText())

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QTextEdit, QWidget
 from glyphscope.visible import visible
 from glyphscope_gui.shared.code_edit import CodeEdit, to_utf16
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.long_texts import shown_part
 from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.theme import theme
 
@@ -49,7 +50,7 @@ class RenderedPrompt(CodeEdit):
         """Show another prompt, without marks."""
         self._reports_cursor = False
         self._spans, self._hovered = (), ()
-        self._text = visible(text, lines=True, single=True)
+        self._text = visible(shown_part(text), lines=True, single=True)
         self.show_text(self._text)
         self._mark()
         self._reports_cursor = True

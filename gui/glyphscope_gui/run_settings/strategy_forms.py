@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -297,6 +298,8 @@ def _custom(text: str) -> str | None:
     return text if text.strip() else None
 
 
+MAX_TOOLS, MAX_NAME = 300, 100
+"""The first tools that are offered by name, and the characters of a name."""
 _TOOL_CHOICES = (
     ("required", tr("Required"), tr("The answer must call a tool")),
     ("auto", tr("Auto"), tr("The model decides whether to call a tool or answer in text")),
@@ -316,6 +319,7 @@ class AnswerForm(SettingsGrid):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(2, parent)
+        self._tools: tuple[str, ...] = ()
         self.choice = named(ChoiceSetting(_TOOL_CHOICES), "toolChoicePicker")
         tip = tr(
             "Tool choice: whether the answer must, may or must not call a tool, or must call one "
@@ -351,12 +355,17 @@ class AnswerForm(SettingsGrid):
 
     def show_tools(self, names: Iterable[str]) -> None:
         """Show the tools that can be required by name; the chosen one stays, even if it is not among them."""
+        shown = tuple(islice(names, MAX_TOOLS))
+        if shown == self._tools:
+            return
+        self._tools = shown
         chosen = self.choice.currentData()
         while self.choice.count() > len(_TOOL_CHOICES):
             self.choice.removeItem(self.choice.count() - 1)
-        for name in names:
-            if self.choice.findData(name) < 0:
-                self.choice.addItem(tr("Only {tool}", tool=name), name)
+        own = {value for value, *_ in _TOOL_CHOICES}
+        for name in shown:
+            if name not in own:
+                self.choice.addItem(tr("Only {tool}", tool=shorten(name, MAX_NAME)), name)
         self.choice.show_value(chosen)
 
     def show_options(self, options: RunRequest) -> None:

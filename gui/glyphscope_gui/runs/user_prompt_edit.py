@@ -8,6 +8,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.long_texts import shown_part
 from glyphscope_gui.shared.text_edits import SubmitEdit
 
 MAX_LINES = 4
@@ -32,15 +33,13 @@ class UserPromptEdit(SubmitEdit):
     def show_record(self, text: str | None) -> None:
         """Show the prompt of a record, read-only; None shows the project's again."""
         self._record = text
-        self.setReadOnly(text is not None)
         self._show(self._prompt.state)
 
     def _edited(self) -> None:
-        if self._record is not None:
+        if self._record is not None or self.is_part:
             return
         self._prompt.set_user(self.toPlainText())
 
     def _show(self, state: PromptState) -> None:
-        text = state.user if self._record is None else visible(self._record, lines=True)
-        if text != self.toPlainText():
-            self.setPlainText(text)
+        text = state.user if self._record is None else visible(shown_part(self._record), lines=True)
+        self.show_text_or_part(text, read_only=self._record is not None)

@@ -244,16 +244,21 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
             step, other = -1, _OPEN[_CLOSE.index(mark)]
         else:
             return None
+        cursor = QTextCursor(document)
+        cursor.setPosition(at if step > 0 else at + 1)
+        last = at + step * MAX_BRACKET_SEARCH
+        cursor.setPosition(min(max(last, 0), document.characterCount() - 1), QTextCursor.MoveMode.KeepAnchor)
+        data = cursor.selectedText().encode(
+            "utf-16-le", "surrogatepass"
+        )  # two bytes for each of Qt's positions
         depth = 0
-        last = document.characterCount()
-        for distance in range(MAX_BRACKET_SEARCH):
-            place = at + step * distance
-            if not 0 <= place < last:
-                return None
-            found = document.characterAt(place)
-            depth += (found == mark) - (found == other)
-            if depth == 0:
-                return place
+        for distance, found in enumerate(memoryview(data).cast("H")[::step]):
+            if found == ord(mark):
+                depth += 1
+            elif found == ord(other):
+                depth -= 1
+                if depth == 0:
+                    return at + step * distance
         return None
 
     def _problem_selection(self, text: str, problem: TextProblem) -> QTextEdit.ExtraSelection:

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QSizePolicy,
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.layouts import FollowsSize
+from glyphscope_gui.shared.long_texts import MAX_LABEL, cut_at
 from glyphscope_gui.shared.plain_text import plain_tip
 
 OnClick: TypeAlias = Callable[..., object] | SignalInstance | None
@@ -73,13 +74,13 @@ class PlainLabel(QLabel):
         self, text: str | QWidget | None = "", parent: QWidget | None = None, role: str = "", **options: Any
     ) -> None:
         words, parent = (text, parent) if isinstance(text, str) else ("", text)
-        super().__init__(visible(words, lines=True), parent, **options)
+        super().__init__(visible(cut_at(words, MAX_LABEL), lines=True), parent, **options)
         self.setTextFormat(Qt.TextFormat.PlainText)
         if role:
             self.setProperty("role", role)
 
     def setText(self, text: str) -> None:
-        super().setText(visible(text, lines=True))
+        super().setText(visible(cut_at(text, MAX_LABEL), lines=True))
 
 
 def words_label(

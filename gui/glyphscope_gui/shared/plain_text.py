@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from glyphscope.visible import visible
+from glyphscope_gui.shared.long_texts import MAX_LABEL, MAX_WORDS, cut_at
 
 _WORDS = (
     Qt.ItemDataRole.DisplayRole,
@@ -27,7 +28,9 @@ def plain_data(data: _Data) -> _Data:
     @wraps(data)
     def shown(model: Any, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         value = data(model, index, role)
-        return visible(value, lines=True) if isinstance(value, str) and role in _WORDS else value
+        if isinstance(value, str) and role in _WORDS:
+            return visible(cut_at(value, MAX_WORDS), lines=True)
+        return value
 
     shown.is_plain = True  # type: ignore[attr-defined]
     return shown
@@ -35,7 +38,7 @@ def plain_data(data: _Data) -> _Data:
 
 def plain_tip(text: str) -> str:
     """Return a tip that shows a text literally: Qt would render HTML in it, and hide invisible characters."""
-    text = visible(text, lines=True)
+    text = visible(cut_at(text, MAX_LABEL), lines=True)
     if "<" not in text:
         return text
     return f'<p style="white-space: pre-wrap">{html.escape(text)}</p>'

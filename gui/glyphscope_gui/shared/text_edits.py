@@ -22,6 +22,7 @@ from glyphscope.visible import unseen, visible
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize
+from glyphscope_gui.shared.long_texts import shown_part
 from glyphscope_gui.theme import mono_font
 
 MAX_WORD = 5_000
@@ -158,6 +159,21 @@ class WrappingEdit(QPlainTextEdit):
         super().__init__(parent)
         self.invisibles_note = InvisiblesNote(self)
         self.invisibles_note.changed.connect(self._make_room)
+        self._is_part = False
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it shows only the beginning of a text that is too long, which cannot be edited."""
+        return self._is_part
+
+    def show_text_or_part(self, text: str, *, read_only: bool = False) -> None:
+        """Show a text; of one that is too long, its beginning, read-only, unless it was typed here."""
+        there = self.toPlainText()
+        part = text if text == there else shown_part(text)
+        self._is_part = part is not text
+        self.setReadOnly(read_only or self._is_part)
+        if part != there:
+            self.setPlainText(part)
 
     def setPlainText(self, text: str) -> None:
         break_anywhere_if_needed(self, text)
@@ -274,4 +290,4 @@ class ReadBox(GrowingEdit):
         self.setPlainText(text)
 
     def setPlainText(self, text: str) -> None:
-        super().setPlainText(visible(text, lines=True))
+        super().setPlainText(visible(shown_part(text), lines=True))

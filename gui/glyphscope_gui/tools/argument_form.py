@@ -118,7 +118,7 @@ class ArgumentForm(QWidget):
         super().__init__(parent)
         self._document = document
         self._item: Item | None = None
-        grid = FormGrid(self)
+        self.grid = grid = FormGrid(self)
         vbox(grid, parent=self)
         self.name_field = LineField()
         self.name_field.setProperty("role", "mono")
@@ -154,6 +154,7 @@ class ArgumentForm(QWidget):
         if self._item != item and self._item is not None:
             self.problemChanged.emit("")
         self._item = item
+        self.grid.setEnabled(not self._document.is_long(item.tool))
         values = schema.arguments(parameters).get(argument)
         values = values if isinstance(values, dict) else {}
         self.name_field.show_value(argument)

@@ -36,7 +36,7 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.tools.actions import ToolActions
-from glyphscope_gui.tools.form import NOT_APPLIED, ToolForm
+from glyphscope_gui.tools.form import NOT_APPLIED, TOO_LONG, ToolForm
 from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
 from glyphscope_gui.tools.tree import ToolTree
 
@@ -80,10 +80,11 @@ class SchemaPanel(FollowsSize, QWidget):
     def show_tool(self, name: str) -> None:
         """Show the schema of a tool; "" for none."""
         self._tool = name
-        self.editor.setReadOnly(not name)
         self._refresh()
 
     def _refresh(self, _change: object = None) -> None:
+        long = self._document.is_long(self._tool)
+        self.editor.setReadOnly(not self._tool or long)
         self.editor.show_text(self._document.schema_text(self._tool))
         self._show_problems()
 
@@ -98,7 +99,9 @@ class SchemaPanel(FollowsSize, QWidget):
             entry.setData(Qt.ItemDataRole.UserRole, problem)
         self._fit()
         self.list.setVisible(bool(found))
-        self.notice.setVisible(bool(found))
+        long = self._document.is_long(self._tool)
+        self.notice.setText(TOO_LONG if long else NOT_APPLIED)
+        self.notice.setVisible(bool(found) or long)
 
     def _fit(self) -> None:
         """Fit the list's height to its problems at the panel's width; its own width is known only once it is shown."""

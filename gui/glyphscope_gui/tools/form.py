@@ -23,6 +23,11 @@ MAX_WARNINGS = 8
 NOT_APPLIED = tr("Not applied: fix the errors. The last valid version is in use.")
 
 
+TOO_LONG = tr(
+    "This schema is too long to be edited here: its beginning is shown. Export the tools, edit the file, and import it."
+)
+
+
 class _ToolPage(QWidget):
     """Name and description of a tool."""
 
@@ -153,6 +158,8 @@ class ToolForm(QScrollArea):
             place = first.pointer.removeprefix("/properties/").replace("/", " · ")
             place = place or tr("Schema, line {line}", line=first.line)
             text = f"{place}: {first.message}\n{NOT_APPLIED}"
+        if not text and item.argument is not None and self._document.is_long(item.tool):
+            text = TOO_LONG
         show_words(self.problem, text)
 
     def _set_refusal(self, reason: str) -> None:

@@ -23,6 +23,13 @@ from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout
+from glyphscope_gui.shared.long_texts import (
+    MAX_FIELD,
+    MAX_ITEMS,
+    MAX_WORDS,
+    cut_at,
+    is_long,
+)
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, FlagSetting
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
@@ -56,7 +63,15 @@ class LineField(_UndoPassedUp, LineEdit):
         self.textEdited.connect(self._edited)
 
     def show_value(self, value: Any) -> None:
-        """Show `value`, unless the present text already has that value."""
+        """Show `value`, unless the present text already has that value. Of one that is too long for a field, the
+        beginning is shown, which cannot be edited.
+        """
+        part = self.part(value)
+        self.setReadOnly(part is not None)
+        if part is not None:
+            self.setText(part)
+            self.setCursorPosition(0)
+            return
         try:
             if self.text() and self.read(self.text()) == value:
                 return
@@ -74,6 +89,10 @@ class LineField(_UndoPassedUp, LineEdit):
 
     def write(self, value: Any) -> str:
         return "" if value is None else str(value)
+
+    def part(self, value: Any) -> str | None:
+        """The beginning of a value that is too long for a field; None if all of it can be shown."""
+        return cut_at(value, MAX_FIELD) if isinstance(value, str) and len(value) > MAX_FIELD else None
 
     def set_refused(self, refused: bool) -> None:
         """Mark the field as invalid, for style sheets and screen readers."""
@@ -110,6 +129,10 @@ class NumberField(LineField):
         return value
 
 
+MAX_VALUES = 1_000
+"""Values that a field can edit."""
+
+
 class ValuesField(LineField):
     """A list of values: words separated by commas, or JSON values; `a, b` and `"a", "b"` are the same."""
 
@@ -121,6 +144,14 @@ class ValuesField(LineField):
         if not values or any(value == "" for value in values):
             raise ValueError(tr("A value is missing between commas."))
         return values
+
+    def part(self, value: Any) -> str | None:
+        if not isinstance(value, list) or not (len(value) > MAX_VALUES or is_long(value, MAX_WORDS)):
+            return None
+        shown = cut_at(self.write(value[:MAX_ITEMS]), MAX_FIELD)
+        if len(value) <= MAX_ITEMS:
+            return shown
+        return tr("{values}, … and {count:,} more", values=shown, count=len(value) - MAX_ITEMS)
 
     def write(self, value: Any) -> str:
         if not isinstance(value, list):
@@ -147,14 +178,15 @@ class TextField(_UndoPassedUp, GrowingEdit):
         self.textChanged.connect(self._edited)
 
     def show_value(self, value: Any) -> None:
-        text = value if isinstance(value, str) else ""
+        text = cut_at(value, MAX_WORDS) if isinstance(value, str) else ""
+        self.setReadOnly(isinstance(value, str) and len(value) > MAX_WORDS)
         if text != self.toPlainText():
             self._showing = True
             self.setPlainText(text)
             self._showing = False
 
     def _edited(self) -> None:
-        if not self._showing:
+        if not (self._showing or self.isReadOnly()):
             self.edited.emit(self.toPlainText() or None)
 
 

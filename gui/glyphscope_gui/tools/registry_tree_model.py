@@ -14,12 +14,17 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt
 
 from glyphscope.registry import Tool
+from glyphscope.text.shorten import shorten
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
 
+MAX_ARGUMENTS = 1_000
+"""Arguments of a tool that have rows: Qt asks for each of them when the tool is expanded."""
+MAX_NAME = 300
+"""Characters of a name in a row."""
 DETAIL_ROLE = Qt.ItemDataRole.UserRole + 1
 """The words on the right of a row: `3 args`, `int 1–100`."""
 PROBLEM_ROLE = Qt.ItemDataRole.UserRole + 2
@@ -49,6 +54,8 @@ class RegistryTreeModel(QAbstractItemModel):
         """The number of the tool in each row."""
         self._rows: dict[int, int] = {}
         """The row of the tool with each number."""
+        self._needed: tuple[Tool | None, frozenset[str]] = None, frozenset()
+        """The tool whose arguments were shown last, and those that it requires."""
         self._arguments: dict[int, list[str]] = {}
         """By row, the names of the tool's arguments, if they were needed so far."""
         tools = document.shown_tools()
@@ -139,7 +146,7 @@ class RegistryTreeModel(QAbstractItemModel):
 
     def _names(self, row: int) -> list[str]:
         if row not in self._arguments:
-            self._arguments[row] = list(schema.arguments(self._tools[row].parameters))
+            self._arguments[row] = _shown_arguments(self._tools[row])
         return self._arguments[row]
 
     # -- what a row says ---------------------------------------------------------------------------------------
@@ -148,7 +155,7 @@ class RegistryTreeModel(QAbstractItemModel):
         count = len(schema.arguments(tool.parameters))
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return tool.name
+                return shorten(tool.name, MAX_NAME)
             case Qt.ItemDataRole.CheckStateRole:
                 return Qt.CheckState.Checked if tool.enabled else Qt.CheckState.Unchecked
             case Qt.ItemDataRole.ToolTipRole:
@@ -160,16 +167,23 @@ class RegistryTreeModel(QAbstractItemModel):
             case _ if role == PROBLEM_ROLE:
                 return tool.name in self._document.problems
             case _ if role == DETAIL_ROLE:
-                return tr("%n arg(s)", "", count) if tool.enabled else tr("not allowed")
+                if not tool.enabled:
+                    return tr("not allowed")
+                if count > MAX_ARGUMENTS:
+                    return tr("first {shown:,} of {count:,} args", shown=MAX_ARGUMENTS, count=count)
+                return tr("%n arg(s)", "", count)
         return None
 
     def _argument_data(self, tool: Tool, name: str, role: int) -> object:
         argument = schema.arguments(tool.parameters)[name]
-        needed = name in schema.required(tool.parameters)
+        if self._needed[0] is not tool:  # a row is asked for its data many times
+            self._needed = tool, frozenset(schema.required(tool.parameters))
+        needed = name in self._needed[1]
         need = tr("required") if needed else tr("optional")
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return f"{name} *" if needed else name
+                shown = shorten(name, MAX_NAME)
+                return f"{shown} *" if needed else shown
             case Qt.ItemDataRole.ToolTipRole:
                 description = argument.get("description", "") if isinstance(argument, dict) else ""
                 words = f"{name}: {schema.summary(argument, tool.parameters)}, {need}"
@@ -224,7 +238,7 @@ class RegistryTreeModel(QAbstractItemModel):
     def _tool_changed(self, row: int, tool: Tool) -> None:
         """Replace one tool in place; rows of arguments are only inserted or removed if their number changes."""
         top = self.index(row, 0)
-        before, after = self._names(row), list(schema.arguments(tool.parameters))
+        before, after = self._names(row), _shown_arguments(tool)
         start, end = _common(before, after, operator.eq)
         gone, come = len(before) - start - end, len(after) - start - end
         if gone > come:
@@ -244,6 +258,11 @@ class RegistryTreeModel(QAbstractItemModel):
     def _problems_changed(self, _problems: object) -> None:
         if self._tools:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self._tools) - 1, 0), [PROBLEM_ROLE])
+
+
+def _shown_arguments(tool: Tool) -> list[str]:
+    """The names of the arguments that have rows."""
+    return list(itertools.islice(schema.arguments(tool.parameters), MAX_ARGUMENTS))
 
 
 def _common(old: Sequence[Any], new: Sequence[Any], same: Callable[[Any, Any], bool]) -> tuple[int, int]:

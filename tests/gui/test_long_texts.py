@@ -1,0 +1,126 @@
+"""Registries and prompts that are too long to be shown: their beginning is, at once, and nothing of them is changed."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from fake_context import scripted
+from glyphscope.registry import parse_document
+from glyphscope_gui.shared.long_texts import (
+    MAX_CHARACTERS,
+    MAX_LINE,
+    MAX_LINES,
+    cut_at,
+    document_part,
+    is_long,
+    shown_part,
+)
+from glyphscope_gui.shared.page_ids import PageId
+from window_blocks import registry_of
+
+SECONDS = 0.4
+"""Of processor time, in which pages are also made; without limits, these registries took 1.5 to 16."""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", 0),
+        ("a\n" * 100, 200),
+        ("x" * MAX_LINE, MAX_LINE),
+        ("x" * (MAX_LINE + 1), MAX_LINE),
+        ("a\nb\n" + "x" * (2 * MAX_LINE), MAX_LINE + 4),
+        ("a\n" * (MAX_LINES + 3), 2 * MAX_LINES),
+        ("x" * 99 + "\n", 100),
+        (("x" * 9_999 + "\n") * 51, MAX_CHARACTERS),
+    ],
+)
+def test_a_text_is_cut_where_it_is_too_long_and_the_missing_characters_are_counted(text, shown):
+    part = shown_part(text)
+    if shown == len(text):
+        assert part is text
+    else:
+        assert part.startswith(text[:MAX_LINES]) and part.endswith(" more characters")
+        missing = int(part.rpartition("… and ")[2].split()[0].replace(",", ""))
+        assert len(part.rpartition("… and ")[0]) + missing == len(text)
+
+
+def test_a_cut_text_has_its_beginning_and_the_number_of_the_other_characters():
+    assert cut_at("abc", 3) == "abc" and cut_at("abcd" * 1000, 3) == "abc… and 3,997 more characters"
+
+
+def test_a_long_document_is_recognised_and_shown_without_reading_all_of_it():
+    huge = {"enum": list(range(3_000_000)), "b": {"c": ["x" * 5_000_000]}}
+    began = time.thread_time()
+    assert is_long(huge) and is_long({"b": huge["b"]}) and not is_long({"enum": [1, 2], "b": {"c": ["x"]}})
+    part = document_part(huge)
+    assert time.thread_time() - began < 0.2
+    assert "… and 2,999,900 more" in part and "… and 4,998,000 more characters" in part
+    small = {"a": [1, {"b": "ä"}, [], {}, None], "c": True}
+    assert json.loads(document_part(small)) == small
+
+
+def cpu_of(do):
+    """The processor time of this thread for an action, and for the events that follow at once."""
+    began = time.thread_time()
+    do()
+    for _ in range(5):
+        QApplication.processEvents()
+    return time.thread_time() - began
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["values", "description", "one word", "arguments", "name", "default", "tools"]
+)
+def test_no_registry_blocks_the_window(open_window, name):
+    window = open_window(scripted)
+    tools, registry = window.services.project.tools, registry_of(name)
+    first = registry.tools[0]
+    argument = next(iter(first.parameters["properties"]))
+    spent = {
+        "tools": cpu_of(lambda: tools.replace_registry(registry)),
+        "argument": cpu_of(lambda: window.panels.reveal_argument(first.name, argument)),
+        "edit": cpu_of(lambda: tools.set_description(first.name, "Another one.")),
+        "undo": cpu_of(tools.undo_stack.undo),
+    }
+    assert max(spent.values()) < SECONDS, spent
+    assert tools.registry == registry, "what is not shown is not changed"
+
+
+@pytest.mark.slow
+def test_a_schema_that_is_too_long_is_shown_in_part_and_cannot_be_edited_by_accident(open_window):
+    window = open_window(scripted)
+    tools = window.services.project.tools
+    values = [f"v{n}" for n in range(100_000)]
+    tool = {"name": "t", "parameters": {"type": "object", "properties": {"a": {"enum": values}}}}
+    registry = parse_document({"glyphscope": 1, "tools": [tool]})
+    tools.replace_registry(registry)
+    dock = window.panels.tools
+    dock.show_argument("t", "a")
+    assert "… and 99,900 more" in dock.schema.editor.toPlainText() and dock.schema.editor.isReadOnly()
+    assert "too long to be edited here" in dock.schema.notice.text() and not dock.schema.notice.isHidden()
+    rows = {keyword.name: row for keyword, row in dock.form.argument_form.keyword_rows.items()}
+    field = rows["enum"].field
+    assert field.text().startswith("v0, v1, ") and field.text().endswith("… and 99,900 more")
+    assert field.isReadOnly() and not field.isEnabled()
+    tools.set_schema_text("t", dock.schema.editor.toPlainText())
+    tools.set_parameters("t", {})
+    assert tools.registry == registry
+
+
+@pytest.mark.slow
+def test_a_prompt_that_is_too_long_is_shown_in_part_and_sent_whole(open_window, qtbot):
+    window = open_window(scripted)
+    prompt, page = window.services.project.prompt, window.page(PageId.PLAYGROUND).view
+    text = "word " * 1_000_000
+    assert cpu_of(lambda: prompt.set_user(text)) < 2 * SECONDS, "whole, it takes 4 s"
+    assert page.prompt_edit.isReadOnly() and page.prompt_edit.toPlainText().endswith("more characters")
+    assert cpu_of(lambda: prompt.set_system_prompt("x" * 5_000_000)) < 2 * SECONDS
+    assert prompt.user == text and len(prompt.state.system_prompt) == 5_000_000
+    prompt.set_user("short")
+    assert not page.prompt_edit.isReadOnly() and page.prompt_edit.toPlainText() == "short"
