@@ -26,6 +26,7 @@ from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import TurnForm, TurnTools, call_violations, read_turn
 from glyphscope.turns.grammar import TurnOptions, build_turn_grammar, turn_triggers
 from glyphscope.turns.validator import FormValidator
+from small_templates import SMALL, write_small
 
 TEXT = {"type": "string"}
 TOOLS: list[dict[str, Any]] = [
@@ -123,6 +124,16 @@ def test_rendered_turns_of_every_template_match_its_grammar(llama_data: Path) ->
         if texts := refused_renderings(llama_data, path.stem, 24):
             refused[path.stem] = texts
     assert refused == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_parameters_that_begin_with_their_key_or_have_no_closing_are_masked(
+    name: str, tmp_path: Path
+) -> None:
+    folder = write_small(tmp_path)
+    assert refused_renderings(folder, name, 24) == []
+    assert misread(form(folder, name)[1], 2, ASKED) == []
 
 
 @pytest.mark.slow

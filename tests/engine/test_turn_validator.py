@@ -21,6 +21,7 @@ from glyphscope.turns.form import ReasoningForm
 from glyphscope.turns.read import FOREIGN
 from glyphscope.turns.validator import FormValidator
 from renderers import renderer_at
+from small_templates import SMALL, write_small
 from turn_forms import BEGUN, FORMS, JSON, OBJECT, REGISTRY, TAGGED, THINK, TOOLS, read, turn_form, write
 
 
@@ -404,6 +405,40 @@ def test_rendered_turns_of_every_template_are_valid_at_every_prefix(llama_data: 
     for path in sorted((llama_data / "templates").glob("*.jinja")):
         forms += _judge_rendered(path, rounds(12, 1000))
     assert forms >= 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_parameters_that_begin_with_their_key_or_have_no_closing_are_valid_at_every_prefix(
+    name: str, tmp_path: Path
+) -> None:
+    assert _judge_rendered(write_small(tmp_path) / "templates" / f"{name}.jinja", rounds(12, 1000))
+
+
+ESCAPED: list[tuple[str, Any, bool]] = [
+    ("city:<escape>Oslo<escape>", {"city": "Oslo"}, True),
+    ("city:<escape>a, b} c<escape>,days:<escape>3<escape>", {"city": "a, b} c", "days": 3}, True),
+    ("days:3,tags:[1],city:<escape>Oslo<escape>", {"days": 3, "tags": [1], "city": "Oslo"}, False),
+    ("city:<escape>Oslo<escape> , days:<escape>3<escape>", {"city": "Oslo", "days": 3}, False),
+    ("city:Oslo", None, False),
+    ("Oslo", None, False),
+]
+
+
+@pytest.mark.parametrize(("inside", "arguments", "strict"), ESCAPED)
+def test_parameters_that_begin_with_their_key_are_read_as_written(
+    inside: str, arguments: Any, strict: bool, tmp_path: Path
+) -> None:
+    path = write_small(tmp_path) / "templates" / "every value between markers.jinja"
+    form = form_of(renderer_at(path))[0]
+    text = f"<start_function_call>call:weather{{{inside}}}<end_function_call>"
+    turn = read_turn(text, form, TOOLS)
+    assert ([call.arguments for call in turn.calls], turn.strict) == ([arguments], strict)
+    for size in (1, 5, 1000):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        validator, _ = read(form, *pieces, thinking=None)
+        assert [call.arguments for call in validator.calls] == [arguments]
+        assert validator.valid is strict
 
 
 def _judge_rendered(path: Path, turns: int) -> bool:

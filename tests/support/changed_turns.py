@@ -115,9 +115,19 @@ def _places(text: str, marker: str) -> Iterator[int]:
         at = text.find(marker, at + 1)
 
 
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
+
+
 def writes(of: TurnForm, text: str, key: str, value: Any) -> bool:
     """Whether a text has exactly what the form writes for that text argument, with its own markers in it or not."""
     form = of.calls[0].arguments
+    if form.encoding == "dict":
+        return all(f"{form.quote}{each}{form.quote}" in text for each in _texts(value))
     closing = form.closing(key) if form.encoding == "tagged" else ""
     core = closing.strip()
     if (

@@ -23,6 +23,7 @@ _MIN_LINK = 4
 """The minimum length of a link that no value begins with by chance."""
 _MAX_DEPTH = 100
 """The maximum nesting of values whose members are tags; deeper values are read as text."""
+_BEGUN = re.compile(rf"[\w.\-]{{1,{MAX_KEY}}}\s*(\S{{0,{_MAX_LINK}}})\Z")
 _ATTRIBUTE = re.compile(r'\s\w+="[^"]*"')
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
@@ -69,12 +70,12 @@ class _Tagged:
         self.links = list(dict.fromkeys([*form.own_links, *form.typed.values(), *self.untyped]))
         self.begun = reduce(common_prefix, form.typed.values()) if form.typed else ""  # of a link with a type
         self.follow = call.after_arguments
-        self.begins = pattern_of(self.opening) if self.opening.strip() else None
         close = (*call.call_closes, call.section_close)[0]
         self.before_close = close[: len(close) - len(close.lstrip())]
         self.bounds: Bounds = bounds_of(
             msgspec.json.encode(call), tools.properties(tool), tuple(tools.longest_first)
         )
+        self.begins = pattern_of(self.opening) if self.opening.strip() else self.bounds.begins
 
     def read(self, at: int) -> ReadArguments:
         values: dict[str, Any] = {}
@@ -85,7 +86,11 @@ class _Tagged:
             start = self._separated(at, first=not values)
             if start is None or start >= scan.end:
                 del scan.notes[notes:]
-                return ReadArguments(values, last, scan.ended(at))
+                separator = self.form.separator.strip() if values else ""
+                ended = scan.ended(at) or (
+                    scan.text.startswith(separator, at) and scan.ended(at + len(separator))
+                )
+                return ReadArguments(values, last, ended)
             found = self._parameter(start)
             if found is None:
                 if scan.breaks_off(self.opening, at):
@@ -106,16 +111,24 @@ class _Tagged:
         separator = "" if first else self.form.separator
         if separator and self.scan.text.startswith(separator, at):
             at += len(separator)
+        elif separator.strip() and self.scan.text.startswith(separator.strip(), self.scan.space(at)):
+            self.scan.expect(at, separator)
+            at = self.scan.space(at) + len(separator.strip())
         start = self.scan.space(at)
         if any(pattern_of(closing).match(self.scan.text, start) for closing in self.follow):
             return None
-        if self.begins is None or self.begins.match(self.scan.text, start) is None:
-            if self.opening.strip() and self.scan.breaks_off(self.opening, at) and start < self.scan.end:
-                return start
-            return None
-        if start != at:
-            self.scan.expect(at, self.opening)
+        if self.begins.match(self.scan.text, start) is None:
+            begun = self.scan.breaks_off(self.opening, at) if self.opening.strip() else self._key_begun(start)
+            return start if begun and start < self.scan.end else None
+        if self.scan.text.startswith(self.opening, at):
+            return at
+        self.scan.expect(at, self.opening)
         return start
+
+    def _key_begun(self, at: int) -> bool:
+        """Whether the text ends inside a parameter's key, or inside the link after it."""
+        found = _BEGUN.match(self.scan.text, at)
+        return found is not None and any(link.strip().startswith(found[1]) for link in self.links)
 
     def _parameter(self, at: int) -> _Parameter | None:
         """The parameter that begins at that place; None if there is none."""
@@ -171,6 +184,8 @@ class _Tagged:
     def _after_doubled(self, at: int, link: str) -> int:
         """The beginning of the value, after a link, or its tag, that is written twice."""
         for again in (link, tokens(link.rstrip())[-1]):
+            if again.strip() == self.form.closing("").strip():
+                break  # the value is empty
             if len(again.strip()) >= _MIN_LINK and self.scan.text.startswith(again, at):
                 self.scan.note(at, "the value had begun before")
                 return at + len(again)
@@ -231,7 +246,9 @@ class _Tagged:
                 else ""
             )
             return self.bounds.damage.search(text) is not None or bool(named and named in text)
-        closed = text.find(core)
+        if core and core in text and (self.links[0].endswith(core) or text.lstrip().startswith(core)):
+            return True  # the same marker begins and ends texts, or the text follows its closing
+        closed = text.find(core) if core else -1
         rest = text[closed:].replace(core, "") if closed >= 0 else ""
         return self.bounds.damage.search(rest) is not None
 
@@ -241,6 +258,8 @@ class _Tagged:
         The closing is the first one after which the form continues. A new parameter or call ends the value before that.
         """
         scan = self.scan
+        if not core:
+            return self._end_without_closing(at)
         place = at
         first: int | None = None
         lost = scan.search(self.bounds.lost, at)
@@ -267,10 +286,22 @@ class _Tagged:
         scan.expect(stop, core)
         return stop, after, True
 
+    def _end_without_closing(self, at: int) -> tuple[int | None, int, bool]:
+        """The ends of a value, in a form that does not close parameters: before another one, or the call's closing."""
+        found = self.scan.search(self.bounds.follows, at)
+        if found is None:
+            return None, self.scan.end, False
+        end = found.start()
+        if self.before_close and self.scan.text.endswith(self.before_close, at, end):
+            end -= len(self.before_close)
+        return end, end, False
+
     def _without_closings(self, at: int, end: int) -> tuple[int, int]:
         """The end of a value without its closing, before closings of the call, and the beginning of those."""
         text = self.scan.text
-        before = self.form.separator
+        before = separator = self.form.separator
+        if separator.strip() and text.endswith(separator.strip(), at, at + len(text[at:end].rstrip())):
+            end = text.rindex(separator.strip(), at, end)
         while True:
             ink = at + len(text[at:end].rstrip())
             closed = next((each for each in self.bounds.closings if text.endswith(each, at, ink)), "")

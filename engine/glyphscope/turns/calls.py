@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,7 +14,7 @@ from glyphscope.turns.form import CallForm, CallObject, Piece
 from glyphscope.turns.literals import CutOff, Literals, NotAValue, whole_value
 from glyphscope.turns.markup import is_tag, tags_of, tokens
 from glyphscope.turns.scan import BrokenOff, MissingPart, Scan, pattern_of
-from glyphscope.turns.starts import bounds_of
+from glyphscope.turns.starts import Bounds, bounds_of
 from glyphscope.turns.tools import TurnTools
 
 _MAX_NAME = 200
@@ -21,6 +22,9 @@ _NAME = re.compile(r"[^\s<>{}()\[\]\"'=,]+")
 _TAGS = re.compile(r"<[^<>]*>")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 _NAME_KEYS = ("name", "tool_name", "function", "tool")
+_OBJECT = re.compile(r"\w*\s*\{")
+"""An object, also after the word of its fence."""
+_WORDS = re.compile(r"[\w.\-]+")
 _BRACKETS = re.compile(r"\s*[)\]}]+")
 _NAME_IN_OBJECT = re.compile(rf'\{{\s*"(?:{"|".join(_NAME_KEYS)})"\s*:\s*"([^"\\\n]{{1,{_MAX_NAME}}})"')
 
@@ -128,9 +132,9 @@ class _OneCall:
         self.reader = reader
         self.scan = reader.scan
         self.form = reader.form
-        self.bounds = bounds_of(msgspec.json.encode(self.form), (), ())
         self.tools = reader.tools
         self.start = at
+        self.notes = len(reader.scan.notes)
         self.name = reader.form.fixed_name
         self.id = ""
         self.arguments: dict[str, Any] | None = {}
@@ -138,6 +142,10 @@ class _OneCall:
         self.unclosed = False
         self.broken_at: int | None = None
         self.unwritten = False  # the arguments are an empty text
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        return bounds_of(msgspec.json.encode(self.form), (), ())
 
     def read(self) -> ReadCall:
         at = self.start
@@ -159,18 +167,36 @@ class _OneCall:
 
     def _with_rest(self, at: int) -> int:
         """The end of a call. Its arguments cannot be read if it was closed before them: then they follow."""
+        tagged = self.form.arguments.encoding == "tagged"
+        if not tagged and not (self.unwritten and self.form.arguments.encoding == "json"):
+            return at
         start = self.scan.space(at)
         while (closing := self.bounds.closing.match(self.scan.text, start)) is not None:
             start = self.scan.space(closing.end())
-        if self.form.arguments.encoding == "tagged":
-            follow = self.bounds.begins.match(self.scan.text, start) is not None
+        opening = self.bounds.openings.match(self.scan.text, start)
+        inside = start if opening is None else self.scan.space(opening.end())  # arguments without a name
+        if tagged:
+            separator = self.form.arguments.separator.strip()
+            if separator and self.scan.text.startswith(separator, inside):
+                inside = self.scan.space(inside + len(separator))
+            follow = self.bounds.begins.match(self.scan.text, inside) is not None or self._marks_follow(start)
         else:
-            follow = self.unwritten and self.scan.text.startswith("{", start)
+            follow = _OBJECT.match(self.scan.text, inside) is not None
         if not follow or self.broken_at is not None:
             return at
         self.arguments, self.broken_at = None, start
         self.scan.note(start, "the call was closed before")
         return self._unclosed(start)
+
+    def _marks_follow(self, at: int) -> bool:
+        """Whether a call that leaves the form is followed by markers of parameters, before the next call."""
+        if len(self.scan.notes) == self.notes:
+            return False
+        found, opening = self.scan.search(self.bounds.marks, at), self.scan.search(self.bounds.openings, at)
+        if found is None or (opening is not None and opening.start() <= found.start()):
+            return False
+        words = set(_WORDS.findall(self.scan.text, at, found.start()))  # a tool's name: another form of calls
+        return words.isdisjoint(self.tools.names)
 
     def _unwrapped(self) -> dict[str, Any] | None:
         """The arguments without a surrounding object that is not an argument of the tool."""
@@ -249,7 +275,9 @@ class _OneCall:
 
     def _is_body(self, text: str, closed: bool) -> bool:
         """Whether the text after the arguments, up to a closing or another call, must belong to them."""
-        marked = text[0] in "<{[" or (closed and self.reader.whole)
+        separator = self.form.arguments.separator.strip()
+        more = bool(separator) and text.startswith(separator)
+        marked = text[0] in "<{[" or more or (closed and self.reader.whole)
         if self.form.arguments.encoding == "tagged":
             return marked or bool(self.arguments and closed) or self.bounds.damage.search(text) is not None
         return not self.arguments and marked

@@ -76,16 +76,24 @@ def _bare() -> chars.Ranges:
 
 
 def entries_of(
-    form: ArgumentsForm, white_space: WhiteSpace, markers: Markers, tools: TurnTools, tool: str
+    form: ArgumentsForm,
+    white_space: WhiteSpace,
+    markers: Markers,
+    tools: TurnTools,
+    tool: str,
+    after: tuple[str, ...],
 ) -> Entries | None:
-    """The form of a call's arguments; None for a JSON object. Raises GrammarError for keys that cannot be written."""
+    """The form of a call's arguments before the markers `after`; None for a JSON object.
+
+    Raises GrammarError for keys that cannot be written.
+    """
     if form.encoding == "json":
         return None
     keys = tools.properties(tool)
     values = surface_of(form, white_space, markers)
     if form.encoding == "tagged":
         _check_keys(tool, keys, form)
-        return TaggedEntries(form, markers, keys)
+        return TaggedEntries(form, markers, keys, after)
     if form.encoding == "dict":
         return NotationEntries(values)
     for key in keys:
@@ -118,6 +126,8 @@ def _check_keys(tool: str, keys: tuple[str, ...], form: ArgumentsForm) -> None:
 def _stop(form: ArgumentsForm) -> Node:
     """The text that ends a value, regardless of its key."""
     after = form.after_value
+    if not form.closing("").strip():
+        return NEVER
     texts = [piece.text for piece in after]
     whole = "".join(texts).strip() if all(piece.kind == "text" for piece in after) else texts[0].strip()
     return Literal(whole)
@@ -130,6 +140,7 @@ class TaggedEntries:
     form: ArgumentsForm
     markers: Markers
     keys: tuple[str, ...]
+    after: tuple[str, ...] = ()
 
     @property
     def separator(self) -> Node:
@@ -208,6 +219,9 @@ class TaggedEntries:
 
     def _raw(self, closing: str) -> list[StringStyle]:
         """The styles of raw text: unchanged, or between the markers that protect it from being read as markup."""
+        if not closing.strip():  # nothing closes a value: its text has no sign of what may follow
+            signs = chars.of("".join(text.strip()[:1] for text in (self.form.separator, *self.after)) or "\n")
+            return [self.markers.string_style("", NEVER, chars.subtract(chars.ALL, signs))]
         opening = self.form.opening.strip()
         tags = [opening] if len(opening) >= _MIN_TAG else [f"{opening}{key}" for key in self.keys]
         opened, closed = self.form.escape

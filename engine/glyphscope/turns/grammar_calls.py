@@ -39,6 +39,7 @@ from glyphscope.turns.form import ArgumentsForm, CallForm, CallObject, Piece, Tu
 from glyphscope.turns.grammar_arguments import entries_of, surface_of
 from glyphscope.turns.grammar_markers import Markers
 from glyphscope.turns.read import read_turn
+from glyphscope.turns.starts import marker_like
 from glyphscope.turns.tools import TurnTools
 
 _ID = repeat(CharClass(chars.union(chars.WORD, chars.of("-"))), 1, 40)
@@ -103,6 +104,8 @@ class CallRules:
         if all(text.startswith(least) for text in texts):  # the rest of longer ones may be omitted
             one = seq(alt(*(self.markers.written(text[len(least) :]) for text in texts)), one)
             texts = (least,)
+        if call.unmarked and call.object is None and not marker_like(call.opening):
+            return self._named(call, tools, white)
         opening = ""
         if not (call.section_open + texts[0]) and call.object is not None:  # the object itself begins it
             shape = call.object
@@ -113,6 +116,20 @@ class CallRules:
         more = repeat(seq(again, one), 0, most) if self.form.parallel else Seq(())
         rest = seq(one, more, self.markers.written(call.section_close))
         return {call.section_open + text + opening: rest for text in texts}
+
+    def _named(self, call: CallForm, tools: list[Tool], white: WhiteSpace) -> dict[str, Node]:
+        """Calls that only their tools' names distinguish from text: these are a part of the marker."""
+        place = next(at for at, piece in enumerate(call.pieces) if piece.kind == "name")
+        before = call.section_open + "".join(piece.text for piece in call.pieces[:place])
+        following = call.pieces[place + 1]
+        link = following.text if following.kind == "text" else ""
+        rest = call.pieces[place + 1 + bool(link) :]
+        one = self._one(call, call.pieces, tools, white)
+        most = None if self.most is None else self.most - 1
+        again = seq(self.markers.written(call.separator), one)
+        more = repeat(again, 0, most) if self.form.parallel else Seq(())
+        end = seq(more, self.markers.written(call.section_close))
+        return {before + tool.name + link: seq(self._pieces(rest, call, tool, white), end) for tool in tools}
 
     def _one(
         self,
@@ -156,7 +173,7 @@ class CallRules:
     def _pieces(self, pieces: tuple[Piece, ...], call: CallForm, tool: Tool, white: WhiteSpace) -> Node:
         return self._row(
             pieces,
-            lambda kind: seq(tool.name) if kind == "name" else self._arguments(call.arguments, tool, white),
+            lambda kind: seq(tool.name) if kind == "name" else self._arguments(call, tool, white),
         )
 
     def _row(self, pieces: tuple[Piece, ...], of_tool: Callable[[str], Node]) -> Node:
@@ -201,7 +218,7 @@ class CallRules:
         ids = [self._id_entry(shape, spelled)] if shape.id_key and not begun else []
         named: list[tuple[str, Node]] = []
         for tool in tools:
-            arguments = self._arguments(call.arguments, tool, white)
+            arguments = self._arguments(call, tool, white)
             name = spelled.constant(tool.name)
             assert isinstance(name, Literal)
             if shape.name_key:
@@ -232,12 +249,13 @@ class CallRules:
             spelled.key(shape.id_key), alt(terminal(seq('"', _ID, '"')), terminal(integer_node(0, 9999)))
         )
 
-    def _arguments(self, form: ArgumentsForm, tool: Tool, white: WhiteSpace) -> Node:
-        key = (tool.name, msgspec.json.encode(form), white)
+    def _arguments(self, call: CallForm, tool: Tool, white: WhiteSpace) -> Node:
+        form, after = call.arguments, call.after_arguments
+        key = (tool.name, msgspec.json.encode((form, after)), white)
         name = self._made.get(key)
         if name is None:
             name = self._made[key] = self.book.reserve(f"{tool.name}-arguments")
-            entries = entries_of(form, white, self.markers, self.tools, tool.name)
+            entries = entries_of(form, white, self.markers, self.tools, tool.name, after)
             values = surface_of(form, white, self.markers)
             context = ToolContext(
                 self.book, values, tool.name, tool.parameters, order=self.order, entries=entries

@@ -116,22 +116,23 @@ class _Reader:
                 break
             assert found.lastgroup is not None
             end = None
-            for start in self.starts[int(found.lastgroup[1:])]:
-                end = self._marker(start, found, at)
+            starts = self.starts[int(found.lastgroup[1:])]
+            for place, start in enumerate(starts):
+                end = self._marker(start, found, at, starts[place + 1 :])
                 if end is not None:
                     break
             if end is None:  # not a marker at this place
                 searched = found.start() + 1
-                self._mentioned(self.starts[int(found.lastgroup[1:])], found)
+                self._mentioned(starts, found)
                 continue
             at = searched = end
         self._add_text(at, self._half_marker(at))
         return self._turn()
 
-    def _marker(self, start: Start, found: re.Match[str], at: int) -> int | None:
-        """Continue from a marker; None if it is part of the text."""
+    def _marker(self, start: Start, found: re.Match[str], at: int, others: list[Start]) -> int | None:
+        """Continue from a marker; None if it is part of the text. `others` are its less likely meanings."""
         if start.kind == "call":
-            return self._calls(start, found, at)
+            return self._calls(start, found, at, others)
         if start.kind == "open":
             return self._reason(found, at)
         if start.kind == "close":
@@ -314,7 +315,7 @@ class _Reader:
 
     # calls
 
-    def _calls(self, start: Start, found: re.Match[str], at: int) -> int | None:
+    def _calls(self, start: Start, found: re.Match[str], at: int, others: list[Start]) -> int | None:
         form = start.form
         assert form is not None
         if form.unmarked and not form.strict and self.wrapped:
@@ -331,7 +332,7 @@ class _Reader:
         if lead and at <= begin - len(lead) and self.whole.startswith(lead, begin - len(lead)):
             begin -= len(lead)
         try:
-            calls, end = self._read_calls(start, begin)
+            form, calls, end = self._readable_calls(start, begin, others)
         except BrokenOff:
             del self.scan.notes[notes:]
             if form.unmarked or not form.strict:
@@ -393,6 +394,27 @@ class _Reader:
         written = self.whole[at:start]
         if not written.strip() and written.strip("\n") != form.separator.strip("\n"):
             self.scan.expect(at, form.separator)
+
+    def _readable_calls(
+        self, start: Start, at: int, others: list[Start]
+    ) -> tuple[CallForm, list[ReadCall], int]:
+        """The calls and their form: if it cannot read their arguments, another form with the same marker."""
+        assert start.form is not None
+        calls, end = self._read_calls(start, at)
+        if all(call.arguments is not None for call in calls):
+            return start.form, calls, end
+        notes = self.scan.notes[:]
+        for other in others:
+            if other.kind != "call" or other.form is None or other.form.unmarked:
+                continue
+            try:
+                again, other_end = self._read_calls(other, at)
+            except MissingPart:
+                continue
+            if all(call.arguments for call in again):
+                return other.form, again, other_end
+        self.scan.notes = notes
+        return start.form, calls, end
 
     def _read_calls(self, start: Start, at: int) -> tuple[list[ReadCall], int]:
         form = start.form

@@ -50,13 +50,14 @@ class Bounds(NamedTuple):
 
     `follows` is what may follow a closed parameter. `lost` is what ends a value that lacks its closing: another
     parameter of the tool, or the call of a known tool. `closing` ends a call or section; `closings` are its texts.
-    `damage` is what no value contains after its own closing: a parameter's marker, or `closing`.
+    `damage` is what no value contains after its own closing: one of the `marks` of a parameter, or `closing`.
     """
 
     follows: re.Pattern[str]
     lost: re.Pattern[str]
     closing: re.Pattern[str]
     damage: re.Pattern[str]
+    marks: re.Pattern[str]
     begins: re.Pattern[str]
     openings: re.Pattern[str]
     closings: tuple[str, ...]
@@ -71,26 +72,29 @@ def bounds_of(key: bytes, properties: tuple[str, ...], tools: tuple[str, ...]) -
     links = [loose(link) for link in links_of(form) if link.strip()] if tagged else []
     opening, separator = (loose(form.opening), loose(form.separator)) if tagged else ("", "")
     tags = [tag for text in closing_texts(call) for tag in tags_of(text) or [text.strip()]]
-    closings = [loose(text) for text in (*call.after_arguments, *tags)]
+    closings = [loose(text) for text in (*closing_texts(call), *tags)]
+    after = [loose(text) for text in call.after_arguments]
     calls = [
         loose(text) for text, _ in starts(call) if any(sign in text for sign in "<[") and not call.unmarked
     ]
     openings = [loose(text) for text in call.call_opens if any(sign in text for sign in "<[")]
     parameter = rf"{opening}\s*[\"']?[\w.\-]+[\"']?\s*{_one_of(links)}"
-    begins = (opening or parameter) if tagged else ""
-    again = separator + (rf"\s*{begins}" if separator and not opening else "")
     sections = [loose(call.section_open), *openings]
     names = sorted(properties, key=len, reverse=True)
     parameters = f"{opening}\\s*[\"']?{_one_of(map(re.escape, names))}[\"']?\\s*{_one_of(links)}"
+    begins = [opening or separator or (parameter if tagged else ""), separator]
+    if tagged and not form.closing("").strip():  # the next parameter is all that ends a value
+        begins = [rf"{separator}\s*{parameters}"] if names else []
     before = r"(?<![\w.\-])" if not opening else ""
     named = f"{_one_of(openings)}\\s*{_one_of(map(re.escape, tools))}(?![\\w.\\-])"
     pieces = (*(piece.text for piece in form.parameter), *form.typed.values())
     marks = [loose(mark) for text in pieces for mark in _marks_of(text)]
     return Bounds(
-        re.compile(_one_of([begins, again, *closings, *calls])),
+        re.compile(_one_of([*begins, *after, *closings, *calls])),
         re.compile(_one_of([before + parameters if names else "", named if tools and openings else ""])),
         re.compile(_one_of(closings)),
         re.compile(_one_of([*marks, *closings])),
+        re.compile(_one_of(marks)),
         re.compile(f"(?!{_one_of([*closings, *sections])}){parameter}" if tagged else "(?!)"),
         re.compile(_one_of(openings)),
         tuple(tags),

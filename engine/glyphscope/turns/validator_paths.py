@@ -164,7 +164,7 @@ class Steps:
             return out + empty + (self.enter(new, at) if "" in op.options else [])
         if op.kind == "parameter":
             beyond = self.enter(replace(new, beyond=True), at)
-            return [replace(new, text=op.options[0]), *beyond, *empty]
+            return [_parameter(new, op.options[0]), *beyond, *empty]
         if op.kind == "word":
             return [new, *self.enter(new, at)]
         if op.kind == "name" and new.named:  # some forms write it twice
@@ -184,12 +184,17 @@ class Steps:
         """The paths after a parameter: another parameter, or the pieces after the last one."""
         text = path.form.arguments.separator + path.form.arguments.opening
         beyond = self.enter(replace(path, beyond=True), at)
-        return [replace(path, text=text, read=0, begun=False), *beyond]
+        return [_parameter(path, text), *beyond]
+
+
+def _parameter(path: Path, text: str) -> Path:
+    """The path at a parameter's opening; without one, the parameter begins with its key."""
+    return replace(path, text=text, read=0, begun=not text)
 
 
 def expected(path: Path) -> str:
     """The expected text, in words."""
-    if path.kind in ("text", "parameter"):
+    if path.text:
         return repr(path.text[path.read :])
     following = path.ops[path.op + 1] if path.kind == "name" and path.name else None
     if following is not None and following.kind == "text":

@@ -17,6 +17,8 @@ from glyphscope.grammar.builder.turn import Sign
 from glyphscope.notation import structure as s
 from glyphscope.turns.arguments_tagged import untyped
 from glyphscope.turns.form import CallForm
+from glyphscope.turns.markup import tags_of
+from glyphscope.turns.starts import closing_texts, starts
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 from glyphscope.turns.validator_arguments import Driver
 from glyphscope.turns.validator_markers import Finder, FoundMarker, Marker, signs_of
@@ -38,8 +40,7 @@ class Parameter(Driver):
         self.form = form = call.arguments
         self.tool, self.tools, self._limits = tool, tools, limits
         self._links = tuple(dict.fromkeys([*form.own_links, *form.typed.values()]))
-        heads = (form.opening, form.separator, *call.after_arguments)
-        self._heads = tuple(Marker("head", signs_of(text)) for text in heads if text.strip())
+        self._call = call
         self._untyped = untyped(form)
         links = (*self._links, *self._untyped)
         self._finder = Finder(tuple(Marker("link", signs_of(link), text=link) for link in links))
@@ -66,6 +67,9 @@ class Parameter(Driver):
 
     def _read_key(self, text: str, at: int, base: int) -> int:
         char, place = text[at], base + at
+        if char.isspace() and not self._key and not self._finder.open and not self.form.opening:
+            self._departed(place, "an argument")
+            return at + 1
         found = self._finder.step(char, place)
         dropped = self._finder.dropped() if found is None else ""
         if dropped:
@@ -175,6 +179,21 @@ class Parameter(Driver):
 
     # its end
 
+    def _heads(self) -> tuple[Marker, ...]:
+        """The markers that can follow a parameter: those of another one, and those that close the call or open one."""
+        form, call = self.form, self._call
+        closings = [tag for text in closing_texts(call) for tag in tags_of(text)]
+        openings = [text for text, _ in starts(call) if "<" in text or "[" in text]
+        texts = (form.opening, form.separator, *call.after_arguments, *closings, *openings)
+        if not form.closing("").strip():  # a parameter's key and link, too, as its separator may be in a text
+            links = dict.fromkeys(link.strip()[:1] for link in self._links)
+            keys = self.tools.properties(self.tool)
+            texts = (
+                *(form.separator + form.opening + key + link for key in keys for link in links),
+                *texts[2:],
+            )
+        return tuple(dict.fromkeys(Marker("head", signs_of(text)) for text in texts if text.strip()))
+
     def _lost_markers(self) -> tuple[Marker, ...]:
         """Openings of the tool's parameters on a separate line; one inside a value means that it lacks its closing."""
         opening = self.form.opening.strip()
@@ -195,6 +214,10 @@ class Parameter(Driver):
         types, limits = self._types, self._limits
         self._value = ValueText(self.validator, types, at, limits, as_string=as_string, empty=empty)
         self._core = closing.strip()
+        if not self._core:
+            self._ends = Finder(self._heads())
+            self._state = self._read_unclosed
+            return
         self._lead = closing[: len(closing) - len(closing.lstrip())]  # the white space before it
         self._last = closing[len(closing.rstrip()) :]  # the white space after it
         # characters that cannot begin the closing marker, or a lost parameter's line
@@ -241,6 +264,23 @@ class Parameter(Driver):
         self._value.end(start, at + 1, opening)
         self.again, self.again_at, self.done = opening, place, True
 
+    def _read_unclosed(self, text: str, at: int, base: int) -> int:
+        """A value that nothing closes: up to another parameter, or to a marker of the call."""
+        follow = self._ends
+        found = follow.step(text[at], base + at)
+        left, start = follow.left, follow.start
+        if found is None:
+            if dropped := follow.dropped():
+                self._value.text(Piece(start, dropped, left))
+            return at + 1
+        pending = "".join(follow.buffer)
+        if before := pending[: found.start - start]:
+            self._value.text(Piece(start, before, -1))
+        marker = pending[found.start - start :]
+        self._value.end(found.start, found.end, marker)
+        self.again, self.again_at, self.done = marker, found.start, True
+        return at + 1
+
     def _read_text(self, text: str, at: int, base: int) -> int:
         if not self._buffer:
             plain = None if self._lost_closing.open else self._plain.match(text, at)
@@ -259,7 +299,7 @@ class Parameter(Driver):
         self._buffer += char
         if self._buffer.endswith(self._core) and self._buffer in (self._core, self._lead + self._core):
             self._core_end = len(self._buffer)
-            self._follow = Finder(self._heads)
+            self._follow = Finder(self._heads())
         return at + 1
 
     def _expected(self) -> tuple[str, ...]:
