@@ -420,7 +420,7 @@ ESCAPED: list[tuple[str, Any, bool]] = [
     ("city:<escape>a, b} c<escape>,days:<escape>3<escape>", {"city": "a, b} c", "days": 3}, True),
     ("days:3,tags:[1],city:<escape>Oslo<escape>", {"days": 3, "tags": [1], "city": "Oslo"}, False),
     ("city:<escape>Oslo<escape> , days:<escape>3<escape>", {"city": "Oslo", "days": 3}, False),
-    ("city:Oslo", None, False),
+    ("city:Oslo", {"city": "Oslo"}, False),
     ("Oslo", None, False),
 ]
 
