@@ -82,6 +82,7 @@ class _Configuration:
             )
             skipped += of_tools
         self._made = Importing(path, registry)
+        self._registries: dict[str, dict[str, Any]] = {}
         for place, reason in skipped:
             self._made.skip(place, reason)
         for kind in ("providers", "targets"):
@@ -234,10 +235,11 @@ class _Configuration:
         if not self._templated:
             return None
         given = [(place, variables.filled(each)) for place, each in self._tools.given]
-        registry, skipped = self._tools.registry(given)
-        for place, reason in skipped:
-            self._made.skip(place, reason)
-        return registry
+        if (key := js_json([each for _, each in given])) not in self._registries:
+            self._registries[key], skipped = self._tools.registry(given)
+            for place, reason in skipped:
+                self._made.skip(place, reason)
+        return self._registries[key]
 
     def _expected(
         self,
