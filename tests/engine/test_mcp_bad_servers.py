@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from mcp_types import JSONRPCMessage
+from pydantic import TypeAdapter, ValidationError
 
 from glyphscope.errors import ServerError
-from glyphscope.tools.mcp import McpServer, ServerConfig
+from glyphscope.tools.mcp import McpServer, ServerConfig, guard
 from mcp_servers import call, opened, scripted
 
 
@@ -334,3 +336,17 @@ def test_a_line_that_never_ends_does_not_fill_the_memory():
         assert server.log.received_bytes > 0
     finally:
         server.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"jsonrpc": "2.0", "id": 1, "error": {"code": -1}}, "error.message: Field required"),
+        ({"jsonrpc": "2.0", "id": 1, "error": {"code": "x", "message": "m"}}, "error.code: Input should be"),
+        ({"id": 1, "result": {}}, "jsonrpc: Field required"),
+    ],
+)
+def test_the_member_that_makes_an_answer_unreadable_is_named(answer, words):
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(JSONRPCMessage).validate_python(answer)
+    assert guard._reason(caught.value).startswith(words)

@@ -6,7 +6,9 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from glyphscope.cli.app import app
 from glyphscope.errors import ModelError
 from glyphscope.models.files import FileHash, inspect_file
 from glyphscope.models.finding import find_models
@@ -184,3 +186,9 @@ def test_every_place_of_models_is_searched(tmp_path, monkeypatch):
         ("folder", "bad", True),
         ("folder", "own", False),
     ]
+
+
+def test_models_show_says_that_an_adapter_is_not_a_language_model(write):
+    values = {key: value for key, value in VALUES.items() if "tokens" not in key}
+    shown = CliRunner().invoke(app, ["models", "show", str(write(gguf(values), "lora.gguf"))])
+    assert shown.exit_code == 2 and "not a language model" in shown.output

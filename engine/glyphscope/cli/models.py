@@ -29,6 +29,7 @@ from glyphscope.events import LoadOptions
 from glyphscope.events.load_options import USUAL_BATCH
 from glyphscope.inputs import home_path
 from glyphscope.models.batch_sizes import BatchFile, BatchTimes
+from glyphscope.models.files import inspect_file
 from glyphscope.models.finding import find_models
 from glyphscope.models.hub.part import find_unfinished
 from glyphscope.models.llama import LlamaModel
@@ -101,6 +102,7 @@ def show(
     """Show a model's facts and the memory it needs with these options. Exit code 1 when it does not fit."""
     options = loading.options(model)
     path = _file(model)
+    inspect_file(path, fits=False)  # an adapter or the image part of a model cannot be used by itself
     facts, stored = read_facts(path), BatchFile(places().batches, path, options)
     memory = memory_needed(facts, options)
     if as_json:

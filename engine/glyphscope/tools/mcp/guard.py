@@ -186,5 +186,10 @@ class Guard:
 
 
 def _reason(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return str(first["msg"])[:200]
+    """The error nearest to an answer, with the member that it is about: `error.message: Field required`."""
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    answers = [each for each in errors if each["loc"][:1] in (("JSONRPCResponse",), ("JSONRPCError",))]
+    nearest = max(answers or errors, key=lambda each: len(each["loc"]))
+    # the first step names a kind of message of the SDK, not a member of the answer
+    member = ".".join(map(str, nearest["loc"][1:] if answers else nearest["loc"]))
+    return f"{member}: {nearest['msg']}"[:200] if member else str(nearest["msg"])[:200]
