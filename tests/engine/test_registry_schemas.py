@@ -14,6 +14,7 @@ from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 
 from examples import at_most
 from glyphscope.errors import RegistryError
+from glyphscope.grammar.checking import SafeValidator
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.registry import load_registry, normalise
 from glyphscope.registry.check import check_schema
@@ -34,6 +35,8 @@ OLD = {
         ({"items": [{"type": "null"}]}, {"prefixItems": [{"type": "null"}]}),
         ({"items": [True], "additionalItems": False}, {"prefixItems": [True], "items": False}),
         ({"items": {}, "additionalItems": False}, {"items": {}}),
+        ({"items": [True], "additionalItems": True}, {"prefixItems": [True], "items": True}),
+        ({"items": [True]}, {"prefixItems": [True]}),
         (
             {"dependencies": {"a": ["b"], "c": {"required": ["d"]}}},
             {"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"required": ["d"]}}},
@@ -285,3 +288,21 @@ def test_the_short_form_names_the_type_that_is_meant():
     assert [one.message.partition(";")[0] for one in caught.value.problems] == [
         'Write "string" instead of "STRING"', 'Write "object" instead of "dict"', "No such type"
     ]  # fmt: skip
+
+
+def test_an_identifier_beside_a_reference_has_no_effect_in_old_drafts():
+    """Draft 7, section 8.3: all other members of an object with `$ref` are ignored."""
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": "http://localhost/base/",
+        "definitions": {
+            "outer": {"$id": "http://localhost/base/name.json", "type": "string"},
+            "inner": {
+                "$id": "http://localhost/inner/",
+                "definitions": {"n": {"$id": "name.json", "type": "number"}},
+            },
+        },
+        "allOf": [{"$id": "http://localhost/inner/", "$ref": "name.json"}],
+    }
+    assert SafeValidator(normalise(schema)).is_valid("a")
+    assert not SafeValidator(normalise(schema)).is_valid(1)

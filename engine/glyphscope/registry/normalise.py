@@ -110,12 +110,13 @@ def _bounds(node: dict[str, Any]) -> None:
 
 def _items(node: dict[str, Any]) -> None:
     """Before 2020-12, a list under `items` was a tuple, and `additionalItems` applied to the items after it."""
+    evaluates = "additionalItems" in node  # the items after the tuple, for `unevaluatedItems`
     rest = node.pop("additionalItems", True)
     if isinstance(node.get("items"), list):
         first = node.pop("items")
         if first:
             node["prefixItems"] = first
-        if rest is not True:
+        if evaluates:
             node["items"] = rest
 
 

@@ -73,7 +73,8 @@ class Places:
         if not isinstance(place.schema, dict):
             return base
         own = place.schema.get(self._id)
-        if isinstance(own, str) and own:
+        beside = self.draft is not None and isinstance(place.schema.get("$ref"), str)  # then it has no effect
+        if isinstance(own, str) and own and not beside:
             if own.startswith("#"):
                 self._anchors[base, own[1:]] = place.path
             else:
