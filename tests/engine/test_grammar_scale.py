@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from llguidance import LLMatcher, LLTokenizer
 
-from glyphscope.errors import GrammarError
+from glyphscope.errors import GrammarError, Stopped
 from glyphscope.events import NOTATIONS
 from glyphscope.grammar.builder.calls import build_call_grammar, build_value_grammar
 from glyphscope.grammar.builder.contradictions import contradictions
@@ -18,6 +18,7 @@ from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.notation.write import write_call, write_value
+from glyphscope.processes.stopping import stopped_by
 from glyphscope.registry import Tool, ToolRegistry, make_tool, normalise
 from glyphscope.validation.call import CallValidator
 
@@ -94,6 +95,15 @@ def test_a_hostile_pattern_is_enforced_in_linear_time(notation):
     start = time.process_time()
     assert accepts(matcher.deep_copy(), begin + "a" * 20_000 + '"}')
     assert not accepts(matcher.deep_copy(), begin + "a" * 20_000 + '!"}')
+    assert time.process_time() - start < 1
+
+
+def test_a_stop_ends_the_building_of_a_grammar():
+    many = {"anyOf": [{"minimum": i} for i in range(12)]}
+    schema = {"type": "object", "properties": {"x": {"type": "integer", "allOf": [many] * 6}}}
+    start = time.process_time()
+    with stopped_by(lambda: True), pytest.raises(Stopped):
+        build_call_grammar(ToolRegistry((Tool("stopped", "", schema),)), "json", "flat")
     assert time.process_time() - start < 1
 
 
