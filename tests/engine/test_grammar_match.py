@@ -227,4 +227,5 @@ def test_tokens_are_matched_by_number_by_name_and_by_what_they_are_not():
 
 def test_lone_surrogates_and_controls_are_characters():
     assert match_text(JSON, "\ud800").failed_at == 0
-    assert match_text(JSON, '"\x00\uffff"').accepted
+    assert match_text(JSON, '"\x01\uffff"').accepted
+    assert match_text(JSON, '"\x00"').failed_at == 1  # llama.cpp cannot read U+0000

@@ -179,7 +179,8 @@ def test_a_lone_surrogate_is_replaced_in_the_record_and_the_history(tmp_path):
     history.add(events)
     history.describe("r1", name=half, note=half)
     (row,) = history.rows(half)
-    assert row.title == row.name == row.model == "AI \ufffd news"
+    assert row.title == row.name == "AI \ufffd news"
+    assert row.model == "AI ⟨U+D83D⟩ news"
 
 
 @pytest.mark.parametrize("search", ["AI " * 3000, "x" * 200_000])

@@ -23,7 +23,7 @@ from glyphscope.text.figures import byte_size, duration
 
 SECONDS = 10.0
 """The processor time of a call, so that a busy machine rejects nothing that an idle one accepts."""
-MEMORY = 1 << 30
+MEMORY = 10**9
 """Bytes of addresses of a process."""
 _PROCESSES = 3
 _PATIENCE = 4
