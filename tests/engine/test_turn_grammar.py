@@ -411,6 +411,19 @@ def test_an_argument_that_would_not_be_read_back_cannot_be_written(tagged: TurnF
     assert caught.value.hint and caught.value.where == "f: /properties/a>b"
 
 
+@pytest.mark.parametrize("template", ONE_EACH)
+def test_a_tool_that_cannot_be_called_is_left_out_and_listed(llama_data: Path, template: str) -> None:
+    impossible = {"properties": {"x": {"type": "integer", "minimum": 5, "maximum": 4}}, "required": ["x"]}
+    bad = {"name": "bad", "description": "b", "parameters": {"type": "object"} | impossible}
+    of = form(llama_data, template)[1]
+    made = grammar(of, parse_document([bad, TOOLS[0]]), choice="auto")
+    assert [(left.tool, left.pointer) for left in made.unenforced[:1]] == [("bad", "/properties/x")]
+    turns = [read_turn(text, of, READ_BY) for text in sample_texts(made, 8, seed=1)]
+    assert {call.name for turn in turns for call in turn.calls} == {"get_weather"}
+    with pytest.raises(GrammarError, match="No call of this tool"):
+        grammar(of, parse_document([bad]))
+
+
 def test_a_form_without_calls_is_an_error_unless_no_call_is_requested(tagged: TurnForm) -> None:
     with pytest.raises(GrammarError, match="no calls"):
         grammar(replace(tagged, calls=()))

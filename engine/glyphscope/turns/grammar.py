@@ -60,8 +60,9 @@ def build_turn_grammar(
 ) -> Grammar:
     """The grammar of the turns that the options allow; `names` are the vocabulary's special tokens, by their texts.
 
-    Raises GrammarError, with tool and JSON Pointer, if a tool cannot be called or cannot be written in the form, and
-    for a form without calls. The last few grammars are cached.
+    A tool that cannot be called at all is left out, and listed in `unenforced`. Raises GrammarError, with tool and JSON
+    Pointer, if that is the only one or a tool cannot be written in the form, and for a form without calls. The last
+    few grammars are cached.
     """
     used = tuple(sorted((text, token) for text, token in names.items() if text))
     return _build(_Key(form, registry), options, used)
@@ -131,8 +132,7 @@ class _Turn:
             unlexed=tuple(rules.unlexed),
             ordered=tuple(rules.ordered),
         )
-        rules.check(made)
-        return made
+        return rules.callable(made)
 
     def _call_rules(self) -> CallRules:
         named = None if self.options.choice in ("auto", "required") else self.options.choice

@@ -11,7 +11,7 @@ import msgspec
 from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder
 from glyphscope.grammar import chars
-from glyphscope.grammar.builder.calls import MAX_ALTERNATIVES, choice_of, impossible
+from glyphscope.grammar.builder.calls import MAX_ALTERNATIVES, choice_of, without_impossible
 from glyphscope.grammar.builder.context import ToolContext
 from glyphscope.grammar.builder.schema import Place
 from glyphscope.grammar.builder.values import build_values
@@ -88,11 +88,9 @@ class CallRules:
             )
         return {opening: self.book.inner("calls", alt(*nodes)) for opening, nodes in rests.items()}
 
-    def check(self, grammar: Grammar) -> None:
-        """Raises GrammarError for a tool that cannot be called at all."""
-        for rule, context in self._contexts:
-            if rule not in grammar.rules:
-                raise impossible(context, rule, "No call of this tool can be valid")
+    def callable(self, grammar: Grammar) -> Grammar:
+        """The grammar with a note for each tool that cannot be called at all. Raises GrammarError for the only one."""
+        return without_impossible(grammar, self._contexts)
 
     def _calls(self, call: CallForm, tools: list[Tool]) -> dict[str, Node]:
         white: WhiteSpace = (

@@ -403,7 +403,8 @@ def is_inside(path: str) -> bool:
 def safe_name(name: str) -> str:
     """The name itself if it is a valid file name; otherwise its valid characters and a digest that keeps it unique."""
     safe = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")[:80]
-    return safe if safe == name != "" else f"{safe or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+    digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:6]
+    return safe if safe == name != "" else f"{safe or 'x'}-{digest}"
 
 
 def list_results(parent: Path) -> list[ResultRow]:

@@ -161,13 +161,21 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
     unlexed = tuple(rule for rule, context in contexts if context.unlexed)
     ordered = tuple(dict.fromkeys(one for _, context in contexts for one in context.ordered))
     grammar = book.grammar(root, tuple(unenforced), lexed=lexed, unlexed=unlexed, ordered=ordered)
+    return without_impossible(grammar, contexts)
+
+
+def without_impossible(grammar: Grammar, contexts: list[tuple[str, ToolContext]]) -> Grammar:
+    """The grammar with a note for each tool that it lacks, as no call of it can be valid; `contexts` by their rules.
+
+    Raises GrammarError if there is no other tool.
+    """
     impossible_ones = [(rule, context) for rule, context in contexts if rule not in grammar.rules]
     if not impossible_ones:
         return grammar
     if len(impossible_ones) == len(contexts):
         rule, context = impossible_ones[0]
         raise impossible(context, rule, "No call of this tool can be valid")
-    left_out = (_left_out(context, rule) for rule, context in impossible_ones)
+    left_out = dict.fromkeys(_left_out(context, rule) for rule, context in impossible_ones)
     return replace(grammar, unenforced=(*left_out, *grammar.unenforced))
 
 
