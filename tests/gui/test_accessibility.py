@@ -15,19 +15,25 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
+    QTableView,
+    QTreeView,
     QVBoxLayout,
     QWidget,
 )
 
 from every_page import ABORTED, dialogs, in_sight, in_turn
 from glyphscope.models.scripted import ScriptedModel
+from glyphscope_gui.evaluate.page import RESULT
 from glyphscope_gui.runs.field_table_model import FIELD, VALUE
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.tab_order import focus_next
+from glyphscope_gui.shared.table_model import MAX_TITLE
 from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.theme.fonts import window_points
+from made_results import made_result
 
 CALL = '{action="search" query="AI news" max_results=10}'
 
@@ -313,3 +319,72 @@ def test_tables_of_an_open_window_grow_with_the_letters(opened, own_letters, qtb
                     assert head.sectionSize(column) >= head.fontMetrics().horizontalAdvance(title), title
 
     qtbot.waitUntil(have_grown)  # the sides are joined, which leaves the page more room
+
+
+# -- tables at large text ------------------------------------------------------------------------------------------
+
+
+def narrow_columns(window):
+    """Describe the columns of visible tables that are too narrow, or that nothing scrolls to."""
+    found = []
+    for table in in_sight(window):
+        if not isinstance(table, QTableView | QTreeView):
+            continue
+        head = table.horizontalHeader() if isinstance(table, QTableView) else table.header()
+        if head.isHidden() or not head.isVisible():
+            continue
+        for column in range(head.count()):
+            title = str(head.model().headerData(column, Qt.Orientation.Horizontal) or "")
+            whole = max(map(head.fontMetrics().horizontalAdvance, title[:MAX_TITLE].split("\n")))
+            least = max(whole, 3 * table.fontMetrics().averageCharWidth() if title else 0)
+            if not head.isSectionHidden(column) and head.sectionSize(column) < least:
+                found.append(f"{call_it(table)}: “{title}” has {head.sectionSize(column)}, needs {least}")
+        over = head.length() - table.viewport().width()
+        if over > 1 and table.horizontalScrollBar().maximum() < over:
+            found.append(f"{call_it(table)} cannot be scrolled to its last column")
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1.5, 2])
+@pytest.mark.parametrize("size", [(1024, 700), (1440, 900)])
+def test_no_column_of_a_table_is_narrower_than_its_title_at_large_text(
+    opened, own_letters, qtbot, tmp_path, size, times
+):
+    window = opened(size=size)
+    window.context.themes.choose("light", round(window_points() * times))
+    wrong = {}
+    for page in (*in_turn(qtbot, window, tmp_path), "playground with a timeline"):
+        if page.endswith("timeline"):
+            with qtbot.waitSignal(window.runs.ended):
+                window.runs.show_record(bundled_run("verbs-loop.jsonl"))
+        found = narrow_columns(window)
+        for _ in range(40):  # layouts are laid out again once they know their width
+            if not found:
+                break
+            qtbot.wait(25)
+            found = narrow_columns(window)
+        wrong.update(dict.fromkeys(found, page))
+    assert not wrong, reported(wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("points", [0, 15, 20])
+def test_the_table_of_results_shows_no_part_of_a_row_above_its_line_of_figures(
+    opened, own_letters, qtbot, tmp_path, points
+):
+    window = opened(size=(1440, 900))
+    window.context.themes.choose("light", points)
+    page = window.page(PageId.EVALUATE)
+    window.navigator.show(PageId.EVALUATE)
+    qtbot.waitUntil(lambda: not page.is_busy)
+    page.open_result(made_result(tmp_path))
+    qtbot.waitUntil(lambda: not page.is_busy)
+    page.view.show_view(RESULT)
+    table = page.view.result.table
+
+    def is_whole():
+        height = table.verticalHeader().defaultSectionSize()
+        return table.viewport().height() >= height and table.viewport().height() % height == 0
+
+    qtbot.waitUntil(is_whole)

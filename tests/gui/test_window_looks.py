@@ -281,7 +281,10 @@ def test_the_playground_does_not_scroll_sideways_where_letters_become_larger(
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [1.25, 1.4, 1.5])
 def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(open_window, qtbot, times):
-    """In either order: the text was enlarged first, then the window made smaller."""
+    """In either order: the text was enlarged first, then the window made smaller.
+
+    From 1.5 on, a table may: the titles and signs of its columns are whole instead.
+    """
     window = open_window(scripted)
     with qtbot.waitSignal(window.runs.ended):
         window.runs.replay(bundled_run(RECORD), 0)
@@ -291,7 +294,8 @@ def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(ope
     assert window.tabifiedDockWidgets(window.right)  # there is no room for both sides
 
     def all_fit():
-        for area in (*window.findChildren(QScrollArea), *window.findChildren(PlainTable)):
+        tables = window.findChildren(PlainTable) if times < 1.5 else []
+        for area in (*window.findChildren(QScrollArea), *tables):
             if area.isVisible() and area.horizontalScrollBar().isVisible():
                 raise AssertionError(f"{area.objectName()}: {area.viewport().size()}")
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHeaderView, QWidget
 from glyphscope_gui.enforcement.model import CONSTRAINT, ENGINES, EnforcementModel, EnforcementRow, Engines
 from glyphscope_gui.shared.cells import PILL, PillDelegate
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_table import CELL, PlainTable
+from glyphscope_gui.shared.plain_table import CELL, MIN_CELL, PlainTable
 from glyphscope_gui.shared.table_model import PILL_ROLE
 from glyphscope_gui.shared.verdict import pill_font
 
@@ -76,13 +76,12 @@ class EnforcementTable(PlainTable):
             likes.append(max(words, head.horizontalAdvance(engines[column - 1][1]) + CELL))
         for column, given in enumerate(_shared(left, needs, likes), 1):
             self.setColumnWidth(column, given)
-        self.setColumnWidth(CONSTRAINT, width - sum(self.columnWidth(c) for c in range(1, 1 + len(engines))))
+        others = sum(self.columnWidth(column) for column in range(1, 1 + len(engines)))
+        self.setColumnWidth(CONSTRAINT, max(width - others, MIN_CELL * head.averageCharWidth()))
 
 
 def _shared(room: int, needs: Sequence[int], likes: Sequence[int]) -> list[int]:
     """The widths of columns in `room` pixels: the pills take precedence, longer headings share the rest."""
-    spare = room - sum(needs)
-    if spare < 0:
-        return [round(need * room / sum(needs)) for need in needs]
+    spare = max(room - sum(needs), 0)
     scale = min(1.0, spare / max(sum(likes) - sum(needs), 1))
     return [need + round((like - need) * scale) for need, like in zip(needs, likes, strict=True)]

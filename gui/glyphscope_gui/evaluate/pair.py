@@ -72,7 +72,8 @@ class _PairsTable(PlainTable):
 
     def fit_arms(self) -> None:
         """Make the arms' columns as wide as they need, in at most four fifths of the room."""
-        room = (self.viewport().width() - self.columnWidth(TRIAL)) * 4 // 5
+        room = self.viewport().width() - self.columnWidth(TRIAL)
+        room = min(room * 4 // 5, room - self.least_width(SCENARIO))
         head, arms = self.horizontalHeader(), (FIRST, SECOND)
         needs = [max(self.sizeHintForColumn(column), head.sectionSizeHint(column)) for column in arms]
         most = room if sum(needs) <= room else room // 2

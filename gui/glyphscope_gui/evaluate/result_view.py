@@ -26,6 +26,7 @@ from glyphscope_gui.shared.labels import ElidedLabel, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import fill_splitter, holder, splitter, vbox
 from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.plain_table import WholeRows
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 
@@ -178,7 +179,7 @@ class EvalResultView(QWidget):
         """Place the parts, once: a separate step, as it takes as long as making them."""
         self.columns = splitter(Qt.Orientation.Horizontal, parent=self)
         self.rows = splitter(Qt.Orientation.Vertical, parent=self.columns)
-        upper = holder(vbox((self.table, 1), self.provenance, spacing=0), self)
+        upper = holder(vbox((WholeRows(self.table, self), 1), self.provenance, spacing=0), self)
         self.table_card = Card(
             tr("Result"), upper, hint=_HINT, actions=(self.measure,), padded=False, parent=self.rows
         )

@@ -88,6 +88,8 @@ class EvalRunsModel(TableModel[Sample]):
     def tip(self, row: Sample, column: int) -> str:
         if column == TEXT:
             return shorten(row.text, TIP)
+        if column == SCENARIO:
+            return row.scenario
         if column == REASON:
             lines = (f"{REASON_WORDS[each.reason]}. {each.detail}".strip()[:TIP] for each in row.failures)
             return "\n".join(lines)
@@ -99,8 +101,8 @@ class EvalRunsModel(TableModel[Sample]):
         return "text" if column in (SCENARIO, TEXT) else "text-muted"
 
 
-MIN_TEXT = 150
-"""The minimum width of the text in pixels."""
+MIN_TEXT = 20
+"""Characters of the text that stay visible if others can be hidden or shortened."""
 GIVES_WAY = ((), (TOKENS,), (TOKENS, ARM), (TOKENS, ARM, TRIAL))
 """The sets of columns to hide, as the room shrinks."""
 SAME = (SCENARIO, ARM)
@@ -123,21 +125,26 @@ class EvalRuns(PlainTable):
             (VERDICT, tr("– no answer")), (REASON, WIDEST_REASON), (TOKENS, "1,024"),
         ):  # fmt: skip
             self.fit_column(column, widest)
-        self._widths = {column: self.columnWidth(column) for column in range(TEXT)}
         self.horizontalHeader().setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Stretch)
         self.on_open(lambda index: self.openRequested.emit(model.row(index.row())))
-        model.modelReset.connect(self._fit)
+        model.modelReset.connect(self._divide)
 
     def choose(self, row: int) -> None:
         self.setCurrentIndex(self._runs.index(row, 0))
 
     def _fit(self) -> None:
         same = {column for column in SAME if self._runs.all_same(column)}
-        room = self.viewport().width() - MIN_TEXT
-        need = sum(width for column, width in self._widths.items() if column not in same)
+        room = self.viewport().width() - MIN_TEXT * self.fontMetrics().averageCharWidth()
+        widths = {column: self.fitted_width(column) for column in range(TEXT)}
+        need = sum(width for column, width in widths.items() if column not in same)
         hidden = next(
-            (h for h in GIVES_WAY if need - sum(self._widths[c] for c in h if c not in same) <= room),
+            (h for h in GIVES_WAY if need - sum(widths[c] for c in h if c not in same) <= room),
             GIVES_WAY[-1],
         )
         for column in range(TEXT):
             self.setColumnHidden(column, column in hidden or column in same)
+        over = need - sum(widths[c] for c in hidden if c not in same) - room
+        for column in (REASON, SCENARIO):  # the hint on a run has the whole words
+            if not self.isColumnHidden(column):
+                self.setColumnWidth(column, max(widths[column] - max(over, 0), 1))
+                over -= widths[column] - self.columnWidth(column)

@@ -188,6 +188,6 @@ class GrammarExamples(PlainTable):
         self.fit_column(SHOULD, NO_MATCH)
         result = min(max(widest, 64), round(width * RESULT_SHARE))
         self.setColumnWidth(RESULT, result)
-        self.setColumnWidth(TEXT, max(width - self.columnWidth(SHOULD) - result, 60))
+        self.setColumnWidth(TEXT, max(width - self.columnWidth(SHOULD) - self.columnWidth(RESULT), 60))
         for row in rows:
             self.resizeRowToContents(row)

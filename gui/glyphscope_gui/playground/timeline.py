@@ -41,14 +41,8 @@ INDENT = 16
 """Pixels by which the notes of a stage are indented."""
 ROWS_SHOWN = 6
 """Number of visible rows before the timeline scrolls."""
-ROOMY = 640
-"""Pixels of width below which the prompt's cost is hidden: the hint on a stage shows it."""
-WIDE = 720
-"""Pixels of width from which the title of a turn is shown in full."""
-NARROW = 560
-"""Pixels of width below which the bytes are hidden."""
-MIN_WIDTH = 460
-"""Pixels of width below which the times are hidden too."""
+LETTERS = ((103, 29), (80, 22), (66, 18), (0, 14))
+"""(letters of the table's width, letters of a stage's title): the first that fits."""
 _WIDEST = {PROMPT: tr("0,000 of 0,000"), TOKENS: "00,000", BYTES: "000,000", TIME: "00 min 00 s"}
 
 
@@ -119,6 +113,7 @@ class TimelineTable(PlainTable):
         self.setColumnWidth(STAGE, self.fontMetrics().averageCharWidth() * 24)
         for column, widest in _WIDEST.items():
             self.fit_column(column, widest)
+        self.give_way(PROMPT, BYTES, TIME)  # the hint on a stage shows the prompt's cost
         self.fit_rows(9)
         self.selectionModel().currentRowChanged.connect(self._current_changed)
 
@@ -137,14 +132,11 @@ class TimelineTable(PlainTable):
         return QSize(120, self.height_of(2))
 
     def _fit(self) -> None:
-        width = self.width()
         if self.following:
             self.scrollToBottom()
-        self.setColumnHidden(PROMPT, width < ROOMY)
-        self.setColumnHidden(BYTES, width < NARROW)
-        self.setColumnHidden(TIME, width < MIN_WIDTH)
-        letters = 14 if width < MIN_WIDTH else 18 if width < NARROW else 22 if width < WIDE else 29
-        self.setColumnWidth(STAGE, self.fontMetrics().averageCharWidth() * letters)
+        letter = self.fontMetrics().averageCharWidth()
+        letters = next(stage for width, stage in LETTERS if self.width() >= width * letter)
+        self.setColumnWidth(STAGE, letters * letter)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Enter chooses the current row again, which pins its stage."""

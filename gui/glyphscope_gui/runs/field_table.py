@@ -89,11 +89,13 @@ class FieldTable(PlainTable):
         for column, least in ((TOKENS, NARROW), (DECIDED, NARROWER)):
             self.setColumnHidden(column, width < least * self.fontMetrics().averageCharWidth())
         room = width - sum(self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS))  # hidden: 0
-        name = min(self._widest(FIELD), round(room * 0.4))
+        titles = self.least_width(VALUE) + self.least_width(CONSTRAINT)
+        name = max(min(self._widest(FIELD), round(room * 0.4), room - titles), 1)
         constraint = max(min(self._widest(CONSTRAINT), (room - name) // 2), self._widest(CONSTRAINT, 0))
         self.setColumnWidth(FIELD, name)
         self.setColumnWidth(CONSTRAINT, constraint)
-        self.setColumnWidth(VALUE, max(room - name - constraint, 40))
+        rest = room - self.columnWidth(FIELD) - self.columnWidth(CONSTRAINT)
+        self.setColumnWidth(VALUE, max(rest, 40))
 
     def _widest(self, column: int, most: int = MAX_MEASURED) -> int:
         """The width that the title and the first rows need, in pixels."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPoint, QSize, Qt, Signal
@@ -10,12 +10,18 @@ from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QListView, QTableView, QWidget
 
 from glyphscope_gui.shared.labels import named
+from glyphscope_gui.shared.table_model import MAX_TITLE
 from glyphscope_gui.theme.sizes import ROW
 
 MIN_NAME = 16
 """Characters that the stretched column keeps if others can be hidden."""
 CELL = 22
 """The width of a cell without its text, in pixels."""
+MIN_CELL = 8
+"""Characters that the stretched column keeps at least: a narrower table scrolls horizontally."""
+
+
+Stretch, Interactive = QHeaderView.ResizeMode.Stretch, QHeaderView.ResizeMode.Interactive
 
 
 class PlainTable(QTableView):
@@ -116,11 +122,23 @@ class PlainTable(QTableView):
         self._fitted_to[column] = widest
         self.setColumnWidth(column, self.fitted_width(column))
 
+    def least_width(self, column: int) -> int:
+        """The width in pixels below which a column's title, or its first `MAX_TITLE` letters, would be cut off."""
+        head = self.horizontalHeader()
+        title = str(self.model().headerData(column, Qt.Orientation.Horizontal) or "")
+        if head.isHidden() or not title:
+            return 0
+        whole = head.sectionSizeHint(column) if len(title) <= MAX_TITLE else 0  # also 0 while it is hidden
+        return max(whole, QFontMetrics(self.font()).horizontalAdvance(title[:MAX_TITLE]) + CELL)
+
+    def setColumnWidth(self, column: int, width: int) -> None:
+        """Set a column's width, at least that of its title; 0 hides it."""
+        super().setColumnWidth(column, max(width, self.least_width(column)) if width else 0)
+
     def fitted_width(self, column: int) -> int:
         """The width of a fitted column in pixels, also while it is hidden."""
-        title = str(self.model().headerData(column, Qt.Orientation.Horizontal) or "")
-        metrics = QFontMetrics(self.font())
-        return max(map(metrics.horizontalAdvance, (self._fitted_to[column], title))) + CELL
+        widest = QFontMetrics(self.font()).horizontalAdvance(self._fitted_to[column]) + CELL
+        return max(widest, self.least_width(column))
 
     def give_way(self, *columns: int) -> None:
         """Hide these columns, in this order, if the stretched one would be narrower than a name."""
@@ -129,9 +147,18 @@ class PlainTable(QTableView):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._divide()
+
+    def _divide(self) -> None:
+        """Divide the width among the columns, of which none is narrower than its title."""
+        head = self.horizontalHeader()
+        for column in range(head.count()):
+            if column != self._stretched and 0 < head.sectionSize(column) < self.least_width(column):
+                self.setColumnWidth(column, self.least_width(column))
+        self._fit()
         if self._optional:
             self._hide_optional()
-        self._fit()
+        self._keep_stretched()
 
     def _fit(self) -> None:
         """Called after each change of the size or the font; override to divide the width differently."""
@@ -149,19 +176,37 @@ class PlainTable(QTableView):
             room += head.sectionSize(column)
             head.hideSection(column)
 
+    def share(self, room: int, shares: Mapping[int, float]) -> None:
+        """Divide `room` pixels among these columns by their shares; each keeps at least the width of its title."""
+        whole = sum(shares.values())
+        for column in sorted(shares, key=lambda column: shares[column] / max(self.least_width(column), 1)):
+            self.setColumnWidth(column, max(int(room * shares[column] / whole), 1))
+            room, whole = room - self.columnWidth(column), whole - shares[column]
+
+    def _keep_stretched(self) -> None:
+        """Stretch the column that takes the remaining width, unless it would have none: then the table scrolls."""
+        head = self.horizontalHeader()
+        if head.sectionResizeMode(self._stretched) not in (Stretch, Interactive):
+            return  # a subclass divides the width
+        others = sum(head.sectionSize(column) for column in range(head.count()) if column != self._stretched)
+        least = max(self.least_width(self._stretched), MIN_CELL * self.fontMetrics().averageCharWidth())
+        fits = self.viewport().width() - others >= least
+        head.setSectionResizeMode(self._stretched, Stretch if fits else Interactive)
+        if not fits and not head.isSectionHidden(self._stretched):
+            self.setColumnWidth(self._stretched, least)
+
     def fit_again(self) -> None:
         """Apply the sizes that depend on the font."""
         self.fit_rows(self._extra, self._least)
         for column, widest in self._fitted_to.items():
             self.fit_column(column, widest)
-        self._fit()
+        self._divide()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange and self.fontMetrics().height() != self._letters:
             self._letters = self.fontMetrics().height()
             self.fit_again()
-            self._hide_optional()
 
 
 class WholeTable(PlainTable):
@@ -173,12 +218,45 @@ class WholeTable(PlainTable):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         model.modelReset.connect(self.updateGeometry)
 
+    def least_width(self, column: int) -> int:
+        return 0  # nothing scrolls horizontally
+
+    def _keep_stretched(self) -> None:
+        """Nothing scrolls horizontally."""
+
     def sizeHint(self) -> QSize:
         rows = sum(self.rowHeight(row) for row in range(self.model().rowCount()))
         return QSize(220, self.height_of(0) + rows + 2)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(160, self.sizeHint().height())
+
+
+class WholeRows(QWidget):
+    """The place of a table above other texts: the table ends with a whole row, not with a part of one."""
+
+    def __init__(self, table: QTableView, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._table = table
+        table.setParent(self)
+        table.horizontalScrollBar().rangeChanged.connect(self._fit)
+        table.horizontalHeader().geometriesChanged.connect(self._fit)
+
+    def sizeHint(self) -> QSize:
+        return self._table.sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return self._table.minimumSizeHint()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self, *_what: object) -> None:
+        head, bar = self._table.horizontalHeader(), self._table.horizontalScrollBar()
+        rest = self.height() - head.height() - (bar.sizeHint().height() if bar.maximum() > 0 else 0)
+        cut = rest % self._table.verticalHeader().defaultSectionSize() if rest > 0 else 0
+        self._table.setGeometry(0, 0, self.width(), self.height() - cut)
 
 
 class PlainList(QListView):

@@ -24,6 +24,8 @@ PILL_ROLE = Qt.ItemDataRole.UserRole + 1
 """(words, theme role) of a pill, or None."""
 MARK_ROLE = Qt.ItemDataRole.UserRole + 2
 """The index of the marked character of a text, or None."""
+MAX_TITLE = 24
+"""Characters of a column's title that are always visible; a longer title, such as a model's name, is its tip too."""
 
 
 Index = QModelIndex | QPersistentModelIndex
@@ -47,8 +49,10 @@ class _Titles:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
             return self.titles[section]
-        if role == Qt.ItemDataRole.ToolTipRole and self.tips:
-            return self.tips[section] or None  # the glossary explains a title that is a term
+        if role == Qt.ItemDataRole.ToolTipRole:
+            long = self.titles[section] if len(self.titles[section]) > MAX_TITLE else ""
+            tip = self.tips[section] if self.tips else ""  # the glossary explains a title that is a term
+            return tip or plain_tip(long) or None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self.alignment(section)
         return None

@@ -127,7 +127,6 @@ class RowsTable(PlainTable):
         named(self, name, words)
         self.setWordWrap(True)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for place, column in enumerate(columns):
             self.setItemDelegateForColumn(place, _delegate(column, self))
         self.rows.modelReset.connect(self._fit)
@@ -135,11 +134,11 @@ class RowsTable(PlainTable):
     def _fit(self) -> None:
         """Set the columns' widths by their shares, and the rows' heights by their words."""
         room = self.viewport().width()
-        fixed = {column: self._needed(column) for column, share in enumerate(self._shares) if not share}
-        left = max(room - sum(fixed.values()), 0)
-        whole = sum(self._shares) or 1
         for column, share in enumerate(self._shares):
-            self.setColumnWidth(column, fixed[column] if column in fixed else int(left * share / whole))
+            if not share:
+                self.setColumnWidth(column, self._needed(column))
+                room -= self.columnWidth(column)
+        self.share(room, {column: share for column, share in enumerate(self._shares) if share})
         self.resizeRowsToContents()
 
     def _needed(self, column: int) -> int:
