@@ -119,8 +119,11 @@ def test_a_killed_model_ends_the_command_with_its_last_event():
         assert process.stdout and process.stderr
         for line in process.stdout:
             if '"type":"token"' in line:
-                (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-                os.kill(int(child), signal.SIGKILL)
+                children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                (model,) = (
+                    child for child in children if b"models.child" in Path(f"/proc/{child}/cmdline").read_bytes()
+                )
+                os.kill(int(model), signal.SIGKILL)
                 break
         last = json.loads(process.stdout.read().splitlines()[-1])
         assert (last["type"], last["code"]) == ("run_failed", "MODEL_FAILED")

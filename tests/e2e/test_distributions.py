@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("engine/glyphscope/", "gui/glyphscope_gui/", "assets/glyphscope_assets/")
-OF_THE_CHECKOUT = re.compile(r"\.(?:ci/|git|pre-commit)")
+OF_THE_CHECKOUT = re.compile(r"\.(?:ci/|git|pre-commit)|findings/")
 """Files that only a checkout needs."""
 
 pytestmark = pytest.mark.slow

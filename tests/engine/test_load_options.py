@@ -95,7 +95,8 @@ def test_a_model_larger_than_the_free_memory_does_not_fit(facts):
 
 
 def test_models_show_has_facts_and_memory_and_fails_where_it_does_not_fit(facts, monkeypatch):
-    path = facts(**SMOL, **{"general.name": "Ti\x1b[31mny", "tokenizer.chat_template": "{{ x }}"}).path
+    texts = {"general.name": "Ti\x1b[31mny", "tokenizer.chat_template": "{{ x }}"}
+    path = facts(**SMOL, **texts, **{"tokenizer.ggml.tokens": [1, 2]}).path
     shown = CliRunner().invoke(app, ["models", "show", path, "--context", "2048"])
     assert shown.exit_code == 0, shown.output
     assert "47.2 MB for 2,048 tokens, f16" in shown.output and "8,192 tokens" in shown.output

@@ -90,7 +90,7 @@ CALL = f"{S}/expect/calls/0"
         (scenario(expect={"final": {}}), f"{S}/expect/final", "says nothing"),
         (scenario(expect={"final": {"equals": "Done. "}}), f"{S}/expect/final/equals", "never be equal"),
         (scenario(expect={"workspace": {}}), f"{S}/expect/workspace", "demo"),
-        (scenario(demo=True, expect={"workspace": {"minItems": "x"}}), f"{S}/expect/workspace/minItems", "'x'"),
+        (scenario(demo=True, expect={"workspace": {"minItems": "x"}}), f"{S}/expect/workspace/minItems", '"x"'),
         (scenario(expect={"seen": ["TOOL_EROR"]}), f"{S}/expect/seen/0", "TOOL_ERROR"),
         (scenario(expect={"choice": "call"}), f"{S}/expect/choice", "clarify"),
         (scenario(expect={"choice": "none", "calls": [{"tools": ["search"]}]}), f"{S}/expect/choice", "no call"),

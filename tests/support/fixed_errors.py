@@ -316,7 +316,7 @@ FIXES = (
     Breakage(
         "fix: invisible characters in the window's tables",
         "gui/glyphscope_gui/shared/plain_text.py",
-        "return visible(value, lines=True) if isinstance(value, str) and role in _WORDS else value",
+        "return visible(cut_at(value, MAX_WORDS), lines=True)",
         "return value",
         ("gui/test_foreign_text_pages.py::test_the_page_of_a_server_shows_invisible_characters",),
     ),
@@ -345,7 +345,7 @@ FIXES = (
     Breakage(
         "fix: work on a grammar has a time limit",
         "engine/glyphscope/grammar/time_limit.py",
-        "if _WORK.unread < now:",
+        "if left < 0:",
         "if False:",
         (f"{_COMPILERS}work_on_a_grammar_is_limited_in_time",),
     ),

@@ -74,7 +74,7 @@ class ModelPicker(QToolButton):
         """Show the model in use; name and quantisation as in the file, if known."""
         self._path = model
         guess = model_name(model) if model else ModelName(tr("Choose a model"))
-        self._shown = ModelName(*map(visible, (name or guess.name, quantisation or guess.quantisation)))
+        self._shown = ModelName(*map(visible, (name, quantisation) if name else guess))
         self._show_state()
 
     def show_record(self, name: str) -> None:
