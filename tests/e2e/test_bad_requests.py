@@ -121,7 +121,9 @@ def test_a_killed_model_ends_the_command_with_its_last_event():
             if '"type":"token"' in line:
                 children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
                 (model,) = (
-                    child for child in children if b"models.child" in Path(f"/proc/{child}/cmdline").read_bytes()
+                    child
+                    for child in children
+                    if b"models.child" in Path(f"/proc/{child}/cmdline").read_bytes()
                 )
                 os.kill(int(model), signal.SIGKILL)
                 break

@@ -246,7 +246,8 @@ class _Tagged:
                 else ""
             )
             return self.bounds.damage.search(text) is not None or bool(named and named in text)
-        whole = self.form.closing(key).lstrip()  # with the spaces after it: others follow a marker that is text
+        # With the spaces that the form writes after it: others follow a marker that is text.
+        whole = self.form.closing(key).lstrip()
         if core and core in text and (self.links[0].endswith(core) or text.lstrip().startswith(whole)):
             return True  # the same marker begins and ends texts, or the text follows its closing
         closed = text.find(core) if core else -1

@@ -291,7 +291,8 @@ class _Walk:
         if chance < 0.9 or not self.depth:
             common = _common(ranges, PLAIN if chance < 0.7 else PRINTABLE) or _common(ranges, PRINTABLE)
         low, high = self.random.choice(common or ranges)
-        return chr(self.random.randint(max(low, min(high, 1)), high))  # not U+0000, which ends a text in llama.cpp
+        first = max(low, min(high, 1))  # not U+0000, which ends a text in llama.cpp
+        return chr(self.random.randint(first, high))
 
 
 def _is_plain(node: Node) -> bool:
