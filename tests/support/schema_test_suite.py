@@ -29,6 +29,7 @@ from glyphscope.grammar.tree import Grammar
 from glyphscope.notation.write import write_call
 from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.registry.pointer import follow_reference, to_pointer
+from glyphscope.registry.references import REFERENCES
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.checker import Checker
 
@@ -41,7 +42,6 @@ DRAFTS = {
 }
 TOOL, ARGUMENT = "tool", "value"
 _AT = f"#/properties/{ARGUMENT}"
-_ID = "https://example.org/value"
 
 REMOTE = "rejected: a reference to another document, or a dynamic one between identifiers"
 FORMAT = "format is checked"
@@ -51,6 +51,7 @@ EXPONENT = "a limited number has no exponent"
 TYPE = "a keyword implies its type"
 KEY = "further keys need permission"
 KEY_TEXT = "a free key has quotes, backslashes or control characters"
+CONDITION = "a key that only a condition evaluates"
 DIGITS = "more digits or a larger exponent"
 SPELLING = "another spelling of the same value"
 GAP = "accepted by the mask only, and listed as not enforced"
@@ -80,33 +81,35 @@ class Tally:
 
 def parameters_of(schema: Any, draft: str) -> dict[str, Any]:
     """The parameters of a tool with that schema, of that draft, as its one argument."""
-    schema, declared = deepcopy(schema), draft
+    schema, root = deepcopy(schema), {"$schema": draft}
     identifier = "id" if draft == DRAFTS["draft4"] else "$id"
     if isinstance(schema, dict):
-        declared = schema.pop("$schema", draft)
-        if '"$recursiveRef"' in json.dumps(schema):
-            schema.setdefault("$id", _ID)
-        _relocate(schema, identifier, beside=draft.startswith("http:"))
-    return {
-        "$schema": declared,
-        "type": "object",
-        "properties": {ARGUMENT: schema},
-        "required": [ARGUMENT],
-    }
+        beside = draft.startswith("http:")
+        root["$schema"] = schema.pop("$schema", draft)
+        dynamic = any(f'"{keyword}"' in json.dumps(schema) for keyword in ("$dynamicRef", "$recursiveRef"))
+        if dynamic and _is_resource(schema, identifier, beside=beside):  # a second one would make them undecided
+            root[identifier] = schema.pop(identifier)
+        _relocate(schema, identifier, beside=beside)
+    return root | {"type": "object", "properties": {ARGUMENT: schema}, "required": [ARGUMENT]}
+
+
+def _is_resource(node: dict[str, Any], identifier: str, *, beside: bool) -> bool:
+    """Whether references in the schema are relative to it; `beside`: an identifier beside `$ref` has no effect."""
+    own = node.get(identifier)
+    ignored = beside and isinstance(node.get("$ref"), str)
+    return isinstance(own, str) and not own.startswith("#") and not ignored
 
 
 def _relocate(node: Any, identifier: str, *, beside: bool) -> None:
-    """Let the references to the root lead to the argument; `beside`: an identifier beside `$ref` has no effect."""
+    """Let the references to the root lead to the argument."""
     if isinstance(node, list):
         for item in node:
             _relocate(item, identifier, beside=beside)
     if not isinstance(node, dict):
         return
-    reference, own = node.get("$ref"), node.get(identifier)
-    named = isinstance(own, str) and not own.startswith("#") and not (beside and isinstance(reference, str))
-    if named:
+    if _is_resource(node, identifier, beside=beside):
         return
-    for keyword in ("$ref", "$dynamicRef"):
+    for keyword in REFERENCES:
         to = node.get(keyword)
         if isinstance(to, str) and (to == "#" or to.startswith("#/")):
             node[keyword] = _AT + to[1:]
@@ -138,7 +141,7 @@ def try_group(group: dict[str, Any], draft: str, tally: Tally, name: str = "") -
         impossible = str(error)
     for case in cases:
         value, told = case["data"], f"{where} | {case['description']}: {json.dumps(case['data'])[:80]}"
-        final = judge.valid({ARGUMENT: value})
+        final = judge.valid({ARGUMENT: value}, parameters)
         if final != case["valid"]:
             reason = _not_standard(schema, draft, value, case["valid"])
             tally.counts[reason or "wrong"] += 1
@@ -156,7 +159,7 @@ def try_group(group: dict[str, Any], draft: str, tally: Tally, name: str = "") -
         stream.finish()
         rule = Written(parameters, judge).excuse(value)
         if stream.valid != final:
-            if final and rule in (INTEGER, EXPONENT):
+            if final and rule in (INTEGER, EXPONENT, SPELLING):
                 tally.counts[f"check: {rule}"] += 1
             else:
                 tally.bad.append(f"{told}: while it streams {stream.valid}, at its end {final} ({rule})")
@@ -187,7 +190,8 @@ def _not_standard(schema: Any, draft: str, value: Any, expected: bool) -> str | 
     plain = _without_format(schema)
     if plain != schema:
         registry = load_registry([{"name": TOOL, "parameters": parameters_of(plain, draft)}])
-        if Checker(registry.tools[0].parameters).valid({ARGUMENT: value}) == expected:
+        plain_parameters = registry.tools[0].parameters
+        if Checker(plain_parameters).valid({ARGUMENT: value}, plain_parameters) == expected:
             return FORMAT
     return None
 
@@ -216,12 +220,15 @@ def _errors(judge: Checker, parameters: Any, value: Any) -> Iterator[str]:
 
 
 def _has_gap(grammar: Grammar, at: str) -> bool:
-    """Whether a constraint at, around or inside that place is listed."""
-    return any(
-        one.keyword and f"{longer}/".startswith(f"{shorter}/")
-        for one in grammar.unenforced
-        for shorter, longer in ((one.pointer, at), (at, one.pointer))
-    )
+    """Whether a constraint at, around or inside that place is listed; `if` stands for `then` and `else` too."""
+    for one in grammar.unenforced:
+        places = [one.pointer] if one.keyword else []
+        if one.keyword == "if":
+            places += [one.pointer.removesuffix("if") + branch for branch in ("then", "else")]
+        for place in places:
+            if f"{at}/".startswith(f"{place}/") or f"{place}/".startswith(f"{at}/"):
+                return True
+    return False
 
 
 class Written:
@@ -273,17 +280,17 @@ class Written:
         keywords = {keyword for part in parts for keyword in part}
         kind = _kind(value)
         listed = "enum" in keywords or "const" in keywords
-        types = {name for part in parts for name in _listed(part.get("type"))}
         if not listed and not any("type" in part for part in parts):
             spoken = {name for name, words in SPOKEN.items() if keywords & set(words.split())}
             if spoken and (kind if kind != "integer" else "number") not in spoken:
                 return TYPE
-        if isinstance(value, float) and value.is_integer() and (listed or (types and "number" not in types)):
+        if listed:
+            return SPELLING if _has_whole_float(value) else None
+        whole = any("type" in part and "number" not in _listed(part["type"]) for part in parts)
+        if whole and _has_whole_float(value) and kind == "number":
             return INTEGER
         if kind in ("number", "integer"):
             return _number(value, keywords)
-        if listed:
-            return None
         if isinstance(value, dict):
             return self._object(parts, value)
         return self._array(parts, value) if isinstance(value, list) else None
@@ -298,7 +305,10 @@ class Written:
         ) or not (names or any(schema is not False for schema in patterns.values()))
         for key, item in value.items():
             if key not in names:
-                if not allowed and not any(found(pattern, key) for pattern in patterns):
+                matched = any(found(pattern, key) for pattern in patterns)
+                if not matched and _is_conditional(parts):
+                    return CONDITION
+                if not matched and not allowed:
                     return KEY
                 if (names or patterns) and any(char in '"\\' or char < " " for char in key):
                     return KEY_TEXT
@@ -315,6 +325,18 @@ class Written:
             if (why := self._value(places, item)) is not None:
                 return why
         return None
+
+
+def _is_conditional(parts: list[dict[str, Any]]) -> bool:
+    """Whether only a condition could evaluate a key that no part names."""
+    closed = any(part.get("unevaluatedProperties") is False for part in parts)
+    return closed and any(keyword in part for part in parts for keyword in ("if", "dependentSchemas"))
+
+
+def _has_whole_float(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_has_whole_float, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float) and value.is_integer()
 
 
 def _member(parts: list[dict[str, Any]], key: str) -> Iterator[Any]:
