@@ -27,7 +27,7 @@ from glyphscope.grammar.match.report import match_text
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.tree import Grammar
 from glyphscope.notation.write import write_call
-from glyphscope.registry import ToolRegistry, load_registry
+from glyphscope.registry import load_registry
 from glyphscope.registry.pointer import follow_reference, to_pointer
 from glyphscope.registry.references import REFERENCES
 from glyphscope.validation.call import CallValidator
@@ -64,7 +64,9 @@ SPOKEN = {
     "string": "minLength maxLength pattern format",
     "number": "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf",
 }
-LIMITS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "enum", "const"))
+LIMITS = frozenset(
+    ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "enum", "const")
+)
 
 
 @dataclass
@@ -87,7 +89,9 @@ def parameters_of(schema: Any, draft: str) -> dict[str, Any]:
         beside = draft.startswith("http:")
         root["$schema"] = schema.pop("$schema", draft)
         dynamic = any(f'"{keyword}"' in json.dumps(schema) for keyword in ("$dynamicRef", "$recursiveRef"))
-        if dynamic and _is_resource(schema, identifier, beside=beside):  # a second one would make them undecided
+        if dynamic and _is_resource(
+            schema, identifier, beside=beside
+        ):  # a second one would make them undecided
             root[identifier] = schema.pop(identifier)
         _relocate(schema, identifier, beside=beside)
     return root | {"type": "object", "properties": {ARGUMENT: schema}, "required": [ARGUMENT]}
@@ -200,9 +204,7 @@ def _without_format(node: Any) -> Any:
     if isinstance(node, list):
         return [_without_format(item) for item in node]
     if isinstance(node, dict):
-        return {
-            k: _without_format(v) for k, v in node.items() if k != "format" or not isinstance(v, str)
-        }
+        return {k: _without_format(v) for k, v in node.items() if k != "format" or not isinstance(v, str)}
     return node
 
 
@@ -214,7 +216,9 @@ def _errors(judge: Checker, parameters: Any, value: Any) -> Iterator[str]:
             path = (*path, step)
             if step in ("$ref", "$dynamicRef"):
                 node = follow_reference(parameters, to_pointer(path))
-                target = follow_reference(parameters, node[1][1:]) if node and isinstance(node[1], str) else None
+                target = (
+                    follow_reference(parameters, node[1][1:]) if node and isinstance(node[1], str) else None
+                )
                 path = target[0] if target else path
         yield to_pointer(path)
 
@@ -266,9 +270,11 @@ class Written:
                 if isinstance(schema.get(keyword), str):
                     target = follow_reference(self.root, schema[keyword][1:])
                     waiting += [target[1]] if target else []
-            for keyword in ("anyOf", "oneOf"):
-                if keyword in schema:
-                    choices.append([one for one in schema[keyword] if self.judge.valid(value, one)])
+            choices += [
+                [one for one in schema[keyword] if self.judge.valid(value, one)]
+                for keyword in ("anyOf", "oneOf")
+                if keyword in schema
+            ]
         for chosen in product(*choices):
             if chosen:
                 for inner in self._ways(chosen, value):

@@ -219,7 +219,9 @@ def _closed(node: Node, form: Form) -> Node:
 def _note_beyond(context: ToolContext, types: set[str], parts: Parts) -> None:
     for part in parts:
         for kind, keyword, why in _BEYOND:
-            constrains = keyword in part.schema and (part.schema[keyword] is not False or keyword != "uniqueItems")
+            constrains = keyword in part.schema and (
+                part.schema[keyword] is not False or keyword != "uniqueItems"
+            )
             moot = keyword == "unevaluatedItems" and "items" in part.schema
             if constrains and not moot and (not kind or kind in types):
                 context.note_unenforced(part, keyword, why)
