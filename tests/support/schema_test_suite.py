@@ -144,13 +144,13 @@ def try_group(group: dict[str, Any], draft: str, tally: Tally, name: str = "") -
         tally.counts["schemas without any call"] += 1
         impossible = str(error)
     for case in cases:
-        value, told = case["data"], f"{where} | {case['description']}: {json.dumps(case['data'])[:80]}"
+        value, listed_by = case["data"], f"{where} | {case['description']}: {json.dumps(case['data'])[:80]}"
         final = judge.valid({ARGUMENT: value}, parameters)
         if final != case["valid"]:
             reason = _not_standard(schema, draft, value, case["valid"])
             tally.counts[reason or "wrong"] += 1
             if reason is None:
-                tally.bad.append(f"{told}: check says {final}, expected {case['valid']}")
+                tally.bad.append(f"{listed_by}: check says {final}, expected {case['valid']}")
         else:
             tally.counts["the expected verdict"] += 1
         try:
@@ -166,7 +166,7 @@ def try_group(group: dict[str, Any], draft: str, tally: Tally, name: str = "") -
             if final and rule in (INTEGER, EXPONENT, SPELLING):
                 tally.counts[f"check: {rule}"] += 1
             else:
-                tally.bad.append(f"{told}: while it streams {stream.valid}, at its end {final} ({rule})")
+                tally.bad.append(f"{listed_by}: while it streams {stream.valid}, at its end {final} ({rule})")
         masked = grammar is not None and match_text(grammar, text).accepted
         if masked == stream.valid:
             tally.counts["mask and check agree"] += 1
@@ -176,12 +176,12 @@ def try_group(group: dict[str, Any], draft: str, tally: Tally, name: str = "") -
             tally.counts[GAP] += not missing
             if missing:
                 gaps = sorted({one.pointer for one in grammar.unenforced if one.keyword})
-                tally.bad.append(f"{told}: mask accepts, check does not: {missing}; gaps {gaps}")
+                tally.bad.append(f"{listed_by}: mask accepts, check does not: {missing}; gaps {gaps}")
         elif rule is not None:
             tally.counts[f"not written: {rule}"] += 1
         else:
             why = impossible if grammar is None else ""
-            tally.bad.append(f"{told}: check accepts, mask does not {why}")
+            tally.bad.append(f"{listed_by}: check accepts, mask does not {why}")
 
 
 _NOT_FOLLOWED = ("another document", "$dynamicRef", "$recursiveRef", "fetch")
