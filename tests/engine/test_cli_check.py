@@ -272,3 +272,14 @@ def test_a_constraint_that_nothing_checks_is_listed(tmp_path):
     assert "/properties/b/format is not checked: no rules are known for this format." in result.stderr
     assert "/properties/c/patternProperties/\\Z is not checked" in result.stderr
     assert "/properties/d" not in result.stderr
+
+
+def test_an_invalid_call_of_a_tool_that_cannot_be_called_says_so_once(tmp_path):
+    empty = {"type": "object", "properties": {"n": {"enum": ["abc"], "maxLength": 2}}, "required": ["n"]}
+    tools = [{"name": "t", "parameters": empty}, {"name": "u", "parameters": {"type": "object"}}]
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps({"glyphscope": 1, "tools": tools}))
+    note = "! No call can be written of t (at /properties/n/enum, "
+    assert note in check("-r", str(path), "-", text='{action="t" n="abc"}').stderr
+    lines = "".join(json.dumps({"text": f'{{action="{name}" n=1}}'}) + "\n" for name in "tut")
+    assert check("-r", str(path), "--lines", "-", text=lines).stderr.count(note) == 1

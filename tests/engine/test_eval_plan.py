@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from itertools import groupby
 
 import msgspec
@@ -47,6 +48,48 @@ def test_native_is_one_arm_for_all_shapes():
     assert [(arm.notation, arm.shape) for arm in plan.arms] == [
         ("glyph", "flat"), ("glyph", "tool-args"), ("native", "flat"),
     ]  # fmt: skip
+
+
+ACTION = {"name": "page", "parameters": {"type": "object", "properties": {"action": {"type": "string"}}}}
+OTHER = {"name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}
+
+
+def suite_of(tmp_path, *scenarios) -> Matrix:
+    """A matrix of both shapes over scenarios with these tools."""
+    path = tmp_path / "suite.json"
+    made = [
+        {
+            "id": f"s{n}",
+            "prompt": "x",
+            "registry": {"glyphscope": 1, "tools": tools},
+            "expect": {"calls": []},
+        }
+        for n, tools in enumerate(scenarios, 1)
+    ]
+    path.write_text(json.dumps({"glyphscope_suite": 1, "name": "s", "about": "x", "scenarios": made}))
+    return replaced(suites=(str(path),), shapes=("flat", "tool-args", "name-arguments"))
+
+
+def test_arms_whose_calls_have_the_same_shape_everywhere_are_one_arm_and_the_plan_says_so(tmp_path):
+    plan = plan_of(suite_of(tmp_path, [ACTION], [OTHER, ACTION]))
+    assert [arm.shape for arm in plan.arms] == ["tool-args", "name-arguments"]
+    (note,) = plan.notes
+    assert (
+        "only the second is made: embedded.glyph.flat.mask.suite.default and embedded.glyph.tool-args" in note
+    )
+
+
+def test_arms_whose_calls_have_the_same_shape_in_some_scenarios_are_named_with_these(tmp_path):
+    plan = plan_of(suite_of(tmp_path, [ACTION], [OTHER], [{**ACTION, "enabled": False}, OTHER]))
+    assert [arm.shape for arm in plan.arms] == ["flat", "tool-args", "name-arguments"]
+    (note,) = plan.notes
+    assert note.startswith("In 1 of 3 scenarios (s1), an argument of a tool is called action")
+    assert "embedded.glyph.flat.mask.suite.default and embedded.glyph.tool-args.mask.suite.default" in note
+
+
+def test_arms_in_shapes_that_every_tool_allows_have_no_note(tmp_path):
+    assert not plan_of(suite_of(tmp_path, [OTHER])).notes
+    assert not plan_of(msgspec.structs.replace(suite_of(tmp_path, [ACTION]), shapes=("flat",))).notes
 
 
 def test_thinking_and_the_start_of_the_constraint_are_axes():

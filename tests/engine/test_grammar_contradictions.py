@@ -9,6 +9,7 @@ from glyphscope.cli.app import app
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.builder.calls import build_call_grammar
 from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions
+from glyphscope.grammar.builder.uncallable import uncallable
 from glyphscope.grammar.match.report import match_text
 from glyphscope.registry import bundled_registries, bundled_registry, load_registry, to_json
 
@@ -190,3 +191,66 @@ def test_a_required_name_that_a_closed_schema_does_not_have_is_named(parameters,
     with pytest.raises(GrammarError, match=f"No call of this tool can be valid: {words}") as caught:
         build_call_grammar(tools, "json", "flat")
     assert caught.value.where == f"t: {where}"
+
+
+CALLABLE = (
+    {"type": "string"}, {"type": "string", "minLength": 2, "maxLength": 2}, {"type": "integer", "minimum": 1},
+    {"type": "number", "maximum": -3}, {"enum": ["a"]}, {"type": "string", "enum": ["ab", "abc"], "maxLength": 2},
+    {"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 4, "maximum": 2}]}, {"$ref": "#/$defs/tree"},
+    {"type": "array", "items": False}, {"type": "object", "properties": {"x": False}}, {}, True, {"const": None},
+    {"type": ["integer", "null"], "minimum": 5, "maximum": 3}, {"type": "string", "format": "date"},
+    {"type": "integer", "minimum": 7, "maximum": 7}, {"type": "array", "minItems": 2, "items": {"type": "null"}},
+)  # fmt: skip
+UNCALLABLE = (
+    {"type": "integer", "minimum": 5, "maximum": 3}, {"type": "string", "minLength": 5, "maxLength": 3}, False,
+    {"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2}, {"type": "integer", "enum": ["a"]},
+    {"type": "array", "minItems": 3, "maxItems": 2}, {"type": "array", "items": False, "minItems": 1},
+    {"type": "array", "minItems": 1, "items": {"type": "boolean", "enum": [1]}}, {"$ref": "#/$defs/endless"},
+    {"type": "object", "properties": {"x": False}, "required": ["x"]}, {"anyOf": [False, {"enum": []}]},
+    {"allOf": [{"type": "string"}, {"type": "integer"}]}, {"type": "string", "pattern": "^a{5}$", "maxLength": 3},
+    {"type": "object", "required": ["x"], "additionalProperties": False},
+    {"type": "integer", "minimum": 0.4, "maximum": 0.6},
+)  # fmt: skip
+DEFS = {
+    "tree": {"type": "object", "properties": {"left": {"$ref": "#/$defs/tree"}}},
+    "endless": {
+        "type": "object",
+        "properties": {"left": {"$ref": "#/$defs/endless"}},
+        "required": ["left"],
+    },
+}
+
+
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize("argument", [*CALLABLE, *UNCALLABLE], ids=json.dumps)
+def test_the_tools_of_which_no_call_can_be_written_are_those_that_the_grammar_leaves_out(argument, required):
+    more = {"$defs": DEFS, "required": ["a"] if required else []}
+    tools = registry(argument, **more)
+    found = uncallable(tools)
+    assert bool(found) == (required and any(argument is each for each in UNCALLABLE))
+    if found:
+        with pytest.raises(GrammarError) as caught:
+            build_call_grammar(tools, "glyph", "flat")
+        assert found[0].why in caught.value.message and found[0].pointer in caught.value.where
+    else:
+        assert not any(
+            "left out" in each.why for each in build_call_grammar(tools, "glyph", "flat").unenforced
+        )
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"required": ["gone"], "properties": {}, "additionalProperties": False},
+        {"required": ["x"], "properties": {"x": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"anyOf": [False]}}},
+        {"minProperties": 1},
+        {
+            "anyOf": [{"required": ["gone"]}],
+            "properties": {"a": {"type": "string"}},
+            "additionalProperties": False,
+        },
+    ],
+)
+def test_a_tool_whose_arguments_as_a_whole_contradict_each_other_is_uncallable(parameters):
+    tools = load_registry([{"name": "t", "parameters": {"type": "object", **parameters}}])
+    assert [each.tool for each in uncallable(tools)] == ["t"]

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from examples import rounds
 from glyphscope.errors import ModelError, PromptError, Stopped
 from glyphscope.events import Message, RunFinished, RunRequest
 from glyphscope.models import llama
@@ -23,7 +24,7 @@ from glyphscope.processes.stopping import stopped_by
 from glyphscope.registry import default_registry
 from glyphscope.runs import NonInteractive
 from glyphscope.strategies import cancellable, run
-from hostile_files import LOOP, judge_model, judge_template, model_mutant, mutant_of, read_templates
+from hostile_files import LOOP, Mutants, judge_model, judge_template, model_mutant, mutant_of, read_templates
 from tiny_gguf import encoder
 
 pytestmark = pytest.mark.slow
@@ -50,6 +51,14 @@ def test_a_mutated_model_file_ends_in_a_result_or_an_error_in_time(tmp_path, num
     path.write_bytes(model_mutant(random.Random(f"tests {number}")))
     outcome, broken = judge_model(path)
     assert not broken, outcome
+
+
+@pytest.mark.parametrize("kind", ["registries", "projects", "lessons"])
+def test_a_mutated_document_ends_in_a_result_or_an_error_in_time(tmp_path, kind):
+    mutants = Mutants(kind, 1, tmp_path, [])
+    for number in range(rounds(15, 10_000)):
+        _, broken = mutants.judge(number)
+        assert not broken, number
 
 
 def test_a_call_is_ended_by_stop_and_the_next_one_works():

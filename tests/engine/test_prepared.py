@@ -116,3 +116,56 @@ def test_the_instructions_of_a_run_are_those_of_its_prompt(strategy):
 
 def test_a_models_own_notation_has_no_added_instructions():
     assert instructions(prepare(request(native="hermes")), "json", "search") is None
+
+
+EMPTY = {
+    "name": "broken",
+    "parameters": {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "minimum": 5, "maximum": 3}},
+        "required": ["n"],
+    },
+}
+UNCALLABLE = {"glyphscope": 1, "tools": [EMPTY, *default_registry().to_document()["tools"]]}
+NOTE = (
+    "No call of this tool can be written, so the prompt does not offer it: broken (at /properties/n, these "
+    "constraints contradict each other: minimum 5, maximum 3)."
+)
+
+
+@pytest.mark.parametrize("constraint", ["off", "mask", "gbnf"])
+@pytest.mark.parametrize("strategy", ["direct", "two-stage", "route-execute", "loop"])
+def test_a_tool_that_cannot_be_called_is_not_offered_and_the_run_notes_it(strategy, constraint):
+    asked = request(registry=UNCALLABLE, strategy=strategy, constraint=constraint, stop_on="never")
+    state = run_state(run(asked, ScriptedModel(GOOD)))
+    assert state.notes.count(NOTE) == 1
+    prompts = [stage.prompt.text for stage in state.stages if stage.prompt is not None]
+    assert prompts and all("search" in text and "broken" not in text for text in prompts)
+
+
+def test_the_priced_prompt_and_the_instructions_are_those_of_the_run_without_a_tool_that_cannot_be_called():
+    asked = request(registry=UNCALLABLE)
+    (rendered,) = (e for e in run(asked, ScriptedModel(GOOD)) if isinstance(e, PromptRendered))
+    assert first_prompt(asked, ScriptedModel(GOOD)).text == rendered.text
+    assert "broken" not in (instructions(prepare(asked), "glyph", "search") or "broken")
+
+
+def test_a_tool_that_a_relaxed_constraint_makes_callable_is_offered():
+    asked = request(registry=UNCALLABLE, relaxed=(Relaxed("broken", "/properties/n/maximum"),))
+    state = run_state(run(asked, ScriptedModel('{action="broken" n=7}')))
+    assert state.outcome == "valid" and not state.notes
+    assert state.prompt is not None and "broken" in state.prompt.text
+
+
+@pytest.mark.parametrize("strategy", ["direct", "two-stage", "route-execute", "loop"])
+@pytest.mark.parametrize(
+    "changes",
+    [{"registry": {**UNCALLABLE, "tools": [EMPTY]}}, {"tool_choice": "broken"}],
+    ids=["only", "chosen"],
+)
+def test_a_run_that_needs_a_call_of_a_tool_that_cannot_be_called_fails_with_the_reason(strategy, changes):
+    loop = LoopSettings(tool_use="enforced")
+    asked = request(**{"registry": UNCALLABLE, "strategy": strategy, "loop": loop, **changes})
+    state = run_state(run(asked, ScriptedModel(GOOD)))
+    assert state.failed is not None
+    assert state.failed.message.startswith("broken: /properties/n: No call of this tool can be written")

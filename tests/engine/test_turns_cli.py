@@ -168,3 +168,13 @@ def test_inspect_fails_for_a_template_without_calls(llama_data: Path) -> None:
     found = json.loads(result.stdout)
     assert "calls" in found["drops"]
     assert not found["proof"]["proved"]
+
+
+def test_an_invalid_call_of_a_tool_that_cannot_be_called_says_so_once(template: str) -> None:
+    empty = {"type": "object", "properties": {"n": {"enum": ["abc"], "maxLength": 2}}, "required": ["n"]}
+    line = {
+        "text": '<tool_call>\n{"name": "t", "arguments": {"n": "abc"}}\n</tool_call>',
+        "tools": [{"name": "t", "parameters": empty}],
+    }
+    result = run("check", "--template", template, "--lines", "-", text=(json.dumps(line) + "\n") * 2)
+    assert result.stderr.count("! No call can be written of t (at /properties/n/enum, ") == 1

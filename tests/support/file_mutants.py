@@ -1,7 +1,6 @@
 """Files of promptfoo, Inspect and the leaderboard with small errors, each of which is read as a suite or rejected.
 
-Seeded: a number is always the same file. `python tests/support/file_mutants.py N FIRST` reads the N from
-FIRST on, and prints what ended otherwise, the slowest ones and the memory.
+Seeded: a number is always the same file. `python tests/support/hostile_files.py suites 10000` reads many.
 """
 
 from __future__ import annotations
@@ -9,9 +8,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-import resource
-import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -265,29 +261,3 @@ def try_mutants(numbers: range, folder: Path) -> Counter[str]:
                 f"mutant {number} ({name}) took {took:.1f} s"
             )
     return tally
-
-
-def main() -> None:
-    count, first = int(sys.argv[1]), int(sys.argv[2])
-    tally: Counter[str] = Counter()
-    slow: list[tuple[float, int]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(first, first + count):
-            start = time.perf_counter()
-            try:
-                tally += try_mutants(range(number, number + 1), Path(folder))
-            except AssertionError as error:
-                tally["other"] += 1
-                print(error, flush=True)
-            slow = sorted([*slow, (time.perf_counter() - start, number)], reverse=True)[:5]
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(
-        dict(tally),
-        "slowest (s, number):",
-        [(round(took, 2), number) for took, number in slow],
-        f"{memory} MiB",
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,11 +1,11 @@
-"""Templates and model files, mutated: each ends in a result or a GlyphscopeError, within its limits.
+"""Damaged and hostile files of every kind, mutants of real ones: each ends in a result or a GlyphscopeError, in time.
 
-    python tests/support/hostile_files.py templates 10000 TEMPLATES… [--seed N]
-    python tests/support/hostile_files.py models 1000 [--seed N]
+    python tests/support/hostile_files.py KIND 10000 [--first N] [--seed N] [TEMPLATES…]
 
-`TEMPLATES` are files or folders of them. Each template is rendered, one of five also inspected; the small models of
-`tiny_gguf` and the file of the grammar probe are opened. Each mutant that breaks a rule is printed: the same seed
-and number make the same mutant.
+`KIND` is registries, projects, lessons, records, results, suites, templates or models. `TEMPLATES` are
+files or folders of templates: each mutant is rendered, one of five also inspected. Of the others, everything that the
+engine does with such a file is done. Each mutant that breaks a rule is printed, and at the end the outcomes, the
+longest time and the largest memory. The same seed and number make the same mutant.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+import document_mutants as documents
+import file_mutants as suites
+import record_mutants as records
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions, Message
 from glyphscope.models.grammar_probe import GrammarProbe
@@ -28,6 +31,7 @@ from glyphscope.models.opening import open_model
 from glyphscope.models.probe_child import byte_vocabulary
 from glyphscope.models.templates import TemplateSource, render_template
 from glyphscope.processes import limited
+from made_results import recorded_result
 from tiny_gguf import encoder
 
 LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
@@ -156,40 +160,91 @@ def read_templates(paths: Iterable[Path]) -> list[str]:
     return [file.read_text() for file in files]
 
 
+class Mutants:
+    """The mutants of one kind of file: `judge` returns the outcome of one, and the broken rules, if any are broken."""
+
+    def __init__(self, kind: str, seed: int, folder: Path, paths: Sequence[Path]) -> None:
+        self._kind, self._seed, self._folder = kind, seed, folder
+        self._templates = read_templates(paths)
+        self._result = recorded_result(folder / "original") if kind == "results" else folder
+
+    def judge(self, number: int) -> tuple[str, str]:
+        chance = random.Random(f"{self._seed} {number}")
+        if self._kind == "templates":
+            return judge_template(mutant_of(self._templates, chance), inspected=number % 5 == 0)
+        if self._kind == "models":
+            path = self._folder / f"{number}.gguf"
+            path.write_bytes(model_mutant(chance))
+            try:
+                return judge_model(path)
+            finally:
+                path.unlink()
+        if self._kind == "suites":
+            return " ".join(suites.try_mutants(range(number, number + 1), self._folder)), ""
+        start = time.process_time()
+        with tempfile.TemporaryDirectory(dir=self._folder) as place:
+            broken = [f"{name}: {what}" for name, what in self._broken(chance, Path(place))]
+        spent = time.process_time() - start
+        return "judged", "\n".join([*broken, *([f"{spent:.1f} s"] if spent > SECONDS else [])])
+
+    def _broken(self, chance: random.Random, place: Path) -> Iterable[tuple[str, str]]:
+        match self._kind:
+            case "records":
+                data = records.mutant(records.record(chance.choice(records.FILES)), chance)
+                return records.failures(data, chance.sample(list(records.ACTIONS), 6))
+            case "results":
+                path = records.result_mutant(self._result, place, chance)
+                return records.result_failures(path, chance.sample(list(records.RESULT_ACTIONS), 3))
+            case "registries":
+                return documents.judge_registry(documents.registry_mutant(chance), place)
+            case "projects":
+                return documents.judge_project(documents.project_mutant(chance), place)
+            case _:
+                return documents.judge_lesson(documents.lesson_mutant(chance), place)
+
+
+KINDS = ("registries", "projects", "lessons", "records", "results", "suites", "templates", "models")
+SECONDS = 60.0
+"""Of the processor, for everything that is done with a registry, project, lesson, record or result."""
+
+
 def main() -> None:
     """Judge the mutants, and print the broken rules, then the number of each outcome."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("kind", choices=("templates", "models"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("kind", choices=KINDS)
     parser.add_argument("count", type=int)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=limited.SECONDS)
+    parser.add_argument(
+        "--seconds", type=float, default=limited.SECONDS, help="the limit of a template's process"
+    )
     parser.add_argument("paths", nargs="*", type=Path)
     asked = parser.parse_args()
     limited.SECONDS = asked.seconds
     outcomes: Counter[str] = Counter()
-    slowest = 0.0
-    sources = read_templates(asked.paths)
+    slowest, faults = (0.0, 0), 0
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(asked.count):
-            chance = random.Random(f"{asked.seed} {number}")
+        mutants = Mutants(asked.kind, asked.seed, Path(folder), asked.paths)
+        for number in range(asked.first, asked.first + asked.count):
             start = time.monotonic()
-            if asked.kind == "templates":
-                outcome, broken = judge_template(mutant_of(sources, chance), inspected=number % 5 == 0)
-            else:
-                path = Path(folder) / f"{number}.gguf"
-                path.write_bytes(model_mutant(chance))
-                outcome, broken = judge_model(path)
-                path.unlink()
-            slowest = max(slowest, time.monotonic() - start)
+            outcome, broken = mutants.judge(number)
+            slowest = max(slowest, (time.monotonic() - start, number))
             outcomes[outcome] += 1
+            faults += bool(broken)
             if broken:
                 print(f"{number}: {broken}", flush=True)
-            if number % 500 == 499:
-                print(f"{number + 1} …", flush=True)
+            if number % 250 == 249:
+                print(f"{number + 1} … slowest {slowest[0]:.1f} s ({slowest[1]}), {_memory()}", flush=True)
     for outcome, count in outcomes.most_common():
         print(f"{count:6} {outcome}")
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    print(f"slowest {slowest:.1f} s; the largest process had {memory / 1000:.0f} MB")
+    print(f"{faults} broken; slowest {slowest[0]:.1f} s ({slowest[1]}); {_memory()}")
+
+
+def _memory() -> str:
+    own, others = (
+        resource.getrusage(who).ru_maxrss / 1000 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return f"at most {own:.0f} MB here and {others:.0f} MB in a process of its own"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Damaged and hostile records and results: mutants of real ones, and all that Glyphscope does with them.
 
-`python tests/support/record_mutants.py COUNT [SEED]` tries so many mutants of records and of a result, and prints what
-failed, the longest time and the largest memory.
+`python tests/support/hostile_files.py records 10000` tries many, and `results` those of results.
 """
 
 from __future__ import annotations
@@ -10,10 +9,7 @@ import contextlib
 import io
 import json
 import random
-import resource
 import shutil
-import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +39,6 @@ from glyphscope.sessions.exports.forms import EXPORTS
 from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.exports.spans import run_spans, spans_json
 from glyphscope.sessions.records import encode_record, parse_record
-from made_results import recorded_result
 
 FILES = [f"runs/{name}" for name in resources.names("runs", ".jsonl")]
 FILES += [f"lessons/runs/{name}" for name in resources.names("lessons/runs", ".jsonl")]
@@ -105,15 +100,22 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 def _value(lines: list[bytes], random: random.Random) -> list[bytes]:
     at = random.randrange(len(lines))
     with contextlib.suppress(ValueError):
-        document = json.loads(lines[at])
-        container, key = random.choice(list(_places(document)))
-        old = container[key]
+        document = with_another_value(json.loads(lines[at]), random)
+        return [*lines[:at], json_value(document), *lines[at + 1 :]]
+    return lines
+
+
+def with_another_value(document: Any, random: random.Random) -> Any:
+    """Return a copy of a document in JSON in which one value is another one, or gone."""
+    document = json.loads(json_value(document))
+    places = list(_places(document)) if isinstance(document, dict | list) else []
+    if places:
+        container, key = random.choice(places)
         if random.random() < 0.1:
             del container[key]
         else:
-            container[key] = _changed(old, random)
-        return [*lines[:at], _json(document), *lines[at + 1 :]]
-    return lines
+            container[key] = _changed(container[key], random)
+    return document
 
 
 def _changed(old: Any, random: random.Random) -> Any:
@@ -141,7 +143,7 @@ def _values_alike(lines: list[bytes], random: random.Random) -> list[bytes]:
         next(each[member] for each in found if isinstance(each, dict) and member in each), random
     )
     return [
-        line if not isinstance(each, dict) else _json({**each, member: value})
+        line if not isinstance(each, dict) else json_value({**each, member: value})
         for line, each in zip(lines, found)
     ]
 
@@ -155,7 +157,8 @@ def _bytes(lines: list[bytes], random: random.Random) -> list[bytes]:
     return [*lines[:at], bytes(line).replace(b"\n", b" "), *lines[at + 1 :]]
 
 
-def _json(value: Any) -> bytes:
+def json_value(value: Any) -> bytes:
+    """Return the value as JSON, in which infinity is a number that is too large."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     return text.replace("Infinity", "1e999").replace("NaN", "0").encode()
 
@@ -282,7 +285,7 @@ def result_mutant(original: Path, place: Path, random: random.Random) -> Path:
         lines = path.read_bytes().rstrip(b"\n").split(b"\n")
         if path.name == "manifest.json":
             with contextlib.suppress(ValueError):
-                lines = [_json(json.loads(b"\n".join(lines)))]
+                lines = [json_value(json.loads(b"\n".join(lines)))]
         change = random.choice((_value, _value, _value, _values_alike if len(lines) > 1 else _value, _lines))
         path.write_bytes(b"\n".join(change(lines, random)) + b"\n")
     return copy
@@ -292,48 +295,3 @@ def result_failures(path: Path, actions: Sequence[str] = tuple(RESULT_ACTIONS)) 
     """Yield each action that neither succeeds nor raises a GlyphscopeError in time, with what happened."""
     for name in actions:
         yield from _tried(name, lambda: RESULT_ACTIONS[name](path))  # noqa: B023 - called at once
-
-
-def main(count: int, seed: int = 1) -> int:
-    found: dict[str, tuple[str, int, str, bytes]] = {}
-    longest, rejected = (0.0, ""), 0
-    original = recorded_result(Path(tempfile.mkdtemp()))
-    for number in range(count):
-        chosen = random.Random(seed * 10**9 + number)
-        started = time.process_time()
-        if number % 5:
-            data = mutant(record(chosen.choice(FILES)), chosen)
-            try:
-                parse_record(data)
-            except GlyphscopeError:
-                rejected += 1
-            found_here = list(failures(data, chosen.sample(list(ACTIONS), 6)))
-        else:
-            with tempfile.TemporaryDirectory() as place:
-                path = result_mutant(original, Path(place), chosen)
-                data = b"".join(
-                    each.read_bytes() for each in (path / "manifest.json", path / "samples.jsonl")
-                )
-                found_here = list(result_failures(path, chosen.sample(list(RESULT_ACTIONS), 3)))
-        for action, what in found_here:
-            place = what.strip().splitlines()[-3:]
-            key = f"{action.split()[0]}: {' | '.join(place)}"[:300]
-            _, times, _, _ = found.get(key, ("", 0, "", b""))
-            if not times:
-                folder = Path(tempfile.gettempdir()) / "record-mutants"
-                folder.mkdir(exist_ok=True)
-                (folder / f"{len(found)}.jsonl").write_bytes(data)
-                print(f"{number} {len(found)}.jsonl {action}\n{what}", flush=True)
-            found[key] = (action, times + 1, what, data)
-        longest = max(longest, (time.process_time() - started, str(number)))
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(
-        f"{count} mutants, {rejected} rejected by reading, longest {longest[0]:.1f} s ({longest[1]}), {most:.2f} GB"
-    )
-    for key, (_, times, _, _) in sorted(found.items()):
-        print(times, key)
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(int(sys.argv[1]), *map(int, sys.argv[2:])))

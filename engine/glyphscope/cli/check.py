@@ -10,7 +10,14 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.cli.inputs import InputError, in_shape, read_registry, read_text, read_text_lines
+from glyphscope.cli.inputs import (
+    InputError,
+    in_shape,
+    note_uncallable,
+    read_registry,
+    read_text,
+    read_text_lines,
+)
 from glyphscope.cli.options import (
     JsonOption,
     NotationOption,
@@ -93,6 +100,8 @@ def check(
         report = _validated(text, tools, notation, in_shape(tools, shape), chunk=chunk, stop=stop)
         print_json(report) if as_json else _print_report(report, text, tools)
         valid = report.valid
+        if not valid:
+            note_uncallable(tools.get(report.tool or ""), set())
     else:
         raise InputError("Give either FILE (or - for standard input) or --lines FILE.")
     raise typer.Exit(0 if valid else 1)
@@ -171,6 +180,7 @@ def _check_lines(
 ) -> bool:
     """Answer each line. Returns whether all of them are valid. Exits with 2 at the end if a registry is bad."""
     valid, usable = True, True
+    noted: set[str] = set()
     for place, text, line in read_text_lines(source):
         try:
             tools = registries.get(line.get("registry"))
@@ -188,6 +198,8 @@ def _check_lines(
         )
         print_json(report)
         valid = valid and report.valid
+        if not report.valid:
+            note_uncallable(tools.get(report.tool or ""), noted)
     if not usable:
         raise typer.Exit(2)
     return valid

@@ -13,7 +13,7 @@ import typer
 from msgspec.structs import replace
 from rich.text import Text
 
-from glyphscope.cli.inputs import InputError, read_text, read_text_lines
+from glyphscope.cli.inputs import InputError, note_uncallable, read_text, read_text_lines
 from glyphscope.cli.output import PlainTable, console, marked, print_json, print_line_error, print_text
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import RegistryError
@@ -58,6 +58,7 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
     """
     form = derived_form(read_template(template))
     known: dict[str, TurnTools] = {}
+    noted: set[str] = set()
     valid, usable = True, True
     for place, text, line in read_text_lines(lines):
         try:
@@ -73,6 +74,9 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
         else:
             print_json(answer)
         valid = valid and answer.complete and all(call.valid for call in answer.calls)
+        for call in answer.calls:
+            if not call.valid:
+                note_uncallable(tools.registry.get(call.name), noted)
     if not usable:
         raise typer.Exit(2)
     return valid

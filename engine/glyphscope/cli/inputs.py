@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +10,14 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.cli.output import diagnostics
+from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Shape
+from glyphscope.grammar.builder.uncallable import uncallable, uncallable_words
 from glyphscope.inputs import read_file, utf8_text
 from glyphscope.notation.shapes import fitting_shape, shape_note
 from glyphscope.registry import (
+    Tool,
     ToolRegistry,
     bundled_registries,
     bundled_registry,
@@ -96,6 +99,16 @@ def in_shape(registry: ToolRegistry, shape: Shape) -> Shape:
     if note := shape_note(registry, shape):
         diagnostics().print(visible(note), soft_wrap=True)
     return fitting_shape(registry, shape)
+
+
+def note_uncallable(tool: Tool | None, noted: set[str]) -> None:
+    """Say on stderr that no call of the tool that an invalid call names can be written, if so; once for each schema."""
+    key = "" if tool is None else json.dumps([tool.name, tool.parameters])
+    if tool is None or key in noted:
+        return
+    noted.add(key)
+    if found := uncallable(ToolRegistry((tool,))):
+        print_note(f"! No call can be written of {uncallable_words(found)}.", "yellow")
 
 
 def read_registry(path: Path | None) -> ToolRegistry:

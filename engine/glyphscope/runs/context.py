@@ -78,8 +78,8 @@ class Context:
 
     @property
     def registry(self) -> ToolRegistry:
-        """The tools as the prompt describes them; `prepared.enforced` has them as they are enforced."""
-        return self.prepared.registry
+        """The tools that the prompt offers; `prepared.enforced` has them as they are enforced."""
+        return self.prepared.offered
 
 
 @dataclass(frozen=True)

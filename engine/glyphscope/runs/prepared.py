@@ -10,6 +10,7 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
+from glyphscope.grammar.builder.uncallable import Uncallable, uncallable, uncallable_note, without
 from glyphscope.notation.shapes import fitting_shape, shape_note
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.runs.relaxation import enforced_registry
@@ -19,11 +20,11 @@ from glyphscope.runs.transforms.registry import chain_of
 
 @dataclass(frozen=True)
 class PreparedRequest:
-    """`registry` is `request.registry`, parsed: the tools as the prompt describes them. `note` is for the reader."""
+    """`registry` is `request.registry`, parsed. `shape_note` is why the calls are written in another shape."""
 
     request: RunRequest
     registry: ToolRegistry
-    note: str = ""
+    shape_note: str = ""
 
     @cached_property
     def enforced(self) -> ToolRegistry:
@@ -32,9 +33,32 @@ class PreparedRequest:
         Raises RegistryError; GlyphscopeError for an unknown transform.
         """
         if self.request.strategy == "loop":
-            visible = visible_registry(self.request.loop, self.registry)
-            return chain_of(self.request, visible)[1].registry
+            return self._in_loop(self.registry)
         return enforced_registry(self.request, self.registry)
+
+    @cached_property
+    def uncallable(self) -> tuple[Uncallable, ...]:
+        """The tools of which no call can be written, as the request enforces them. Raises RegistryError."""
+        loop = self.request.strategy == "loop"
+        return uncallable(self.registry if loop else enforced_registry(self.request, self.registry))
+
+    @cached_property
+    def offered(self) -> ToolRegistry:
+        """The tools that the prompt offers: `registry` without those of which no call can be written."""
+        return without(self.registry, self.uncallable)
+
+    @property
+    def described(self) -> ToolRegistry:
+        """The offered tools as the prompt describes them: in a loop, the available ones after its transforms."""
+        return self._in_loop(self.offered) if self.request.strategy == "loop" else self.offered
+
+    @property
+    def note(self) -> str:
+        """The note on the tools for readers of the run; empty if there is none."""
+        return " ".join(filter(None, (self.shape_note, uncallable_note(self.uncallable))))
+
+    def _in_loop(self, registry: ToolRegistry) -> ToolRegistry:
+        return chain_of(self.request, visible_registry(self.request.loop, registry))[1].registry
 
     def changed(self, **fields: Any) -> PreparedRequest:
         """The same with changed fields of the request. Raises RegistryError if a new `registry` is invalid."""
@@ -62,7 +86,7 @@ def in_fitting_shape(request: RunRequest | PreparedRequest) -> RunRequest | Prep
     asked = prepared.request
     note = "" if asked.native else shape_note(prepared.registry, asked.shape)
     shape = fitting_shape(prepared.registry, asked.shape) if note else asked.shape
-    return replace(prepared.changed(shape=shape), note=note) if note else prepared
+    return replace(prepared.changed(shape=shape), shape_note=note) if note else prepared
 
 
 def request_of(request: RunRequest | PreparedRequest) -> RunRequest:

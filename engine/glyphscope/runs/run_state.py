@@ -255,9 +255,10 @@ class RunState:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The note on the present prompt, and those on the answers of all stages."""
+        """The note on the last prompt, and those on the answers of all stages."""
+        prompts = [stage.prompt.note for stage in self.stages if stage.prompt is not None]
         ends = [stage.finished.note for stage in self.stages if stage.finished is not None]
-        return tuple(filter(None, (self.prompt.note if self.prompt is not None else "", *ends)))
+        return tuple(filter(None, (*prompts[-1:], *ends)))
 
     @property
     def outcome(self) -> Outcome:

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from glyphscope.errors import GlyphscopeError, PromptError
+from glyphscope.errors import GlyphscopeError, GrammarError, PromptError
 from glyphscope.events import TOOL_CHOICES, RunRequest, Shape, under_constraint
 from glyphscope.models.chat import NO_PLACE, NO_PLACE_HINT, THINKING
 from glyphscope.models.interface import Model
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, NATIVE, native_format
-from glyphscope.registry import ToolRegistry
+from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.strategies.turns import turn_form
 from glyphscope.text.shorten import listed
 from glyphscope.turns import TurnForm
@@ -141,9 +141,23 @@ def check_native(request: RunRequest, model: Model) -> None:
     )
 
 
-def check_tool_choice(request: RunRequest, registry: ToolRegistry) -> None:
-    """Raises PromptError for a choice that is neither one of TOOL_CHOICES nor an allowed tool."""
-    allowed = [tool.name for tool in registry.allowed]
+def check_tool_choice(prepared: PreparedRequest) -> None:
+    """Raises PromptError for a choice that is neither one of TOOL_CHOICES nor an allowed tool, and GrammarError if a
+    call is required and none can be written.
+    """
+    request, found = prepared.request, prepared.uncallable
+    needed = request.tool_choice not in ("auto", "none") and (
+        request.strategy != "loop" or request.loop.tool_use == "enforced"
+    )
+    chosen = [each for each in found if each.tool == request.tool_choice]
+    if chosen or (needed and found and not prepared.described.allowed):
+        tool, pointer, why = (chosen or found)[0]
+        raise GrammarError(
+            f"No call of this tool can be written: {why}.",
+            where=f"{tool}: {pointer or 'parameters'}",
+            hint="Correct the schema, or take the tool off the allow list.",
+        )
+    allowed = [tool.name for tool in prepared.registry.allowed]
     if request.tool_choice in TOOL_CHOICES or request.tool_choice in allowed:
         return
     shown = listed(allowed, _SHOWN)

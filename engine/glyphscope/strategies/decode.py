@@ -205,7 +205,7 @@ class Decoding:
     ) -> None:
         self._spent = context.spent
         self._registry = context.registry
-        self._shape_note = context.prepared.note
+        self._tools_note = context.prepared.note
         self._model = context.model
         self._emitter = context.emitter
         self._request = request
@@ -333,7 +333,7 @@ class Decoding:
         """The prompt, once: the number of cached tokens is known only with the model's first output."""
         if self._prompt is not None:
             cached = self._cached_of_prompt(cached)
-            notes = " ".join(each for each in (self._shape_note, self._prompt.note, note) if each)
+            notes = " ".join(each for each in (self._tools_note, self._prompt.note, note) if each)
             yield self._emitter.stamp(
                 msgspec.structs.replace(self._prompt, cached=cached, restored=restored, note=notes)
             )

@@ -22,9 +22,9 @@ def instructions(prepared: PreparedRequest, notation: Notation, tool: str) -> st
     request = msgspec.structs.replace(prepared.request, notation=notation)
     match request.strategy:
         case "loop":
-            rendered = render_messages(with_system(request), prepared.enforced)
+            rendered = render_messages(with_system(request), prepared.described)
         case "route-execute":
-            rendered = render_executor(request, only(prepared.registry, tool))
+            rendered = render_executor(request, only(prepared.offered, tool))
         case _:
-            rendered = render_messages(request, prepared.registry)
+            rendered = render_messages(request, prepared.offered)
     return "\n".join(message.content for message in rendered.messages if message.role == "system")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -49,7 +50,7 @@ def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptR
         )
     asked = adapt_request(asked, model)
     check_native(asked, model)
-    return render_prompt(asked, prepare(request).registry, model)
+    return render_prompt(asked, replace(prepare(request), request=asked).offered, model)
 
 
 def priced_prompt(

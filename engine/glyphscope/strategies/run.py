@@ -74,7 +74,7 @@ def run(
         check_prefix(adapted)
         check_relaxed(adapted)
         prepared = replace(prepare(request), request=adapted)
-        check_tool_choice(adapted, prepared.registry)
+        check_tool_choice(prepared)
         context = Context(prepared, model, emitter, interaction or NonInteractive())
         ending = yield from _STRATEGIES[adapted.strategy](context)
         if adapted.dispatch and ending.calls:

@@ -274,8 +274,8 @@ class EvaluatePresenter(Page):
         seconds = None
         if setup.place.place is None or not setup.place.place.scheduler:
             seconds = seconds_a_sample(self._results.rows, priced.matrix.models)
-        words = price_words(priced.price, seconds, priced.matrix.jobs)
-        arms = priced.plan.arms if priced.plan is not None else ()
+        arms, notes = (priced.plan.arms, priced.plan.notes) if priced.plan is not None else ((), ())
+        words = "\n".join((price_words(priced.price, seconds, priced.matrix.jobs), *notes))
         setup.show_cost(words, arms=list(arm_labels(arms).values()), can_start=not self.evaluations.is_busy)
 
     # -- evaluating --------------------------------------------------------------------------------------------

@@ -225,6 +225,8 @@ def run(
         for note in loaded.suite.notes:
             if note.startswith(NOT_IMPORTED):
                 print_note(f"{loaded.suite.name}: {note}")
+    for note in plan.notes:
+        print_note(note)
     for name in dict.fromkeys(needs_of(plan).judges.values()):
         _require_installed(name, place)
         options.setdefault(name, (Loading() if is_address(name) else loading).options(name))

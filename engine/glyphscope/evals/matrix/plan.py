@@ -19,6 +19,7 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm, ArmNotation, Workarounds
+from glyphscope.evals.matrix.notes import in_different_shapes
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.suites.reading import encode_suite, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite, SuiteUsed
@@ -150,13 +151,14 @@ class Cost:
 @dataclass(frozen=True)
 class Plan:
     """All samples of an evaluation. `digest` changes with everything that would change a sample; for the plan of a
-    result, it is the saved one.
+    result, it is the saved one. `notes` are for the reader of its arms.
     """
 
     matrix: Matrix
     suites: tuple[LoadedSuite, ...]
     arms: tuple[Arm, ...]
     saved_digest: str = ""
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def order(self) -> SampleOrder:
@@ -287,7 +289,8 @@ def plan_of(matrix: Matrix) -> Plan:
     names = [loaded.suite.name for loaded in suites]
     if len(set(names)) < len(names):
         raise GlyphscopeError("Two suites have the same name.", where=", ".join(names), hint="Rename one.")
-    plan = Plan(matrix, suites, tuple(dict.fromkeys(_arms(matrix))))
+    arms, notes = in_different_shapes(tuple(dict.fromkeys(_arms(matrix))), [each.suite for each in suites])
+    plan = Plan(matrix, suites, arms, notes=notes)
     if len({arm.id for arm in plan.arms}) < len(plan.arms):
         raise GlyphscopeError(
             "Two models have the same short name, so their figures could not be distinguished.",

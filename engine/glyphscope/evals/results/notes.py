@@ -20,6 +20,7 @@ def notes_of(
     """The notes, the most important first."""
     samples = sum(map(len, by_arm.values()))
     return (
+        *(manifest.notes or ()),
         *_missing(manifest, by_arm),
         *_unfinished(manifest, samples),
         *_unknown_arms(manifest, by_arm),

@@ -20,6 +20,7 @@ from msgspec import UNSET
 
 from glyphscope.errors import ModelError, RecordError
 from glyphscope.evals.matrix.needs import needs_of, require_consent
+from glyphscope.evals.matrix.notes import not_offered
 from glyphscope.evals.matrix.plan import LoadedSuite, Matrix, Plan, Planned, SampleOrder
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter, list_results, newest_of
@@ -142,6 +143,7 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
         versions=versions(),
         machine=this_machine(),
         sequences=UNSET if matrix.sequences == 1 else matrix.sequences,
+        notes=(*plan.notes, *not_offered([each.suite for each in plan.suites])) or UNSET,
     )
     return ResultFolder.create(out, manifest, {suite.suite.name: suite.data for suite in plan.suites})
 

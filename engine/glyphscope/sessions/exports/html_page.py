@@ -200,7 +200,7 @@ def _end(run: RecordedRun, state: RunState) -> RunEnd:
         return end
     words = f"{end.words}, with the schema relaxed"
     try:
-        whole = WholeVerdict(run.request, run.registry, state)
+        whole = WholeVerdict(run.request, run.prepared.registry, state)
     except GlyphscopeError as error:
         return RunEnd(words, f"The whole registry cannot judge it: {one_line(str(error))}", "open")
     return RunEnd(words, " ".join(verdict_words(whole)), "open" if whole.valid is not False else "impossible")
@@ -262,8 +262,9 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
     if request.repair.attempts:
         yield "Repairs", f"at most {request.repair.attempts}"
     try:
-        digest = shorten(run.registry.digest, 13)
-        yield "Registry", f"{pluralize(len(run.registry.tools), 'tool')}, SHA-256 {digest}"
+        registry = run.prepared.registry
+        digest = shorten(registry.digest, 13)
+        yield "Registry", f"{pluralize(len(registry.tools), 'tool')}, SHA-256 {digest}"
     except GlyphscopeError as error:
         yield "Registry", f"unusable: {one_line(str(error))}"
 

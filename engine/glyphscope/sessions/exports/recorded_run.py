@@ -44,7 +44,7 @@ class RecordedRun:
     @property
     def registry(self) -> ToolRegistry:
         """The tools as described in the run's prompt. Raises RegistryError."""
-        return self.enforced if self.request.strategy == "loop" else self.prepared.registry
+        return self.prepared.described
 
     @property
     def enforced(self) -> ToolRegistry:

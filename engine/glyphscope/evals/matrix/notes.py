@@ -1,0 +1,58 @@
+"""Notes on a plan: arms whose calls have the same shape, and tools that its runs do not offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.suites.reading import suite_registry
+from glyphscope.evals.suites.suite import Suite
+from glyphscope.grammar.builder.uncallable import uncallable, uncallable_note
+from glyphscope.notation.shapes import fitting_shape
+from glyphscope.text.figures import pluralize
+from glyphscope.text.shorten import and_more
+
+_NAMED = 5
+
+
+def in_different_shapes(
+    arms: Sequence[Arm], suites: Sequence[Suite]
+) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
+    """The arms without those that would repeat another one, as their tools allow one shape only; and notes on that.
+
+    Raises RegistryError and StorageError.
+    """
+    fitting = {arm: msgspec.structs.replace(arm, shape="tool-args") for arm in arms if arm.shape == "flat"}
+    twins = {arm: other for arm, other in fitting.items() if arm.notation != "native" and other in arms}
+    alike, scenarios = [], 0
+    for suite in suites if twins else ():
+        for scenario in suite.scenarios:
+            scenarios += 1
+            if fitting_shape(suite_registry(suite, scenario), "flat") != "flat":
+                alike.append(scenario.id)
+    if not alike:
+        return tuple(arms), ()
+    pairs = and_more([f"{arm.id} and {other.id}" for arm, other in twins.items()], _NAMED)
+    why = "an argument of a tool is called action, so calls have the shape tool-args"
+    if len(alike) == scenarios:
+        words = f"In every scenario, {why}. These arms would be equal, and only the second is made: {pairs}."
+        return tuple(arm for arm in arms if arm not in twins), (words,)
+    where = f"In {len(alike):,} of {pluralize(scenarios, 'scenario')} ({and_more(alike, _NAMED)})"
+    return tuple(arms), (f"{where}, {why}. There, these arms are equal: {pairs}.",)
+
+
+def not_offered(suites: Sequence[Suite]) -> Iterator[str]:
+    """For each suite, its tools of which no call can be written."""
+    for suite in suites:
+        found = {}
+        for scenario in suite.scenarios:
+            try:
+                registry = suite_registry(suite, scenario)
+            except GlyphscopeError:  # its samples report it
+                continue
+            found |= dict.fromkeys(uncallable(registry))
+        if found:
+            yield f"{suite.name}: {uncallable_note(tuple(found))}"

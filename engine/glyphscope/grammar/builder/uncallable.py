@@ -1,0 +1,153 @@
+"""The tools of which no call can be written, because their schemas contradict themselves.
+
+Most schemas are seen to be callable by their keywords (`_surely`), in microseconds; of the others the grammar is built.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from glyphscope.bounded_cache import BoundedCache
+from glyphscope.errors import GrammarError
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.registry.keywords import ANNOTATIONS
+from glyphscope.registry.pointer import follow_reference
+from glyphscope.text.shorten import and_more
+
+_CACHED = 1000  # schemas
+_NAMED = 3  # tools in a note
+_MAX_DEPTH = 20
+_EXACT = 10**15
+"""Numbers up to it are written with all of their digits."""
+
+
+class Uncallable(NamedTuple):
+    """A tool, and the place in its parameters (a JSON Pointer) where its schema allows no value, and why."""
+
+    tool: str
+    pointer: str
+    why: str
+
+
+def uncallable(registry: ToolRegistry) -> tuple[Uncallable, ...]:
+    """The allowed tools of which no call can be written. A schema that is too large to be judged is not among them."""
+    return tuple(found for tool in registry.allowed if (found := _reason(tool)) is not None)
+
+
+def without(registry: ToolRegistry, found: tuple[Uncallable, ...]) -> ToolRegistry:
+    """The registry with these tools disabled; itself if there are none."""
+    names = {each.tool for each in found}
+    tools = tuple(replace(tool, enabled=False) if tool.name in names else tool for tool in registry)
+    return replace(registry, tools=tools) if names else registry
+
+
+def uncallable_note(found: tuple[Uncallable, ...]) -> str:
+    """The sentence of a run that leaves these tools out; empty for none."""
+    if not found:
+        return ""
+    tools, them = ("this tool", "it") if len(found) == 1 else ("these tools", "them")
+    words = uncallable_words(found)
+    return f"No call of {tools} can be written, so the prompt does not offer {them}: {words}."
+
+
+def uncallable_words(found: tuple[Uncallable, ...]) -> str:
+    """The tools with the reasons, as the end of a sentence."""
+    named = [f"{tool} (at {pointer or '/'}, {why})" for tool, pointer, why in found]
+    return and_more(named, _NAMED)
+
+
+_REASONS = BoundedCache[str, tuple[str, str] | tuple[()]](_CACHED)
+
+
+def _reason(tool: Tool) -> Uncallable | None:
+    if _surely(tool.parameters, tool.parameters, closed=True):
+        return None
+    key = json.dumps(tool.parameters)
+    reason = _REASONS.get(key)
+    if reason is None:
+        reason = _built(tool)
+        _REASONS.put(key, reason)
+    return Uncallable(tool.name, *reason) if reason else None
+
+
+def _built(tool: Tool) -> tuple[str, str] | tuple[()]:
+    """The place and the reason; empty if a call can be written, or if the rules cannot be made."""
+    # the builder is imported only for such a schema
+    from glyphscope.grammar.builder.context import ToolContext
+    from glyphscope.grammar.builder.contradictions import cause
+    from glyphscope.grammar.builder.schema import Place
+    from glyphscope.grammar.builder.values import build_values
+    from glyphscope.grammar.notation_syntax import notation_syntax
+    from glyphscope.grammar.rules import RuleBook
+    from glyphscope.grammar.time_limit import limited
+
+    book = RuleBook()
+    context = ToolContext(book, notation_syntax("json", "none"), tool.name, tool.parameters)
+    root = book.reserve("arguments")
+    try:
+        with limited():
+            book.add(root, context.ref((Place(""),), "value", "value"))
+            build_values(context)
+            return () if root in book.productive() else cause(context, root)
+    except GrammarError:
+        return ()
+
+
+_MEMBERS = frozenset({"properties", "required", "additionalProperties"})
+_ENDS = {
+    "string": ("minLength", "maxLength"), "integer": ("minimum", "maximum"), "number": ("minimum", "maximum"),
+    "array": ("minItems", "maxItems"),
+}  # fmt: skip
+"""The keywords of the least and the most that a value of the type may be or have."""
+_LISTED: dict[str, tuple[type, ...]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "null": (type(None),),
+}  # fmt: skip
+_DECIDE_NOTHING = ANNOTATIONS | {"default", "$schema", "$id", "$defs", "definitions"}
+
+
+def _surely(schema: Any, root: dict[str, Any], *, closed: bool = False, depth: int = 0) -> bool:
+    """Whether a value can certainly be written, seen without building rules; False if it is not certain."""
+    if schema is True:
+        return True
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+        return False
+    given = schema.keys() - _DECIDE_NOTHING
+    if given == {"$ref"}:
+        target = follow_reference(root, schema["$ref"])
+        return target is not None and _surely(target[1], root, closed=closed, depth=depth + 1)
+    for keyword in ("anyOf", "allOf"):
+        if given == {keyword}:
+            inner = (_surely(each, root, closed=closed, depth=depth + 1) for each in schema[keyword])
+            return any(inner) if keyword == "anyOf" or len(schema[keyword]) == 1 else False
+    kinds = schema.get("type", "object" if given & _MEMBERS else None)
+    if kinds is None:
+        return not given or (given == {"enum"} and any(isinstance(one, str) for one in schema["enum"]))
+    types = [kinds] if isinstance(kinds, str) else kinds
+    return any(_surely_of(kind, given - {"type"}, schema, root, closed, depth) for kind in types)
+
+
+def _surely_of(
+    kind: str, given: frozenset[str] | set[str], schema: dict[str, Any], root: dict[str, Any], closed: bool,
+    depth: int,
+) -> bool:  # fmt: skip
+    """The same for a value of one type."""
+    if given in ({"enum"}, {"const"}):
+        listed = schema["enum"] if "enum" in given else [schema["const"]]
+        return any(type(one) in _LISTED.get(kind, ()) for one in listed)
+    if kind == "object":
+        inner, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+        return given <= _MEMBERS and all(
+            _surely(inner[name], root, depth=depth + 1) if name in inner else others is True and not closed
+            for name in schema.get("required", ())
+        )
+    if kind not in _ENDS:
+        return not given
+    if given == {"format"} and kind == "string":
+        return True
+    low, high = (schema.get(keyword) for keyword in _ENDS[kind])
+    if kind == "array" and low and not _surely(schema.get("items", True), root, depth=depth + 1):
+        return False
+    low, high = -_EXACT if low is None else low, _EXACT if high is None else high
+    return given <= {*_ENDS[kind], *(("items",) if kind == "array" else ())} and -_EXACT <= low <= high - 1
