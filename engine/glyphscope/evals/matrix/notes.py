@@ -10,7 +10,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.evals.suites.suite import Suite
-from glyphscope.grammar.builder.uncallable import uncallable, uncallable_note
+from glyphscope.grammar.builder.uncallable import Uncallable, uncallable, uncallable_note
 from glyphscope.notation.shapes import fitting_shape
 from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import and_more
@@ -47,7 +47,7 @@ def in_different_shapes(
 def not_offered(suites: Sequence[Suite]) -> Iterator[str]:
     """For each suite, its tools of which no call can be written."""
     for suite in suites:
-        found = {}
+        found: dict[Uncallable, None] = {}
         for scenario in suite.scenarios:
             try:
                 registry = suite_registry(suite, scenario)
