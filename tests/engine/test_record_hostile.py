@@ -11,9 +11,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from inspect_ai.log import EvalSample
 
 from examples import rounds
-from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.errors import RecordError
+from glyphscope.evals.results import inspect_log
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.events import RepairSettings, RunFailed, RunRequest
@@ -30,6 +32,7 @@ from record_mutants import ACTIONS, FILES, failures, mutant, record, result_fail
 pytestmark = pytest.mark.slow
 
 MASKED = "runs/search-mask.jsonl"
+GUESSED = "lessons/runs/own-number.jsonl"
 
 
 def changed(name: str, change: Callable[[dict[str, Any]], object]) -> bytes:
@@ -65,6 +68,17 @@ def test_a_record_that_lacks_tokens_is_explained() -> None:
     assert list(failures(data)) == []
 
 
+def test_a_masked_token_behind_a_gap_is_explained() -> None:
+    """Of the tokens, only the first and the last ones are left: their numbers exceed the length of the list."""
+    numbers = iter(range(1000))
+    tokens = len(run_state(parse_record(record(GUESSED)).events).tokens)
+    data = changed(
+        GUESSED, lambda event: event["type"] != "token" or next(numbers) in (0, *range(tokens // 2, tokens))
+    )
+    (field,) = mask_impact(run_state(parse_record(data).events)).conflicts
+    assert field.worst is not None and field.worst.reason
+
+
 @pytest.mark.parametrize(
     ("kind", "member", "value"),
     [
@@ -89,15 +103,24 @@ def test_a_time_or_place_that_no_run_has_is_an_error_with_the_line(
         parse_record(data)
 
 
-@pytest.mark.parametrize("member", ["start", "end"])
-@pytest.mark.parametrize("place", [-(10**15), -1, 10**15])
-def test_a_token_or_field_far_from_its_text_is_shown_in_bounded_time(member: str, place: int) -> None:
-    def moved(event: dict[str, Any]) -> None:
-        if event["type"] in ("field_closed", "violation"):
-            event["path"] = ""
-        event |= {name: place for name in (member, "char") if name in event}
+PLACES = {
+    "token": ("start", "end"), "field_opened": ("start",), "field_changed": ("end",), "field_closed": ("start", "end"),
+    "violation": ("char",),
+}  # fmt: skip
 
-    assert list(failures(changed("runs/sources-whole.jsonl", moved))) == []
+
+@pytest.mark.parametrize(("kind", "member"), [(kind, each) for kind in PLACES for each in PLACES[kind]])
+@pytest.mark.parametrize("place", [-(10**15), -1, 10**15])
+@pytest.mark.parametrize("path", [None, ""])
+def test_a_token_or_field_far_from_its_text_is_shown_in_bounded_time(
+    kind: str, member: str, place: int, path: str | None
+) -> None:
+    def moved(event: dict[str, Any]) -> None:
+        if event["type"] == kind:
+            event |= {member: place} | ({"path": path} if path is not None and "path" in event else {})
+
+    for name in (MASKED, "runs/sources-abort.jsonl"):
+        assert list(failures(changed(name, moved), ("show", "compare pages", "spans"))) == []
 
 
 @pytest.mark.parametrize(
@@ -137,11 +160,12 @@ def test_a_damaged_result_becomes_a_log_of_inspect_or_an_error(
     assert exported.files and all(file.parent == tmp_path / "out" for file in exported.files)
 
 
-def test_an_arm_of_any_name_is_one_file_in_the_folder_of_the_export(tmp_path: Path) -> None:
+@pytest.mark.parametrize("member", ["model", "profile"])
+def test_an_arm_of_any_name_is_one_file_in_the_folder_of_the_export(member: str, tmp_path: Path) -> None:
     path = recorded_result(tmp_path)
     folder = ResultFolder.open(path)
     arms = tuple(
-        msgspec.structs.replace(arm, model=f"../a/b\0{n}") for n, arm in enumerate(folder.manifest.arms)
+        msgspec.structs.replace(arm, **{member: f"../a/b\0{n}"}) for n, arm in enumerate(folder.manifest.arms)
     )
     exported = export_samples(
         ResultFolder(path, msgspec.structs.replace(folder.manifest, arms=arms)), tmp_path / "log.json"
@@ -149,14 +173,10 @@ def test_an_arm_of_any_name_is_one_file_in_the_folder_of_the_export(tmp_path: Pa
     assert len(exported.files) == 2 and all(file.parent == tmp_path for file in exported.files)
 
 
-def test_a_result_that_inspect_cannot_have_names_the_member(tmp_path: Path) -> None:
-    path = recorded_result(tmp_path)
-    samples = path / "samples.jsonl"
-    samples.write_text(samples.read_text().replace('"trial":1', '"trial":0'))
-    try:
-        export_samples(ResultFolder.open(path), tmp_path / "log.json")
-    except GlyphscopeError as error:
-        assert "epoch" in str(error)
+def test_a_result_that_inspect_cannot_have_names_the_member() -> None:
+    with pytest.raises(RecordError, match="epoch") as caught:
+        inspect_log._validated(EvalSample, {"id": 1, "epoch": "x", "input": "", "target": ""}, "the result")
+    assert caught.value.where == "the result" and caught.value.hint
 
 
 @pytest.mark.parametrize("attempts", [101, 10**9, -1])

@@ -27,7 +27,7 @@ def example_of(schema: dict):
         ({"type": "integer", "minimum": 7}, 7),
         ({"type": "integer", "exclusiveMaximum": -2}, -3),
         ({"type": "integer", "minimum": 10, "multipleOf": 7}, 14),
-        ({"type": "number", "multipleOf": 0.1, "minimum": 0.25, "maximum": 0.9}, 0.9),
+        ({"type": "number", "multipleOf": 0.1, "minimum": 0.25, "maximum": 0.35}, 0.3),
         ({"type": "boolean"}, True),
         ({"type": ["null", "integer"]}, 1),
         ({"type": "string", "format": "date"}, "2025-01-31"),
