@@ -283,6 +283,15 @@ def cut_off(window):
     return found
 
 
+def once_laid_out(qtbot, describe, window):
+    """Return what `describe` finds: layouts are laid out again once they know their width."""
+    for _ in range(40):
+        if not (found := describe(window)):
+            break
+        qtbot.wait(25)
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(1024, 700), (1440, 900)])
 def test_letters_of_twice_the_size_are_not_cut_off(twice, opened, qtbot, tmp_path, size):
@@ -290,13 +299,7 @@ def test_letters_of_twice_the_size_are_not_cut_off(twice, opened, qtbot, tmp_pat
     wrong = {}
     for page in in_turn(qtbot, window, tmp_path):
         assert (window.width(), window.height()) == size, page
-        found = cut_off(window)
-        for _ in range(40):  # layouts are laid out again once they know their width
-            if not found:
-                break
-            qtbot.wait(25)
-            found = cut_off(window)
-        wrong.update(dict.fromkeys(found, page))
+        wrong.update(dict.fromkeys(once_laid_out(qtbot, cut_off, window), page))
     assert not wrong, reported(wrong)
 
 
@@ -358,13 +361,7 @@ def test_no_column_of_a_table_is_narrower_than_its_title_at_large_text(
         if page.endswith("timeline"):
             with qtbot.waitSignal(window.runs.ended):
                 window.runs.show_record(bundled_run("verbs-loop.jsonl"))
-        found = narrow_columns(window)
-        for _ in range(40):  # layouts are laid out again once they know their width
-            if not found:
-                break
-            qtbot.wait(25)
-            found = narrow_columns(window)
-        wrong.update(dict.fromkeys(found, page))
+        wrong.update(dict.fromkeys(once_laid_out(qtbot, narrow_columns, window), page))
     assert not wrong, reported(wrong)
 
 
