@@ -22,20 +22,13 @@ from glyphscope_gui.compare.ab_prompts import (
     request_of_prompt,
 )
 from glyphscope_gui.compare.ab_runs import AbRuns
-from glyphscope_gui.compare.words import ANOTHER_RUN, earlier_words
+from glyphscope_gui.compare.words import ANOTHER_RUN, allowed_tools, earlier_words
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PageId
-
-
-def _allowed_tools(request: RunRequest) -> int:
-    """The number of allowed tools, as far as the registry of a damaged record has them."""
-    tools = request.registry.get("tools")
-    listed = tools if isinstance(tools, list) else []
-    return sum(isinstance(tool, dict) and bool(tool.get("enabled", True)) for tool in listed)
 
 
 class AbPresenter(QObject):
@@ -172,7 +165,7 @@ class AbPresenter(QObject):
         if request is None:
             return tr("No prompt yet")
         template = tr("custom template") if request.system is not None else request.preset
-        tools = _allowed_tools(request)
+        tools = allowed_tools(request)
         return tr("{template}, %n tool(s), “{prompt}”", "", tools, template=template, prompt=request.prompt)
 
     def _show(self) -> None:

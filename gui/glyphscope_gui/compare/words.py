@@ -40,17 +40,23 @@ class Figure(NamedTuple):
     tip: str
 
 
+def allowed_tools(request: RunRequest) -> int:
+    """The number of allowed tools, as far as the registry of a damaged record has them."""
+    tools = request.registry.get("tools")
+    listed = tools if isinstance(tools, list) else []
+    return sum(isinstance(tool, dict) and bool(tool.get("enabled", True)) for tool in listed)
+
+
 def earlier_words(ran: RunRequest, now: RunRequest) -> str:
     """Marks results of a request that is not the present one; "" if they are the present one's."""
     if ran == now:
         return ""
     if ran.prompt == now.prompt and ran.registry == now.registry:
         return tr("These results are of earlier settings. Run again to update them.")
-    tools = sum(bool(tool.get("enabled", True)) for tool in ran.registry.get("tools", ()))
     return tr(
         "These results are of an earlier request: “{prompt}”, %n tool(s) allowed. Run again to update them.",
         "",
-        tools,
+        allowed_tools(ran),
         prompt=excerpt(ran.prompt, MAX_PROMPT),
     )
 

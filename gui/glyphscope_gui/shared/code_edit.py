@@ -248,9 +248,8 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
         cursor.setPosition(at if step > 0 else at + 1)
         last = at + step * MAX_BRACKET_SEARCH
         cursor.setPosition(min(max(last, 0), document.characterCount() - 1), QTextCursor.MoveMode.KeepAnchor)
-        data = cursor.selectedText().encode(
-            "utf-16-le", "surrogatepass"
-        )  # two bytes for each of Qt's positions
+        # two bytes for each of Qt's positions
+        data = cursor.selectedText().encode("utf-16-le", "surrogatepass")
         depth = 0
         for distance, found in enumerate(memoryview(data).cast("H")[::step]):
             if found == ord(mark):

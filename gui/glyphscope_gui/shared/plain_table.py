@@ -20,8 +20,7 @@ CELL = 22
 MIN_CELL = 8
 """Characters that the stretched column keeps at least: a narrower table scrolls horizontally."""
 
-
-Stretch, Interactive = QHeaderView.ResizeMode.Stretch, QHeaderView.ResizeMode.Interactive
+_Mode = QHeaderView.ResizeMode
 
 
 class PlainTable(QTableView):
@@ -64,8 +63,8 @@ class PlainTable(QTableView):
         head.setHighlightSections(False)
         head.setSectionsClickable(False)
         head.setMinimumSectionSize(24)
-        head.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        head.setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
+        head.setSectionResizeMode(_Mode.Interactive)
+        head.setSectionResizeMode(stretch, _Mode.Stretch)
         self.fit_rows()
 
     def fit_rows(self, extra: int = ROW, least: int = 0) -> None:
@@ -186,12 +185,12 @@ class PlainTable(QTableView):
     def _keep_stretched(self) -> None:
         """Stretch the column that takes the remaining width, unless it would have none: then the table scrolls."""
         head = self.horizontalHeader()
-        if head.sectionResizeMode(self._stretched) not in (Stretch, Interactive):
+        if head.sectionResizeMode(self._stretched) not in (_Mode.Stretch, _Mode.Interactive):
             return  # a subclass divides the width
         others = sum(head.sectionSize(column) for column in range(head.count()) if column != self._stretched)
         least = max(self.least_width(self._stretched), MIN_CELL * self.fontMetrics().averageCharWidth())
         fits = self.viewport().width() - others >= least
-        head.setSectionResizeMode(self._stretched, Stretch if fits else Interactive)
+        head.setSectionResizeMode(self._stretched, _Mode.Stretch if fits else _Mode.Interactive)
         if not fits and not head.isSectionHidden(self._stretched):
             self.setColumnWidth(self._stretched, least)
 
