@@ -129,10 +129,8 @@ def identity(value: Any) -> Hashable:
     """A key that is equal for equal JSON values: 1 equals 1.0 but not true (draft 2020-12, core §4.2.2)."""
     if isinstance(value, bool):
         return ("boolean", value)
-    if (
-        isinstance(value, float) and abs(value) >= _WHOLE
-    ):  # 1e23 is not the float nearest to 10 to the power of 23
-        return int(exact(value))
+    if isinstance(value, float) and abs(value) >= _WHOLE:
+        return int(exact(value))  # not int(value): the float nearest to 1e23 is another integer
     if isinstance(value, list):
         return ("array", *map(identity, value))
     if isinstance(value, dict):
@@ -150,10 +148,9 @@ def _compared(fails: Callable[[Any, Any], bool], words: str) -> Callable[..., It
     def keyword(validator: Validator, limit: Any, instance: Any, schema: Any) -> Iterator[Any]:
         if not validator.is_type(instance, "number"):
             return
-        alike = (
-            type(instance) is type(limit) and fails is not _is_off
-        )  # then their order is that of the decimals
-        if fails(instance, limit) if alike else fails(exact(instance), exact(limit)):
+        # two floats, and two integers, have the order of their decimals
+        ordered = type(instance) is type(limit) and fails is not _is_off
+        if fails(instance, limit) if ordered else fails(exact(instance), exact(limit)):
             yield jsonschema.ValidationError(f"{instance!r} is {words} {limit!r}")
 
     return keyword

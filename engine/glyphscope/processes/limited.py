@@ -82,8 +82,7 @@ def limited(
     """The result of a function of a module, called with these arguments in another process.
 
     `returns` is the type of the result in msgspec's sense, `seconds` the limit of processor time, by default `SECONDS`.
-    Raises LimitReached, the function's own GlyphscopeErrors,
-    and Stopped.
+    Raises LimitReached, the function's own GlyphscopeErrors, and Stopped.
     """
     seconds = SECONDS if seconds is None else seconds
     call = Call(f"{function.__module__}:{function.__qualname__}", pickle.dumps(arguments), seconds)

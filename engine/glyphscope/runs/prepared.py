@@ -83,10 +83,11 @@ def in_fitting_shape(request: RunRequest | PreparedRequest) -> RunRequest | Prep
         prepared = prepare(request)
     except GlyphscopeError:
         return request
-    asked = prepared.request
-    note = "" if asked.native else shape_note(prepared.registry, asked.shape)
-    shape = fitting_shape(prepared.registry, asked.shape) if note else asked.shape
-    return replace(prepared.changed(shape=shape), shape_note=note) if note else prepared
+    asked, registry = prepared.request, prepared.registry
+    note = "" if asked.native else shape_note(registry, asked.shape)
+    if not note:
+        return prepared
+    return replace(prepared.changed(shape=fitting_shape(registry, asked.shape)), shape_note=note)
 
 
 def request_of(request: RunRequest | PreparedRequest) -> RunRequest:

@@ -14,7 +14,7 @@ import jsonschema
 
 from glyphscope.grammar.checking import DeepStack, SafeValidator
 from glyphscope.grammar.regular import pattern
-from glyphscope.grammar.regular.formats import FORMATS, meets_condition
+from glyphscope.grammar.regular.formats import FORMATS, meets_condition, written_format
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.registry.references import Places
@@ -55,8 +55,8 @@ def unchecked(schema: Any) -> Iterator[Unchecked]:
         for path, source in patterns.items():
             if why := unreadable(source):
                 yield Unchecked(to_pointer(path), why)
-        if isinstance(keywords.get("format"), str) and keywords["format"] not in FORMATS:
-            yield Unchecked(to_pointer((*place.path, "format")), "no rules are known for this format")
+        if isinstance(name := keywords.get("format"), str) and not (known := written_format(name)).checked:
+            yield Unchecked(to_pointer((*place.path, "format")), known.why)
 
 
 class Checker:

@@ -308,8 +308,8 @@ class StreamingValidator:
     def _nearest(self, level: Level, reason: Reason) -> tuple[Reason, str]:
         """The reason and the path for a container that no alternative allows to end here.
 
-        If a value inside excluded alternatives that are otherwise nearer, as the `oneOf` of open objects accept each
-        other's members, that value is the reason.
+        It is the value inside that has excluded nearer alternatives, if there is one: open objects of a `oneOf` accept
+        each other's members, so that the last alternative can be one that the text does not resemble.
         """
         if not level.narrowed:
             return reason, level.path

@@ -54,9 +54,8 @@ def answer(question: wire.Question) -> wire.Answer:
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-    from glyphscope.evals.checking.json_paths import (
-        Environment,  # a tenth of a second that functions do not need
-    )
+    # its import takes a tenth of a second, and Python functions do not need it
+    from glyphscope.evals.checking.json_paths import Environment
 
     return Environment()
 

@@ -438,13 +438,8 @@ def read_index(path: Path, lines: Path) -> Table | None:
         if head.rows and (rows["cell"][-1] >= len(head.cells) or rows["failure"].max() >= len(head.failures)):
             return None
         return Table(rows, head.cells, [FirstFailure(*each) for each in head.failures], head.lines)
-    except (
-        StorageError,
-        OSError,
-        ValueError,
-        RecursionError,
-    ):  # also msgspec's errors, and a file that is too short
-        return None
+    except (StorageError, OSError, ValueError, RecursionError):
+        return None  # ValueError: also msgspec's errors, and a file that is too short
 
 
 def write_index(path: Path, table: Table, lines: Path) -> None:

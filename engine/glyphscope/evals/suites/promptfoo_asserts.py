@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from glyphscope.evals.suites.imported import NotReadable
-from glyphscope.evals.suites.javascript_patterns import js_pattern_problem
 from glyphscope.evals.suites.javascript_values import js_json, js_text
 from glyphscope.evals.suites.rules import pattern_problem
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, JudgeCheck, PathCheck
@@ -55,6 +54,9 @@ _ARGUMENT = re.compile(
 _COMPARED = re.compile(
     r"\s*(?P<left>.+?)\s*===?\s*(?P<right>'[^'\\]*'|\"[^\"\\]*\"|-?\d+(?:\.\d+)?|true|false|null)\s*;?\s*"
 )
+
+_NOT_IN_JAVASCRIPT = re.compile(r"(?:[^\\]|\\.)*?(\\[upP]\{|\(\?P|\(\?[a-z-]+[:)])", re.DOTALL)
+"""Of the patterns that suites can have: those of the flag `u`, which promptfoo does not set, and of other engines."""
 
 
 @dataclass
@@ -208,8 +210,8 @@ def split_values(text: str) -> list[str]:
 
 def _regex(found: Found, assertion: dict[str, Any], negated: bool) -> None:
     pattern = _text(assertion.get("value"), numbers=False)
-    if problem := js_pattern_problem(pattern):
-        raise NotReadable(problem)
+    if (other := _NOT_IN_JAVASCRIPT.match(pattern)) is not None:
+        raise NotReadable(f"JavaScript rejects {other[1]} in a regular expression, or reads it otherwise.")
     found.text(pattern, negated)
 
 

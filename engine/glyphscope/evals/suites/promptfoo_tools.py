@@ -34,10 +34,8 @@ class ProviderTools:
         try:
             for provider in _listed(self._files.document(given, "provider")):
                 self._read_settings(_settings(provider), place)
-        except NotReadable as reason:
-            self.skipped.append((place, str(reason)))
-        except GlyphscopeError as error:
-            self.skipped.append((place, error.message))
+        except (NotReadable, GlyphscopeError) as error:
+            self.skipped.append((place, _reason(error)))
 
     def _read_settings(self, provider: dict[str, Any], place: str) -> None:
         if "transform" in provider:
@@ -63,10 +61,8 @@ class ProviderTools:
         try:
             for tool in self._flat(given):
                 yield from self._tool(tool, place, skipped)
-        except NotReadable as reason:
-            skipped.append((place, str(reason)))
-        except GlyphscopeError as error:
-            skipped.append((place, error.message))
+        except (NotReadable, GlyphscopeError) as error:
+            skipped.append((place, _reason(error)))
 
     def _tool(self, tool: Any, place: str, skipped: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
         name = tool.get("name", tool.get("type")) if isinstance(tool, dict) else None
@@ -98,6 +94,10 @@ class ProviderTools:
             yield from self._flat(inner["tools"], level + 1)
         else:
             yield given
+
+
+def _reason(error: NotReadable | GlyphscopeError) -> str:
+    return error.message if isinstance(error, GlyphscopeError) else str(error)
 
 
 def _listed(value: Any) -> list[Any]:

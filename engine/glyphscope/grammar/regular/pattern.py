@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import count
 
 from glyphscope.compilers import service
-from glyphscope.grammar.regular.regex import PatternNotEnforced, linear_text, pattern_node, search_text
+from glyphscope.grammar.regular.regex import PatternNotEnforced, linear_text, search_text
 
 DEFERRED_SECONDS = 0.25
 """The time limit of the backtracking engine for one string."""
@@ -107,7 +107,7 @@ def linear(pattern: str) -> bool:
 def why_late(pattern: str) -> str:
     """Why the linear-time engine does not support a pattern."""
     try:
-        pattern_node(pattern)
+        linear_text(pattern)
     except PatternNotEnforced as reason:
         return str(reason)
     return "it is too large to be matched while the text streams in"
