@@ -12,8 +12,11 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import regex
+if TYPE_CHECKING:
+    import regex
 
 _NO_SHAPE = r"\u2800\uFFFC\U0001D159"  # braille blank, object replacement, musical null notehead
 _UNSEEN = (
@@ -29,10 +32,17 @@ _JOINS = (
     r"|(?<=[\p{Joining_Type=D}\p{Joining_Type=L}]\p{Joining_Type=T}*)\u200C"
     r"(?=\p{Joining_Type=T}*[\p{Joining_Type=D}\p{Joining_Type=R}]|\Z)"
 )
-_FIND = regex.compile(rf"(?P<joins>{_JOINS})|{_UNSEEN}", regex.V1)
-_FIND_SPACES = regex.compile(rf"(?P<joins>{_JOINS})|{_UNSEEN}|[\p{{Zs}}--\x20]", regex.V1)
 _LAYOUT = "\n\t"
 _LISTED = 6
+
+
+@lru_cache
+def _pattern(*, spaces: bool = False) -> regex.Pattern[str]:
+    """The characters to replace, or whatever joins others."""
+    import regex  # most processes write ASCII only, and its import takes longer than that of any other module here
+
+    more = r"|[\p{Zs}--\x20]" if spaces else ""
+    return regex.compile(rf"(?P<joins>{_JOINS})|{_UNSEEN}{more}", regex.V1)
 
 
 def visible(text: str, *, lines: bool = False, spaces: bool = False, single: bool = False) -> str:
@@ -47,7 +57,7 @@ def visible(text: str, *, lines: bool = False, spaces: bool = False, single: boo
     def sign(found: regex.Match[str]) -> str:
         return found[0] if _stays(found, lines=lines, single=single) else _sign(found[0], single=single)
 
-    return str((_FIND_SPACES if spaces else _FIND).sub(sign, text))
+    return str(_pattern(spaces=spaces).sub(sign, text))
 
 
 def escaped(text: str) -> str:
@@ -58,7 +68,7 @@ def escaped(text: str) -> str:
     def escape(found: regex.Match[str]) -> str:
         return found[0] if _stays(found, lines=True, single=False) else json.dumps(found[0])[1:-1]
 
-    return str(_FIND.sub(escape, text))
+    return str(_pattern().sub(escape, text))
 
 
 def one_line(text: str) -> str:
@@ -71,10 +81,10 @@ def unseen(text: str, *, lines: bool = True) -> str:
     if text.isascii() and text.isprintable():
         return ""
     kinds = set(text).difference("\n\t\r" if lines else "")
-    if not _FIND.search("".join(kinds)):  # a text of megabytes has few kinds of characters
+    if not _pattern().search("".join(kinds)):  # a text of megabytes has few kinds of characters
         return ""
     found: Counter[str] = Counter()
-    for match in _FIND.finditer(text):
+    for match in _pattern().finditer(text):
         if not _stays(match, lines=lines, single=False):
             found[match[0]] += 1
     if lines:
@@ -88,7 +98,7 @@ def unseen(text: str, *, lines: bool = True) -> str:
 
 def is_seen(char: str) -> bool:
     """Whether a single character is visible as itself."""
-    return _FIND_SPACES.fullmatch(char) is None
+    return (char.isascii() and char.isprintable()) or _pattern(spaces=True).fullmatch(char) is None
 
 
 def character_words(char: str) -> str:

@@ -43,6 +43,18 @@ def test_the_engine_loads_neither_qt_nor_a_model(module: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("module", ["glyphscope.models.chat", "glyphscope.prompting.template"])
+def test_a_process_that_renders_templates_loads_neither_schemas_nor_grammars(module: str) -> None:
+    unneeded = ("jsonschema", "regex", "glyphscope.registry", "glyphscope.grammar", "glyphscope.validation")
+    program = (
+        f"import sys, glyphscope.processes.limited_child, {module}; "
+        f"print([name for name in {unneeded} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
 def test_the_window_and_its_pages_load_without_the_library_of_charts() -> None:
     program = (
         "import sys; from importlib import import_module; from glyphscope_gui.shared.page_ids import PageId; "

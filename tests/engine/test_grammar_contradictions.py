@@ -199,6 +199,8 @@ CALLABLE = (
     {"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 4, "maximum": 2}]}, {"$ref": "#/$defs/tree"},
     {"type": "array", "items": False}, {"type": "object", "properties": {"x": False}}, {}, True, {"const": None},
     {"type": ["integer", "null"], "minimum": 5, "maximum": 3}, {"type": "string", "format": "date"},
+    {"type": "string", "pattern": "^https?://"}, {"type": "string", "pattern": "^[a-z]+$", "minLength": 2},
+    {"type": "string", "pattern": "^x{9}$", "maxLength": 9}, {"type": "string", "pattern": "(?!b)a", "maxLength": 3},
     {"type": "integer", "minimum": 7, "maximum": 7}, {"type": "array", "minItems": 2, "items": {"type": "null"}},
 )  # fmt: skip
 UNCALLABLE = (
@@ -209,7 +211,9 @@ UNCALLABLE = (
     {"type": "object", "properties": {"x": False}, "required": ["x"]}, {"anyOf": [False, {"enum": []}]},
     {"allOf": [{"type": "string"}, {"type": "integer"}]}, {"type": "string", "pattern": "^a{5}$", "maxLength": 3},
     {"type": "object", "required": ["x"], "additionalProperties": False},
-    {"type": "integer", "minimum": 0.4, "maximum": 0.6},
+    {"type": "integer", "minimum": 0.4, "maximum": 0.6}, {"type": "string", "pattern": "^[a-z]{4,}$", "maxLength": 3},
+    {"type": "string", "pattern": "[^\\s\\S]"},
+    {"type": "string", "pattern": "^ab$", "minLength": 3}, {"type": "string", "format": "date", "maxLength": 9},
 )  # fmt: skip
 DEFS = {
     "tree": {"type": "object", "properties": {"left": {"$ref": "#/$defs/tree"}}},

@@ -196,7 +196,7 @@ class Mutants:
                 path = records.result_mutant(self._result, place, chance)
                 return records.result_failures(path, chance.sample(list(records.RESULT_ACTIONS), 3))
             case "registries":
-                return documents.judge_registry(documents.registry_mutant(chance), place)
+                return documents.judge_registry(documents.registry_mutant(chance), place, chance)
             case "projects":
                 return documents.judge_project(documents.project_mutant(chance), place)
             case _:

@@ -16,8 +16,9 @@ from glyphscope.models.template_environment import Noted
 from glyphscope.models.templates import TemplateSource, limited_work
 from glyphscope.models.turn_forms import ASSUMED_END, TemplateRenderer, renderer_of
 from glyphscope.processes import limited
-from glyphscope.turns import Derived, Proof, TurnForm, form_of, prove
+from glyphscope.turns import Derived, TurnForm, form_of
 from glyphscope.turns.pairs import Pair, more_renderings, pairs_of
+from glyphscope.turns.prove import Proof, prove
 from glyphscope.turns.slots import Slot, ThinkingState, form_markers, slots_of, thinking_states
 
 _SECONDS_PER_TURN = 0.1

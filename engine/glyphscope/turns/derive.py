@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from glyphscope.errors import PromptError
+from glyphscope.turns.corrections import correct
 from glyphscope.turns.derive_calls import ONE, OTHER, FoundCalls, derive_calls
 from glyphscope.turns.derive_reasoning import Heading, derive_heading
 from glyphscope.turns.form import STATES, CallForm, Piece, TurnForm, Wrap, text_pieces
@@ -281,3 +283,20 @@ def _renderings(probe: Probe, prompts: dict[str, str | None], text: str | None) 
                 messages, tools, thinking=None, add_generation_prompt=True
             )
     return {name: each for name, each in renderings.items() if each is not None}
+
+
+def form_of(renderer: Renders, ends: Iterable[str] = ()) -> tuple[TurnForm, Derived]:
+    """The corrected form of a template's turns, and the derivation.
+
+    `ends` are the texts of the vocabulary's tokens that end a generation; they also end a turn. Raises PromptError if
+    no form can be derived.
+    """
+    try:
+        derived = derive(renderer)
+        form = correct(derived.form, derived.renderings)
+    except ValueError as error:  # a template may write calls in a way that no rule covers
+        raise PromptError(
+            f"No form of turns can be derived from the template: {error}.", where="chat template"
+        ) from error
+    known = tuple(filter(None, ends))
+    return replace(form, ends=tuple(dict.fromkeys((*form.ends, *known))), generation_ends=known), derived

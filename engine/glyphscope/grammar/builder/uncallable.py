@@ -6,6 +6,8 @@ Most schemas are seen to be callable by their keywords (`_surely`), in microseco
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -101,9 +103,32 @@ _ENDS = {
     "array": ("minItems", "maxItems"),
 }  # fmt: skip
 """The keywords of the least and the most that a value of the type may be or have."""
+_OF_TEXTS = frozenset({"pattern", "format"})
 _LISTED: dict[str, tuple[type, ...]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
+_PLAIN = re.compile(
+    r"\^?(?:[^\\\[\](){}^$*+?]|\\[dwsDWS./+*?()|^$@-]|\[(?!\^)(?:[^\]\\\[]|\\[dwsDWS./+-])+\]|[*+?]|\((?:\?:)?|\)"
+    r"|\{\d+(?:,\d*)?\})*\$?"
+)
+"""Patterns that match a text and have one meaning in all dialects."""
+_WORDS = (
+    "a",
+    "A",
+    "1",
+    "ab",
+    "12",
+    "abc",
+    "a_b",
+    "a-b",
+    "a.b",
+    "/a",
+    "#a1b2c3",
+    "AB",
+    "abcdef",
+    "2026-01-01",
+    "a@b.cc",
+)
 _DECIDE_NOTHING = ANNOTATIONS | {"default", "$schema", "$id", "$defs", "definitions"}
 
 
@@ -129,7 +154,7 @@ def _surely(schema: Any, root: dict[str, Any], *, closed: bool = False, depth: i
 
 
 def _surely_of(
-    kind: str, given: frozenset[str] | set[str], schema: dict[str, Any], root: dict[str, Any], closed: bool,
+    kind: str, given: Set[str], schema: dict[str, Any], root: dict[str, Any], closed: bool,
     depth: int,
 ) -> bool:  # fmt: skip
     """The same for a value of one type."""
@@ -144,10 +169,25 @@ def _surely_of(
         )
     if kind not in _ENDS:
         return not given
-    if given == {"format"} and kind == "string":
-        return True
+    if kind == "string" and not given.isdisjoint(_OF_TEXTS):
+        return _surely_text(given, schema)
     low, high = (schema.get(keyword) for keyword in _ENDS[kind])
     if kind == "array" and low and not _surely(schema.get("items", True), root, depth=depth + 1):
         return False
     low, high = -_EXACT if low is None else low, _EXACT if high is None else high
     return given <= {*_ENDS[kind], *(("items",) if kind == "array" else ())} and -_EXACT <= low <= high - 1
+
+
+def _surely_text(given: Set[str], schema: dict[str, Any]) -> bool:
+    """The same for a text with a format or a pattern: with both, or with a format and a length, nothing is certain."""
+    if "format" in given:
+        return given == {"format"}
+    pattern = schema["pattern"]
+    if not given <= {"pattern", *_ENDS["string"]} or not _PLAIN.fullmatch(pattern):
+        return False
+    least, most = schema.get("minLength", 0), schema.get("maxLength", _EXACT)
+    try:
+        found = re.compile(pattern).search
+    except re.error:
+        return False
+    return given == {"pattern"} or any(found(word) for word in _WORDS if least <= len(word) <= most)
