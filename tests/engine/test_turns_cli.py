@@ -53,6 +53,15 @@ def test_each_line_has_exactly_the_documented_keys(template: str) -> None:
     assert [violation["code"] for violation in other["calls"][0]["violations"]] == ["TYPE_MISMATCH"]
 
 
+def test_a_line_with_bad_tools_is_an_error_that_names_it_and_the_others_are_read(template: str) -> None:
+    good = {"text": "Hello.", "tools": TOOLS}
+    text = "\n".join(map(json.dumps, [good, good | {"tools": [{"name": 1}]}, good]))
+    result = run("check", "--template", template, "--lines", "-", "--json", text=text)
+    first, bad, last = map(json.loads, result.stdout.splitlines())
+    assert first == last and first["content"] == "Hello." and result.exit_code == 2
+    assert "line 2" in bad["error"]["where"] and "line 2" in result.stderr
+
+
 def test_a_line_in_the_markers_of_another_notation_says_which(template: str) -> None:
     (answer,) = answers(template, {"text": "Hm. <|tool_call>call:ping{n:1}<tool_call|>", "tools": TOOLS})
     assert (answer["calls"], answer["strict"], answer["looks_like"]["at"]) == ([], False, 4)

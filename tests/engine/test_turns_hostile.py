@@ -215,11 +215,14 @@ CODER, SEED, GLM, DSML, M2 = (
 )  # fmt: skip
 SAY_XML = "<function=say>\n<parameter=text>\nhi\n</parameter>\n</function>\n</tool_call>"
 ONE = ("say", {"text": "hi"})
+TWO = ("two", {"x": "a", "y": "b"})
 DAMAGED: list[tuple[str, str, str, list[tuple[str, Any]]]] = [
     # parameters in tags where the form writes JSON
     (HERMES, "<tool_call>\n<function=say>\n<parameter=text>hi</parameter>\n</function>\n</tool_call>", "", [ONE]),
     (HERMES, TAGGED, "", [ONE]),
     ("ibm-granite-granite-4.1", TAGGED, "", [ONE]),
+    (HERMES, "<tool_call>\n<function=two>\n<parameter=x>a</parameter>\n<parameter=y>b</parameter>\n</function>\n"
+             "</tool_call>", "", [TWO]),
     (HERMES, '<function=add>{"a": 1}</function>', "", [("add", {"a": 1})]),
     (HERMES, '<invoke name="say">\n<parameter name="text">hi</parameter>\n</invoke>', "", [ONE]),
     (HERMES, '[Calling tool: say({"text": "hi"})]', "", [ONE]),
@@ -243,13 +246,15 @@ DAMAGED: list[tuple[str, str, str, list[tuple[str, Any]]]] = [
      [("add", {"a": 5})]),
     (M2, '<minimax:tool_call>\n<invoke name="say">\n<parameter name="text">hi</parameter>\n</parameter>\n'
          "</invoke>\n</minimax:tool_call>", "", [ONE]),
+    (CODER, "<tool_call>\n<function=two>\n<parameter=x>\na\n</parameter>\n</parameter>\n<parameter=y>\nb\n"
+            "</parameter>\n</function>\n</tool_call>", "", [TWO]),
     # a closing that is missing
     (CODER, TAGGED.replace("\n</tool_call>", "\n") + TAGGED, "", [ONE, ONE]),
     (CODER, TAGGED.replace("\n</parameter>\n</function>\n</tool_call>", "\n") + TAGGED, "", [ONE, ONE]),
     (CODER, TAGGED.replace("</parameter>\n", ""), "", [ONE]),
     (DSML, '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="two">\n<｜DSML｜parameter name="x" string="true">a'
            '<｜DSML｜parameter name="y" string="true">b</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
-     "", [("two", {"x": "a", "y": "b"})]),
+     "", [TWO]),
     ("muse-glimmer",
      ' to=say<|message|><atem:function_calls>\n'
      + 2 * '<atem:invoke name="say">\n<atem:parameter name="text">hi</atem:parameter>\n</atem:invoke>\n'
@@ -259,6 +264,10 @@ DAMAGED: list[tuple[str, str, str, list[tuple[str, Any]]]] = [
     (CODER, TAGGED.replace("<parameter=text>", "text>"), "", [("say", None)]),
     ("tencent-Hy3", '<tool_calls:opensource>\n<tool_call:opensource>say<tool_sep:opensource>{"text": hi}'
                     "</tool_call:opensource>\n</tool_calls:opensource>", "", [("say", None)]),
+    ("tencent-Hy3", '<tool_calls:opensource>\n<tool_call:opensource>say<tool_sep:opensource>{"text": "hi"}'
+                    "<end_of_tool_call:opensource>\n</tool_calls:opensource>", "", [("say", None)]),
+    ("MiniMax-M3", '<tool_call><invoke name="say"><text>hi</text></invoke></tool_call>', "<tool_call>",
+     [("say", None)]),
     # text that mentions markers
     (CODER, "The marker is <function=say> here.", "The marker is <function=say> here.", []),
     (CODER, "Use <function=say> and </function>.", "Use <function=say> and </function>.", []),
@@ -266,7 +275,8 @@ DAMAGED: list[tuple[str, str, str, list[tuple[str, Any]]]] = [
     # others
     ("LFM2.5-8B-A1B", '<|tool_call_start|>[add({"a": 1, "b": 2})]<|tool_call_end|>', "", [("add", {"a": 1, "b": 2})]),
     ("CohereForAI-c4ai-command-r7b-12-2024-tool_use",
-     '<|START_ACTION|>{"tool_name": "say", "parameters": {"text": "hi"}}<|END_ACTION|>', "", [ONE]),
+     '<|START_ACTION|>\n{"tool_call_id": "0", "tool_name": "say", "parameters": {"text": "hi"}}\n<|END_ACTION|>', "",
+     [ONE]),
 ]  # fmt: skip
 
 
