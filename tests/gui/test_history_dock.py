@@ -11,27 +11,47 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QApplication, QStyle, QStyleOptionFrame
 
+from bundled import BAD, GOOD, run_of
+from glyphscope import resources
 from glyphscope.errors import StorageError
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.events import (
     Aborted,
+    CallReady,
+    FinalAnswer,
+    LimitReached,
+    LoopSettings,
     ModelInfo,
+    RepairSettings,
     RunFailed,
     RunFinished,
     RunRequest,
     RunStarted,
     Sampling,
+    StageStarted,
+    Token,
     ToolKnown,
+    decode_event,
 )
+from glyphscope.runs import run_state
+from glyphscope.runs.endings import status_of
 from glyphscope.sessions import History
+from glyphscope.sessions.exports import RecordedRun
+from glyphscope.sessions.exports import html_page as pages
 from glyphscope.sessions.history import kin_of
+from glyphscope.text.figures import pluralize
 from glyphscope_gui.history import dock as history_dock
 from glyphscope_gui.history.dock import HistoryDock
-from glyphscope_gui.history.model import facts, outcome_status, outcome_words, sampled, when
+from glyphscope_gui.history.model import facts, outcome_words, sampled, when
 from glyphscope_gui.history.presenter import HistoryPresenter, SuiteDialog
+from glyphscope_gui.runs.outcome_text import outcome_words as status_line
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.model_names import opened_name
+from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme.manager import ThemeManager
+from made_runs import loop_request, loop_run, parts_run
+from page_text import PageText
 
 SERIES = (
     Sampling(),
@@ -226,12 +246,123 @@ def test_a_time_is_written_for_its_day(time, words):
         ("valid", "holds", "valid call"),
         ("aborted CONSTRAINT_MAX", "impossible", "stopped early: CONSTRAINT_MAX"),
         ("failed MODEL_FAILED", "impossible", "failed: MODEL_FAILED"),
-        ("length", "open", "cut off at the length limit"),
+        ("length", "impossible", "cut off at the token limit"),
         ("a new one", "open", "a: new one"),
     ],
 )
 def test_an_outcome_is_shown_in_words_too(outcome, status, words):
-    assert (outcome_status(outcome), outcome_words(outcome)) == (status, words)
+    assert (status_of(outcome), outcome_words(outcome)) == (status, words)
+
+
+ENDS = {
+    "valid": "valid call", "judged": "verdict", "answered": "answered", "no-call": "answered without a call",
+    "cut-off": "the answer was cut off", "no-tool": "no tool was", "unanswered": "question", "aborted": "stopped early",
+    "failed": "failed", "unfinished": "not finished", "invalid": "valid call", "cancelled": "stopped", "limit": "limit",
+    "refused": "constraint not met", "length": "token limit", "end-of-text": "the model", "stop-string": "stop string",
+}  # fmt: skip
+"""The word that every text of an end has."""
+
+
+def ended(events, reason, *, valid=False, **changes):
+    """Return the events with another end."""
+    return [*events[:-1], msgspec.structs.replace(events[-1], reason=reason, valid=valid, **changes)]
+
+
+def recorded(path):
+    _header, *lines = resources.read_text(path).splitlines()
+    return [decode_event(line) for line in lines]
+
+
+def kinds_of_runs():
+    """Return runs of all kinds, by name: bundled ones, and those that end in another way."""
+    runs = {
+        f"{folder}/{name}": recorded(f"{folder}/{name}")
+        for folder in ("runs", "lessons/runs")
+        for name in resources.names(folder, ".jsonl")
+    }
+    good, answer = run_of(GOOD), loop_run()
+    failed = RunFailed(
+        run="r", code="MODEL_FAILED", message="The model's process ended.", hint="Run it again."
+    )
+    runs |= {
+        "masked": run_of(GOOD, constraint="mask", sampling=Sampling(temperature=0.7, seed=3)),
+        "stopped early": run_of(BAD),
+        "judged to the end": run_of(BAD, stop_on="never"),
+        "repaired": run_of(BAD, GOOD, repair=RepairSettings(attempts=2)),
+        "not repaired": run_of(BAD, BAD, repair=RepairSettings(attempts=1)),
+        "two stages": run_of(GOOD, GOOD, strategy="two-stage"),
+        "no valid call": run_of("I will search.", stop_on="never", free_text=True),
+        "several parts": list(parts_run()),
+        "a loop": list(answer),
+        "an answer": ended(answer, "answered", valid=True),
+        "an answer without tools": [
+            msgspec.structs.replace(answer[0], request=loop_request(loop=LoopSettings(tool_use="disabled"))),
+            FinalAnswer(text="Two things are new."),
+            ended(answer, "answered", valid=True)[-1],
+        ],
+        "an answer that was cut off": [
+            answer[0],
+            CallReady(tool="search", arguments={"query": "AI"}, text=GOOD),
+            LimitReached(limit="max_tokens", allowed=3, used=3, message="The answer is cut off."),
+            FinalAnswer(text="Two things are"),
+            ended(answer, "answered", valid=True)[-1],
+        ],
+        "a verdict of a judge": [
+            good[0], StageStarted(title="Judge", kind="judge"), ended(good, "complete", valid=True)[-1]
+        ],
+        "failed after some tokens": [*good[: len(good) // 2], failed],
+        "failed at once": [good[0], failed],
+        "a record that is cut off": good[: len(good) // 2],
+        "pieces of an endpoint": ended(good, "complete", valid=True, tokens=99),
+    }  # fmt: skip
+    for reason in ("cancelled", "limit", "refused", "unanswered", "length", "end-of-text", "stop-string"):
+        runs[reason] = [event for event in ended(good, reason) if not isinstance(event, CallReady)]
+    runs["no-tool"] = ended(runs["limit"], "no-tool", valid=True)
+    return runs
+
+
+RUNS = kinds_of_runs()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_the_history_the_page_and_the_record_of_a_run_agree(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(pages, "masked_reasons", lambda *_of_the_run: {})  # which take most of the time
+    events, history = RUNS[name], History(tmp_path / "h.sqlite")
+    run, state = RecordedRun(events), run_state(events)
+    history.add(events)
+    (row,) = history.rows()
+    data, page = pages.run_data(run, state), PageText(pages.html_page([run]))
+    shown, settings = " ".join("".join(page.shown).split()), dict(data["settings"])
+
+    model = opened_name(state.started.model)
+    assert row.model == data["model"] == model.name and settings["Model"] == " ".join(model).strip()
+    assert row.time == state.started.time and row.time in shown
+    assert row.title == data["name"][:200]
+    assert pluralize(row.tokens, "token") in shown and pluralize(row.tokens, "token") in facts(row)
+    if state.finished is None:
+        assert row.tokens == sum(isinstance(event, Token) for event in events)
+    notation, _, form = settings["Notation"].partition(" ")
+    assert row.notation == (notation if form == "(template)" else f"{notation} {form.strip('()')}".strip())
+    constraint, _, custom = settings["Constraint"].partition(", ")
+    assert row.constraint == f"{constraint} {custom.removesuffix(' grammar')}".strip()
+    assert settings["Seed"] == str(row.sampling.seed)
+    for words in (settings["Sampling"], sampled(row)):
+        assert f"{row.sampling.temperature:g}" in words or row.sampling.temperature == 0
+    assert ("Branch of" in shown) == bool(row.parent) and row.parent in shown
+
+    kind, _, code = row.outcome.partition(" ")
+    if row.outcome == "valid relaxed":
+        assert "holds" not in (data["status"], status_of(row.outcome))
+    else:
+        assert data["status"] == status_of(row.outcome)
+    assert f"{VERDICTS[data['status']].sign} {data['words']}" in shown
+    for words in (data["words"], outcome_words(row.outcome), status_line(state)):
+        assert ENDS[kind] in words.lower()
+        if kind == "aborted":
+            assert code in words
+    if kind == "valid" and row.tool:
+        assert row.tool in shown
 
 
 def test_a_row_is_drawn(dock):

@@ -21,9 +21,10 @@ from glyphscope.events import (
 )
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.runs import RunState
+from glyphscope.runs.endings import status_of
 from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.routing.candidates import router_preset
-from glyphscope_gui.history.model import outcome_status, outcome_words
+from glyphscope_gui.history.model import outcome_words
 from glyphscope_gui.prompt.dock import PromptDock
 from glyphscope_gui.run_settings.strategy_settings import StrategySettings
 from glyphscope_gui.run_settings.strategy_texts import approvals_text, lists_text, read_approvals, read_lists
@@ -253,7 +254,7 @@ def test_an_ending_without_a_call_is_described(reason, valid, words):
     )
     assert words in run_outcome_words(state)
     assert outcome_words(reason) != reason or reason == "answered"
-    assert (outcome_status(reason) == "holds") == (reason == "answered")
+    assert (status_of(reason) == "holds") == valid
 
 
 def test_thinking_is_shown_and_chosen(panel):

@@ -54,6 +54,10 @@ _ENDED_BY: dict[EndReason, str] = {
     "stop-string": "the text ended at a stop string",
 }
 _CUT = "cut off at the token limit"
+_HOLDS = frozenset({"valid", "judged", "answered", "no-tool"})
+_IMPOSSIBLE = frozenset(
+    {"invalid", "aborted", "failed", "limit", "refused", "unanswered", "length", "end-of-text", "stop-string"}
+)
 _LIMITS = {
     "max_turns": "Allow more turns in the strategy's settings, or ask for less at once.",
     "max_total_tokens": "Allow more tokens in the strategy's settings, or ask for less at once.",
@@ -82,9 +86,45 @@ def end_of(state: RunState) -> RunEnd | None:
         return _by_reason(finished.reason, state)
     if finished.valid and state.stages and state.stages[-1].kind == "judge":
         return RunEnd("the judge gave its verdict", status="holds")
-    if finished.valid and state.call is None:
+    if finished.valid and (state.call is not None or finished.reason == "complete"):
+        return None
+    if finished.valid:
         return RunEnd(f"the answer was {_CUT}", _length_hint(state), "open")
-    return _no_call(finished, state) if state.call is None or not finished.valid else None
+    return _no_call(finished, state)
+
+
+def outcome_of(state: RunState) -> str:
+    """How the run ended, in a word that lists and files have: `valid`, `valid relaxed` (with relaxed constraints),
+    `judged`, `answered`, `no-call` (answered although it could have called a tool), `no-tool`, `cut-off` (an answer),
+    `aborted CODE`, `failed CODE`, `unfinished`, `invalid`, or the reason of its end.
+    """
+    finished = state.finished
+    if state.failed is not None:
+        return f"failed {state.failed.code}"
+    if state.aborted is not None and (finished is None or finished.reason == "aborted"):
+        return f"aborted {state.aborted.code}"
+    if finished is None:
+        return "unfinished"
+    if answered_without_call(state):
+        return "no-call"
+    if _cut_off(state) is not None:
+        return "cut-off"
+    if finished.reason in _ENDS:
+        return finished.reason
+    if not finished.valid:
+        return "invalid" if finished.reason == "complete" else finished.reason
+    if state.stages[-1].kind == "judge":
+        return "judged"
+    if state.call is None and finished.reason != "complete":
+        return "cut-off"
+    return "valid relaxed" if state.started is not None and state.started.request.relaxed else "valid"
+
+
+def status_of(outcome: str) -> Status:
+    """The status of an `outcome_of`, as `RunEnd` has it; `open` for an unknown one."""
+    if outcome in _HOLDS:
+        return "holds"
+    return "impossible" if outcome.partition(" ")[0] in _IMPOSSIBLE else "open"
 
 
 def answered_without_call(state: RunState) -> bool:

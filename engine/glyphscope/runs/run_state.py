@@ -249,6 +249,18 @@ class RunState:
         return sum(stage.waited for stage in self.stages)
 
     @property
+    def token_count(self) -> int:
+        """The number of tokens of all stages so far: that of the run's end if it has one, as an endpoint's pieces need
+        not be tokens.
+        """
+        if self.finished is not None:
+            return self.finished.tokens
+        return sum(
+            (stage.finished.tokens if stage.finished is not None else 0) or len(stage.tokens)
+            for stage in self.stages
+        )
+
+    @property
     def worked_ms(self) -> float | None:
         """Milliseconds from the run's start to its end, without those in which it waited for a person."""
         return None if self.finished is None else max(self.finished.total_ms - self.waited * 1000, 0.0)

@@ -15,11 +15,8 @@ import msgspec
 
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import (
-    Aborted,
     AnyEvent,
     CallReady,
-    RunFailed,
-    RunFinished,
     RunRequest,
     RunStarted,
     Sampling,
@@ -30,7 +27,8 @@ from glyphscope.events import (
 from glyphscope.events.encoding import whole_text
 from glyphscope.inputs import storage_error
 from glyphscope.notation.chat_tool_format import native_format
-from glyphscope.runs.endings import may_call
+from glyphscope.runs import RunState, reduce_event
+from glyphscope.runs.endings import outcome_of
 from glyphscope.sessions.files import folder_lock, move_aside, now
 from glyphscope.sessions.history_search import MAX_SCORE, conditions, tag_column
 from glyphscope.sessions.records import encode_record, parse_record
@@ -38,8 +36,6 @@ from glyphscope.structs import ready
 from glyphscope.text.model_names import opened_name
 
 VERSION = 4
-NO_CALL = "no-call"
-"""The outcome of a run that answered with text although it could have called a tool."""
 NATIVE = "native"
 """The notation of a run in the model's own form."""
 MAX_ANSWER = 2000
@@ -97,8 +93,7 @@ SELECT {_COLUMNS}, answer, record FROM runs WHERE id IN (SELECT id FROM family) 
 
 
 class HistoryRow(NamedTuple):
-    """A run in the list. `outcome`: valid, valid relaxed (with relaxed constraints), invalid, aborted CODE,
-    failed CODE, unfinished, no-call, or why it ended.
+    """A run in the list. `outcome` is its `outcome_of`, `tokens` its `token_count`.
 
     `notation`: glyph, json, native, or native with the name of a known form: `native hermes`.
     `constraint`: its kind, and `custom` for a custom grammar: `mask custom`.
@@ -424,27 +419,15 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
     """The history's entry for a run. Raises ValueError if `events` does not begin with RunStarted."""
     if not events or not isinstance(started := events[0], RunStarted):
         raise ValueError("a run begins with RunStarted")
-    request, outcome, tool, tokens, answer = started.request, "unfinished", "", 0, ""
-    uncalled = may_call(request)
+    request, tool, answer, state = started.request, "", "", RunState()
     for event in events:
+        reduce_event(state, event)
         if isinstance(event, Token):
             answer += event.step.text if len(answer) < MAX_ANSWER else ""
         elif isinstance(event, ToolKnown):
             tool = event.name
         elif isinstance(event, CallReady):
-            tool, uncalled = event.tool, False
-        elif isinstance(event, Aborted):
-            outcome = f"aborted {event.code}"
-        elif isinstance(event, RunFailed):
-            outcome = f"failed {event.code}"
-        elif isinstance(event, RunFinished):
-            tokens = event.tokens
-            if event.reason in ("answered", "no-tool"):  # a good end without a call
-                outcome = NO_CALL if event.reason == "answered" and uncalled else event.reason
-            elif event.reason != "aborted":
-                outcome = "valid" if event.valid else {"complete": "invalid"}.get(event.reason, event.reason)
-                if event.valid and request.relaxed:
-                    outcome = "valid relaxed"
+            tool = event.tool
     row = HistoryRow(
         id=started.run or secrets.token_hex(8),
         time=started.time or now(),
@@ -453,9 +436,9 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
         notation=_notation(request),
         shape=request.shape,
         constraint=_constraint(request),
-        outcome=outcome,
+        outcome=outcome_of(state),
         tool=tool,
-        tokens=tokens,
+        tokens=state.token_count,
         pinned=False,
         parent=request.branch_of.run if request.branch_of is not None else "",
         sampling=request.sampling,

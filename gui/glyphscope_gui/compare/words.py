@@ -8,17 +8,28 @@ from typing import NamedTuple
 from glyphscope.evals.run_figures import RunFigures
 from glyphscope.events import Aborted, RunRequest, Violation
 from glyphscope.runs import RunState
+from glyphscope.runs.endings import outcome_of, status_of
 from glyphscope.text.figures import UNKNOWN, count, duration_ms, rate
 from glyphscope.text.shorten import excerpt
 from glyphscope_gui.compare.comparison import Column, ColumnPhase
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.verdict import VERDICTS
 
 MAX_PROMPT = 60
 """Characters of an earlier request's prompt."""
 FIRST_WORDS = tr("Press Run all: the call appears here, token by token.")
 WAITS_WORDS = tr("Waiting: one column runs at a time.")
 ANOTHER_RUN = tr("Another run uses the model; only one run at a time is possible.")
+
+
+_ANSWERS = {
+    "answered": tr("answered"),
+    "no-call": tr("no call"),
+    "no-tool": tr("no tool"),
+    "cut-off": tr("cut off"),
+}
+"""Ends without a call that are not errors, as short as a pill needs."""
 
 
 class ColumnVerdict(NamedTuple):
@@ -82,9 +93,14 @@ def _ended(state: RunState) -> ColumnVerdict:
     if state.failed is not None:
         parts = (state.failed.message, state.failed.hint)
         return ColumnVerdict(tr("✕ failed"), "impossible", " ".join(part for part in parts if part))
+    outcome = outcome_of(state)
+    status = status_of(outcome)
     match state.outcome:
-        case "valid":
-            return ColumnVerdict(tr("✓ valid"), "holds", outcome_words(state) + ".")
+        case "valid" | "invalid" if status != "impossible":
+            words = _ANSWERS.get(outcome, tr("valid"))
+            return ColumnVerdict(
+                f"{VERDICTS[status].sign} {words}", VERDICTS[status].role, outcome_words(state) + "."
+            )
         case "aborted" if state.aborted is not None:
             return _broken(tr("✕ aborted"), state.aborted)
         case "invalid":

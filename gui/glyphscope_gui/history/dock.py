@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope.runs.endings import status_of
 from glyphscope.sessions import History, HistoryRow
 from glyphscope.sessions.exports import ExportForm
 from glyphscope.text.shorten import shorten
@@ -34,7 +35,6 @@ from glyphscope_gui.history.model import (
     ROW_ROLE,
     HistoryModel,
     facts,
-    outcome_status,
     outcome_words,
     sampled,
     when,
@@ -291,7 +291,7 @@ class HistoryDelegate(QStyledItemDelegate):
             painter, line, time, small, "accent" if row.pinned else "text-faint", line.width()
         )
         paint_words(painter, left, str(index.data()), option.font, "text")
-        status = outcome_status(row.outcome)
+        status = status_of(row.outcome)
         line = QRect(box.left(), line.bottom() + 3, box.width(), QFontMetrics(small).height())
         outcome = f"{VERDICTS[status].sign} {outcome_words(row.outcome)}"
         left = line

@@ -43,14 +43,6 @@ class HistoryModel(ListModel[HistoryRow]):
         return row if role == ROW_ROLE else None
 
 
-def outcome_status(outcome: str) -> str:
-    """The verdict with which an outcome is shown: holds, impossible or open."""
-    if outcome in ("valid", "answered"):
-        return "holds"
-    bad = ("invalid", "aborted", "failed", "limit", "refused")
-    return "impossible" if outcome.split()[0] in bad else "open"
-
-
 def outcome_words(outcome: str) -> str:
     """An outcome in words."""
     if outcome == "valid relaxed":
@@ -62,14 +54,16 @@ def outcome_words(outcome: str) -> str:
         "aborted": tr("stopped early"),
         "failed": tr("failed"),
         "cancelled": tr("stopped by you"),
-        "length": tr("cut off at the length limit"),
-        "end-of-text": tr("ended without a call"),
+        "length": tr("cut off at the token limit"),
+        "end-of-text": tr("ended by the model"),
         "stop-string": tr("ended at a stop string"),
         "unfinished": tr("not finished"),
         "answered": tr("answered"),
+        "judged": tr("a verdict"),
+        "cut-off": tr("the answer was cut off"),
         "no-call": tr("answered without a call"),
         "no-tool": tr("no tool was called"),
-        "unanswered": tr("ended with a question"),
+        "unanswered": tr("the question was not answered"),
         "limit": tr("ended by a limit"),
         "refused": tr("constraint not met"),
     }

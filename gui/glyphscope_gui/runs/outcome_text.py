@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from glyphscope.events import LimitReached
 from glyphscope.runs import RunState
-from glyphscope.runs.endings import answered_without_call
+from glyphscope.runs.endings import outcome_of
 from glyphscope.text.figures import duration, duration_ms, percent, rate
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
 
 _ENDS = {
     "answered": tr("Answered"),
+    "no-call": tr("Answered without a call"),
+    "cut-off": tr("The answer was cut off"),
+    "judged": tr("A verdict"),
     "no-tool": tr("No tool was called: the router chose none"),
     "unanswered": tr("Ended with an unanswered question"),
+    "unfinished": tr("Not finished"),
     "limit": tr("Ended by a limit"),
     "refused": tr("Ended: constraint not met"),
 }
@@ -56,17 +60,13 @@ def outcome_words(state: RunState) -> str:
 
 
 def _outcome(state: RunState) -> str:
-    if state.finished is not None and answered_without_call(state):
-        return tr("Answered without a call")
-    ended = _ENDS.get(state.finished.reason) if state.finished is not None else None
-    if ended is not None and state.failed is None:
-        limit = _limit(state)
-        return f"{ended}: {limit}" if limit and state.finished and state.finished.reason == "limit" else ended
+    outcome = outcome_of(state)
+    if (ended := _ENDS.get(outcome)) is not None:
+        limit = _limit(state) if outcome == "limit" else ""
+        return f"{ended}: {limit}" if limit else ended
     match state.outcome:
         case "valid":
             relaxed = state.started is not None and bool(state.started.request.relaxed)
-            if state.present.kind == "judge":
-                return tr("A verdict")
             calls = len(state.present.calls)
             if calls > 1 and state.segments:
                 words = tr("%n valid call(s)", "", calls)

@@ -214,7 +214,7 @@ def _own_end(state: RunState) -> RunEnd:
     if state.aborted is not None:
         return RunEnd(f"stopped early: {state.aborted.code}")
     if state.finished is None:
-        return RunEnd("the record ends before the run", status="open")
+        return RunEnd("not finished: the record ends before the run", status="open")
     calls = len(state.stages[-1].calls)
     if calls > 1:
         return RunEnd(pluralize(calls, "valid call"), status="holds")
@@ -297,7 +297,7 @@ def run_summary(run: RecordedRun, state: RunState, data: dict[str, Any]) -> dict
         "prompt": visible(run.request.prompt, lines=True),
         "settings": [(name, visible(value)) for name, value in data["settings"]],
         "recorded": visible(run.started.time),
-        "tokens": pluralize(sum(len(stage.tokens) for stage in state.stages), "token"),
+        "tokens": pluralize(state.token_count, "token"),
         "time": "" if worked is None else duration_ms(worked),
         "stages": stages,
     }

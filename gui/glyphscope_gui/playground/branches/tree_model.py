@@ -9,8 +9,8 @@ from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QFont
 
 from glyphscope.runs.branch import Branch
+from glyphscope.runs.endings import status_of
 from glyphscope.sessions import Kin
-from glyphscope_gui.history.model import outcome_status
 from glyphscope_gui.playground.branches.words import outcome_line, row_words, text_words, tip_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
@@ -134,4 +134,4 @@ class BranchTreeModel(TreeModel):
 
 
 def _status(kin: Kin) -> str:
-    return outcome_status(kin.row.outcome)
+    return status_of(kin.row.outcome)
