@@ -161,6 +161,23 @@ TABLE = [
                                   {"properties": {"bar": INT}, "required": ["bar"]}], "unevaluatedProperties": False},
      [{"foo": "a"}, {"bar": 1}], [{}, {"y": 1}]),
     ({"type": "object", "not": {"required": ["y"]}, "additionalProperties": INT}, [{"a": 1}], [{"y": 1}]),
+    ({"not": {"required": ["y"]}}, [{}, {"a": 1}], [{"y": 1}, {"a": 1, "y": 1}, "y", 1, None, []]),
+    ({"type": ["object", "string", "null"], "not": {"required": ["y"], "title": "t"}}, [{}], [{"y": 1}, "a", None]),
+    ({"not": {"type": "object", "required": ["y"]}}, [{}, {"a": 1}, "y", 1.5, None, [1]], [{"y": 1}]),
+    ({"not": {"type": "string", "required": ["y"]}}, [{"a": 1}, 1], ["a"]),
+    ({"not": {"minLength": 2}, "type": ["array", "null", "string"]}, [""], [None, [], [1]]),
+    ({"not": {"type": ["string", "number"]}}, [None, {}, [], True], ["a", 1, 1.5]),
+    ({"not": False}, ["a", 1, {}, None], []),
+    ({"type": "object", "properties": {"a": INT, "b": {"not": {}}, "c": {"not": True}}}, [{"a": 1}, {}],
+     [{"b": 1}, {"c": {}}]),
+    ({"type": "array", "prefixItems": [INT], "unevaluatedItems": False}, [[], [1]], [[1, 2], ["a"]]),
+    ({"type": "array", "unevaluatedItems": STR}, [[], ["a", "b"]], [[1], ["a", None]]),
+    ({"type": "array", "prefixItems": [INT], "allOf": [{"unevaluatedItems": False}]}, [[]], [[1]]),
+    ({"type": "array", "$ref": "#/properties/x/$defs/p", "allOf": [{"prefixItems": [True, INT]}],
+      "unevaluatedItems": False, "$defs": {"p": {"prefixItems": [STR]}}}, [["a"], ["a", 1]], [["a", 1, 1], [1]]),
+    ({"type": "array", "anyOf": [{"prefixItems": [INT, INT], "minItems": 2}, {"prefixItems": [STR]}],
+      "unevaluatedItems": {"type": "null"}}, [["a"], [1, 2], ["a", None]], [["a", 1], [1, 2, 3], [1]]),
+    ({"type": "array", "items": INT, "unevaluatedItems": False}, [[1, 2]], [["a"]]),
     ({"type": "object", "additionalProperties": INT, "minProperties": 1, "maxProperties": 2},
      [{"a": 1}], [{}, {"a": 1, "b": 2, "c": 3}]),
     ({"type": "object", "properties": {"a": INT, "b": INT}, "minProperties": 1}, [{"a": 1}, {"b": 1}], [{}]),
@@ -350,6 +367,11 @@ UNENFORCED = [
     ({"type": "number", "multipleOf": 0.3}, "multipleOf"),
     ({"type": "integer", "multipleOf": 97}, "multipleOf"),
     ({"type": "string", "not": {"const": "a"}}, "not"),
+    ({"type": ["number", "null"], "not": {"type": "integer"}}, "not"),
+    ({"not": {"minLength": 2}}, "not"),
+    ({"not": {"required": ["a", "b"]}}, "not"),
+    ({"type": "object", "not": {"required": ["a"], "minProperties": 2}}, "not"),
+    ({"if": {"type": "string"}, "then": {"minLength": 2}}, "if"),
     ({"oneOf": [{"type": "integer", "minimum": 1}, {"type": "integer", "maximum": 5}]}, "oneOf"),
     ({"type": "string", "if": {"minLength": 3}, "then": {"pattern": "^a"}}, "if"),
     (
@@ -367,7 +389,7 @@ UNENFORCED = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "keyword"), UNENFORCED, ids=[row[1] for row in UNENFORCED])
+@pytest.mark.parametrize(("schema", "keyword"), UNENFORCED, ids=[str(row[0])[:70] for row in UNENFORCED])
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_an_unenforced_keyword_is_named_with_its_place(schema, keyword, notation):
     grammar = build_call_grammar(registry(("x", schema)), notation, "flat")
@@ -376,6 +398,27 @@ def test_an_unenforced_keyword_is_named_with_its_place(schema, keyword, notation
     ]
     assert all(u.why for u in grammar.unenforced)
     to_lark(grammar)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "not": False},
+        {"type": "string", "if": {"minLength": 3}},
+        {"type": "array", "items": INT, "contains": {"const": 1}, "minContains": 0},
+        {
+            "type": "array",
+            "items": INT,
+            "contains": {"const": 1},
+            "unevaluatedItems": False,
+            "minContains": 0,
+        },
+        {"type": "object", "properties": {"a": INT}, "dependentRequired": {}},
+    ],
+    ids=str,
+)
+def test_a_keyword_that_rejects_nothing_is_not_listed(schema):
+    assert not build_call_grammar(registry(("x", schema)), "json", "flat").unenforced
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.registry import load_registry, normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.keywords import is_unset
+from schema_test_suite import GAP, INTEGER, SELECTION, TYPE, try_folder
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "schemas" / "sample.jsonl"
 OLD = {
@@ -306,3 +308,22 @@ def test_an_identifier_beside_a_reference_has_no_effect_in_old_drafts():
     }
     assert SafeValidator(normalise(schema)).is_valid("a")
     assert not SafeValidator(normalise(schema)).is_valid(1)
+
+
+@pytest.mark.slow
+def test_check_and_the_mask_differ_only_where_it_is_listed():
+    """On the selection, or on the JSON Schema Test Suite in the folder that the variable names."""
+    folder = Path(os.environ.get("GLYPHSCOPE_SCHEMA_SUITE", SELECTION))
+    tally = try_folder(folder)
+    assert tally.bad == []
+    assert tally.counts["cases"] >= 100
+    if folder == SELECTION:
+        assert tally.counts == {
+            "cases": 136,
+            "the expected verdict": 136,
+            "mask and check agree": 117,
+            GAP: 18,
+            f"not written: {TYPE}": 1,
+            f"check: {INTEGER}": 1,
+            "schemas without any call": 1,
+        }

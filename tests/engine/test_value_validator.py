@@ -108,6 +108,9 @@ def test_a_prefix_has_a_violation_exactly_when_no_valid_value_begins_with_it(
     assert (not validator.violations) == viable, (prefix, validator.violations)
 
 
+LATE = {"unevaluatedItems": False, "dependentRequired": {"a": ["b"]}}
+
+
 @pytest.mark.parametrize(
     ("schema", "text", "code", "path", "char", "rule"),
     [
@@ -120,6 +123,11 @@ def test_a_prefix_has_a_violation_exactly_when_no_valid_value_begins_with_it(
         ({"type": "object"}, "[]", "TYPE_MISMATCH", "", 0, "/type"),
         ({"type": "object", "required": ["a"]}, "{}", "MISSING_REQUIRED", "", 1, "/required"),
         ({"not": {"const": 1}}, "1", "CONSTRAINT_OTHER", "", 1, "/not"),
+        ({"not": {"required": ["a"]}}, '"a"', "TYPE_MISMATCH", "", 0, "/not"),
+        ({"not": {"required": ["a"]}}, '{"b": 1, "a": 1}', "UNKNOWN_ARGUMENT", "", 11, None),
+        ({"not": {"minLength": 2}}, "5", "TYPE_MISMATCH", "", 0, "/not"),
+        ({"not": {}}, "5", "CONSTRAINT_OTHER", "", 0, None),
+        (LATE, '["a"]', "CONSTRAINT_ITEMS", "", 4, "/unevaluatedItems"),
         (False, "1", "CONSTRAINT_OTHER", "", 0, ""),
         ({}, "", "TRUNCATED", "", 0, ""),
         ({}, "{", "TRUNCATED", "", 1, ""),

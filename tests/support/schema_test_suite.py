@@ -1,11 +1,12 @@
 """The JSON Schema Test Suite: expected verdicts against `check`, and the grammar under the mask against `check`.
 
-    python tests/support/schema_test_suite.py FOLDER
+    python tests/support/schema_test_suite.py [FOLDER]
 
 `FOLDER` is the folder `json/tests` of the source archive of jsonschema on PyPI, or one of the same form: a folder for
-each draft, with files of groups: `{"description", "schema", "tests": [{"description", "data", "valid"}]}`. Each schema
-is that of the argument `value` of a tool. Differences that docs/schemas.md lists are counted by reason; every other
-one is printed, and the exit code is 1.
+each draft, with files of groups: `{"description", "schema", "tests": [{"description", "data", "valid"}]}`. The default
+is `schema_suite` beside this file: cases of the same kinds, which `make test` runs. Each schema is that of the argument
+`value` of a tool. Differences that docs/schemas.md lists are counted by reason; every other one is printed, and the
+exit code is 1.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ DRAFTS = {
     "draft2019-09": "https://json-schema.org/draft/2019-09/schema",
     "draft2020-12": "https://json-schema.org/draft/2020-12/schema",
 }
+SELECTION = Path(__file__).with_name("schema_suite")
 TOOL, ARGUMENT = "tool", "value"
 _AT = f"#/properties/{ARGUMENT}"
 
@@ -328,6 +330,8 @@ class Written:
             for part in parts:
                 first = part.get("prefixItems", ())
                 places.append(first[index] if index < len(first) else part.get("items", True))
+            if not any(index < len(part.get("prefixItems", ())) or "items" in part for part in parts):
+                places += [part.get("unevaluatedItems", True) for part in parts]
             if (why := self._value(places, item)) is not None:
                 return why
         return None
@@ -346,14 +350,18 @@ def _has_whole_float(value: Any) -> bool:
 
 
 def _member(parts: list[dict[str, Any]], key: str) -> Iterator[Any]:
+    evaluated = False
     for part in parts:
         matched = [s for pattern, s in part.get("patternProperties", {}).items() if found(pattern, key)]
         named = key in part.get("properties", {})
+        evaluated = evaluated or bool(matched) or named or "additionalProperties" in part
         yield from matched
         if named:
             yield part["properties"][key]
         elif not matched:
             yield part.get("additionalProperties", True)
+    if not evaluated:
+        yield from (part.get("unevaluatedProperties", True) for part in parts)
 
 
 def _listed(names: Any) -> Sequence[str]:
@@ -398,7 +406,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?", default=SELECTION)
     tally = try_folder(parser.parse_args().folder)
     print(*tally.bad, tally, sep="\n")
     return 1 if tally.bad or not tally.counts["cases"] else 0

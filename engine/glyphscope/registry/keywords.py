@@ -1,9 +1,11 @@
-"""The keywords under which a JSON Schema contains other schemas, for all drafts from 4 to 2020-12."""
+"""The keywords of JSON Schema, for all drafts from 4 to 2020-12: those that contain other schemas, annotations, and the
+types that a keyword speaks of.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from glyphscope.registry.pointer import Path
 
@@ -28,6 +30,22 @@ IN_PLACE = frozenset(
 )
 """Keywords whose schemas apply to the same value: following them does not descend into the instance."""
 
+
+TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
+
+ABOUT = {
+    kind: frozenset(keywords.split())
+    for kind, keywords in {
+        "object": "properties required additionalProperties patternProperties minProperties maxProperties "
+        "propertyNames unevaluatedProperties dependentRequired dependentSchemas",
+        "array": "items prefixItems minItems maxItems uniqueItems contains unevaluatedItems",
+        "string": "minLength maxLength pattern format",
+        "number": "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf",
+    }.items()
+}
+"""The keywords that constrain values of one type only, and allow every value of another type."""
+ANY_TYPE = frozenset({"$dynamicRef", "$ref", "allOf", "anyOf", "const", "enum", "if", "not", "oneOf"})
+"""The keywords that constrain values of every type, except `type`."""
 
 ANNOTATIONS = frozenset(
     {"$comment", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"}
@@ -80,3 +98,43 @@ def draft_of(schema: Any) -> int | None:
             if f"draft-0{draft}/" in declared:
                 return draft
     return None
+
+
+class Accepted(NamedTuple):
+    """The types of which a schema accepts every value, and those of which it accepts only some, or perhaps none.
+
+    Integers are not numbers here: if only `integer` is in one of them, the other numbers are not.
+    """
+
+    whole: frozenset[str]
+    partly: frozenset[str]
+
+
+def accepted(schema: Any) -> Accepted:
+    """The types that a schema accepts, by `type` and the keywords of single types: `{"minLength": 3}` accepts every
+    number. So `not` rejects all of them, and a value under `{"not": {"minLength": 3}}` is a string.
+    """
+    if not isinstance(schema, dict):
+        return Accepted(frozenset(TYPES if schema is True else ()), frozenset())
+    types = type_names(schema.get("type"))
+    if schema.keys() & ANY_TYPE:
+        return Accepted(frozenset(), types)
+    limited = {kind for kind, keywords in ABOUT.items() if keywords & schema.keys()}
+    limited |= {"integer"} if "number" in limited else set()
+    return Accepted(types - limited, types & limited)
+
+
+def forbidden_key(rejected: Any) -> str | None:
+    """The one property that a `not` of `rejected` forbids in objects; None if it forbids something else."""
+    if not isinstance(rejected, dict) or rejected.keys() & ANY_TYPE:
+        return None
+    limits = rejected.keys() & ABOUT["object"]
+    if limits != {"required"} or "object" not in type_names(rejected.get("type")):
+        return None
+    return rejected["required"][0] if len(rejected["required"]) == 1 else None
+
+
+def type_names(value: Any) -> frozenset[str]:
+    """The types that the value of `type` names, with `integer` for `number`; all of them for None."""
+    names = {value} if isinstance(value, str) else set(TYPES if value is None else value)
+    return frozenset(names | {"integer"} if "number" in names else names)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.builder.context import Entries, NotationEntries, TaggedValue, ToolContext
-from glyphscope.grammar.builder.schema import TYPES, Part, Parts, Place, join, type_of, types_of
+from glyphscope.grammar.builder.schema import Part, Parts, Place, join, type_of, types_of
 from glyphscope.grammar.lexemes import is_possible
 from glyphscope.grammar.notation_syntax import KeyLanguage, NotationSyntax, WhiteSpace, notation_syntax
 from glyphscope.grammar.regular.numbers import Bounds, number_node
@@ -25,6 +25,7 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )  # fmt: skip
+from glyphscope.registry.keywords import TYPES
 from glyphscope.turns.arguments_tagged import MAX_KEY
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.grammar_markers import Markers

@@ -221,8 +221,10 @@ def _broken_keyword(candidate: Candidate, value: Any) -> Reason | None:
 
 def _lacking(deferred: Deferred, value: Any) -> str:
     """The message of a violated `dependentRequired`, with the names of the missing members; "" for other keywords."""
-    demands = deferred.fragment.get("dependentRequired") if isinstance(deferred.fragment, dict) else None
-    for name, others in (demands or {}).items():
+    fragment = deferred.fragment
+    if not isinstance(fragment, dict) or fragment.keys() != {"dependentRequired"}:
+        return ""  # a whole schema may have the keyword beside the one that is violated
+    for name, others in fragment["dependentRequired"].items():
         lacking = [f"'{other}'" for other in others if other not in value]
         if name in value and lacking:
             more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""

@@ -34,6 +34,7 @@ from glyphscope.notation.scalars import (
     OBJECT,
     STRING,
 )
+from glyphscope.registry.keywords import accepted, forbidden_key
 from glyphscope.registry.pointer import follow_reference, step_of, to_pointer
 from glyphscope.validation.checker import Checker
 from glyphscope.validation.numbers import EVERY_NUMBER, Range
@@ -334,6 +335,9 @@ class SchemaSet:
         if properties or patterns or additional is not None or unevaluated:
             part = ObjectPart(properties, patterns, additional, unevaluated, pointer)
             draft["objects"] = (*draft.get("objects", ()), part)
+        if (forbidden := forbidden_key(schema.get("not"))) is not None:
+            nothing = {forbidden: self.place(False, f"{pointer}/not")}
+            draft["objects"] = (*draft.get("objects", ()), ObjectPart(nothing, (), None, False, pointer))
         for name in schema.get("required", ()):
             draft["required"].setdefault(name, f"{pointer}/required")
         if "propertyNames" in schema:
@@ -364,13 +368,12 @@ def _weight(branch: _Branch) -> int:
 
 
 def _add_kinds(draft: dict[str, Any], place: Place) -> None:
-    """`type`, and `not: {type}`."""
+    """`type`, and the types that `not` rejects."""
     schema = place.schema
     if "type" in schema:
         _narrow_kinds(draft, _kinds_of_types(schema["type"]), f"{place.pointer}/type")
-    negated = schema.get("not")
-    if isinstance(negated, dict) and set(negated) == {"type"}:
-        _narrow_kinds(draft, ANY_KIND & ~_kinds_of_types(negated["type"]), f"{place.pointer}/not")
+    if rejected := accepted(schema.get("not", False)).whole:
+        _narrow_kinds(draft, ANY_KIND & ~_kinds_of_types(rejected), f"{place.pointer}/not")
 
 
 def _narrow_kinds(draft: dict[str, Any], kinds: int, rule: str) -> None:
@@ -378,7 +381,7 @@ def _narrow_kinds(draft: dict[str, Any], kinds: int, rule: str) -> None:
     draft.setdefault("kinds_rule", rule)
 
 
-def _kinds_of_types(types: str | list[str]) -> int:
+def _kinds_of_types(types: str | Iterable[str]) -> int:
     return reduce(or_, (_KINDS[name] for name in ([types] if isinstance(types, str) else types)), 0)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from glyphscope.grammar.builder.any_order import Members, any_order
 from glyphscope.grammar.builder.context import Entries, Impossible, NotationEntries, ToolContext
-from glyphscope.grammar.builder.object_keys import ObjectKeys
-from glyphscope.grammar.builder.schema import Parts, Place, sizes_of
+from glyphscope.grammar.builder.object_keys import ObjectKeys, within
+from glyphscope.grammar.builder.schema import Part, Parts, Place, sizes_of
 from glyphscope.grammar.schema_order import Listed, ListedMember, after_another, in_order
 from glyphscope.grammar.tree import (
     EMPTY,
@@ -58,7 +58,26 @@ def _item(context: ToolContext, name: str, parts: Parts, index: int) -> Node:
             places.append(part.at("prefixItems", index))
         elif "items" in part.schema:
             places.append(part.at("items"))
+        if "unevaluatedItems" in part.schema and not uncertain_items(part, parts):
+            evaluated = any(_evaluates_item(other, part, index) for other in within(part, parts))
+            places += () if evaluated else (part.at("unevaluatedItems"),)
     return context.ref(tuple(places), "value", f"{name}-item") if places else context.any_value(parts[0])
+
+
+def _evaluates_item(other: Part, owner: Part, index: int) -> bool:
+    """Whether a part evaluates the item at that index for the `unevaluatedItems` of its owner."""
+    schema = other.schema
+    if "items" in schema or (other is not owner and "unevaluatedItems" in schema):
+        return True
+    return index < len(schema.get("prefixItems", ()))
+
+
+def uncertain_items(owner: Part, parts: Parts) -> list[Part]:
+    """The parts of which only the items decide what they evaluate for the `unevaluatedItems` of the owner."""
+    inside = within(owner, parts)
+    if any("items" in other.schema for other in inside):
+        return []
+    return [other for other in inside if {"contains", "if"} & other.schema.keys()]
 
 
 def object_node(context: ToolContext, name: str, parts: Parts) -> Node:

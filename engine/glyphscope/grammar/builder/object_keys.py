@@ -20,6 +20,7 @@ from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.regular.strings import CHARACTER
 from glyphscope.grammar.tree import Literal, Node, alt, repeat
+from glyphscope.registry.keywords import forbidden_key
 
 MAX_NAMED = 256
 """Names that `propertyNames` lists and that become named keys; a longer list is a language of free keys."""
@@ -51,14 +52,13 @@ class ObjectKeys:
 
     def __post_init__(self) -> None:
         self._within = {
-            part.place.pointer: _within(part, self.parts)
+            part.place.pointer: within(part, self.parts)
             for part in self.parts
             if "unevaluatedProperties" in part.schema
         }
         self.names, self.required = names_of(self.parts)
-        self.forbidden = {
-            part.schema["not"]["required"][0] for part in self.parts if forbids_one(part.schema.get("not"))
-        }
+        keys = (forbidden_key(part.schema.get("not")) for part in self.parts)
+        self.forbidden = {key for key in keys if key is not None}
         limits = [part.at("propertyNames") for part in self.parts if "propertyNames" in part.schema]
         listed = self._listed_names(limits) if limits else None
         self.forbidden |= self._excluded(limits, self.names)
@@ -215,11 +215,6 @@ class ObjectKeys:
                 self.context.note_unenforced(part, "propertyNames", why, checked=checked)
 
 
-def forbids_one(excluded: object) -> bool:
-    """Whether a `not` only forbids one property."""
-    return isinstance(excluded, dict) and set(excluded) == {"required"} and len(excluded["required"]) == 1
-
-
 def types_of_names(parts: Parts) -> set[str]:
     """The types that `type` allows; keywords of other types do not concern names."""
     return types_of(tuple(part for part in parts if "type" in part.schema or "not" in part.schema))
@@ -243,7 +238,7 @@ def _listed(context: ToolContext, parts: Parts) -> list[Any] | None:
     return None
 
 
-def _within(part: Part, parts: Parts) -> tuple[Part, ...]:
+def within(part: Part, parts: Parts) -> tuple[Part, ...]:
     """The part and the parts of the conjunction that apply because of it: their keys are evaluated for it."""
     by_pointer = {other.place.pointer: other for other in parts}
     reached = {part.place.pointer: part}

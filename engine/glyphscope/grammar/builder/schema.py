@@ -16,22 +16,13 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar.checking import DeepStack, SafeValidator
 from glyphscope.grammar.regular.numbers import Bounds
 from glyphscope.grammar.time_limit import check_time
+from glyphscope.registry.keywords import ABOUT, TYPES, accepted, type_names
 from glyphscope.registry.pointer import follow, to_pointer
 
 MAX_SIZE = 1_000_000_000
 """A length, or a number of items, that no value has."""
 MAX_COUNTED = 64
 """Alternatives of a `oneOf` of which each listed value is judged; with more, only whether they may overlap."""
-TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
-
-_KEYWORDS_OF = {
-    "object": {"properties", "required", "additionalProperties", "patternProperties"}
-    | {"minProperties", "maxProperties", "propertyNames", "unevaluatedProperties"}
-    | {"dependentRequired", "dependentSchemas"},
-    "array": {"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems"},
-    "string": {"minLength", "maxLength", "pattern", "format"},
-    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
-}
 
 
 class Place(NamedTuple):
@@ -154,32 +145,19 @@ def type_of(value: Any) -> str:
 
 
 def types_of(parts: Parts) -> set[str]:
-    """The types that `type` allows; without it, those to which other keywords apply; without these, all.
+    """The types that `type` and `not` allow; without `type`, those to which other keywords apply; without these, all.
 
     `integer` is included in `number`.
     """
     left = set(TYPES)
-    declared = False
     for part in parts:
-        names = _names(part.schema.get("type"))
-        if names is not None:
-            declared = True
-            left &= names
-        excluded = part.schema.get("not")
-        if isinstance(excluded, dict) and set(excluded) == {"type"}:
-            left -= (_names(excluded["type"]) or set()) - {"integer", "number"}
-    if not declared:
+        left &= type_names(part.schema.get("type"))
+        left -= accepted(part.schema.get("not", False)).whole
+    if not any("type" in part.schema for part in parts):
         used = set[str]().union(*(part.schema for part in parts))
-        spoken = {kind for kind, words in _KEYWORDS_OF.items() if words & used}
+        spoken = {kind for kind, words in ABOUT.items() if words & used}
         left &= spoken | ({"integer"} if "number" in spoken else set()) or set(TYPES)
     return left
-
-
-def _names(value: Any) -> set[str] | None:
-    if value is None:
-        return None
-    names = {value} if isinstance(value, str) else set(value)
-    return names | {"integer"} if "number" in names else names
 
 
 def bounds_of(parts: Parts) -> Bounds:

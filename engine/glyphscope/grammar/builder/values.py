@@ -20,6 +20,7 @@ from glyphscope.grammar.builder.containers import (
     arguments_node,
     array_node,
     object_node,
+    uncertain_items,
 )
 from glyphscope.grammar.builder.context import (
     Choice,
@@ -30,10 +31,8 @@ from glyphscope.grammar.builder.context import (
     ToolContext,
 )
 from glyphscope.grammar.builder.custom import CUSTOM, custom_node
-from glyphscope.grammar.builder.object_keys import forbids_one
 from glyphscope.grammar.builder.overlaps import distinct, may_overlap
 from glyphscope.grammar.builder.schema import (
-    TYPES,
     Part,
     Parts,
     Place,
@@ -58,12 +57,13 @@ from glyphscope.grammar.regular.numbers import (
 from glyphscope.grammar.regular.regex import PatternNotEnforced, text_node
 from glyphscope.grammar.regular.strings import StringStyle, string_node
 from glyphscope.grammar.tree import NEVER, Node, alt, refs, seq, terminal
+from glyphscope.registry.keywords import TYPES, accepted, forbidden_key
 
 # Keywords that no grammar enforces, the type to which they apply ("" for any), and the reason.
 _BEYOND = (
     ("array", "uniqueItems", "whether items repeat is not decided by a grammar"),
     ("array", "contains", "which item is the one is not decided by a grammar"),
-    ("array", "unevaluatedItems", "it depends on other alternatives"),
+    ("array", "unevaluatedItems", "which items `contains` and `if` evaluate is not decided by a grammar"),
     ("object", "dependentRequired", "it depends on which properties are there"),
     ("object", "dependentSchemas", "it depends on which properties are there"),
     ("", "if", "it depends on the value as a whole"),
@@ -113,7 +113,7 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
         node = arguments_node(context, name, parts, context.entries) if "object" in types else NEVER
     elif isinstance(form, TaggedValue):
         node = _closed(_typed(context, name, types & form.types, parts, form.style), form)
-    elif types == set(TYPES) and not any("type" in part.schema for part in parts):
+    elif types == set(TYPES) and not any("type" in part.schema or _forbids(part) for part in parts):
         node = context.any_value(parts[0])
     else:
         node = _typed(context, name, types, parts)
@@ -219,24 +219,34 @@ def _closed(node: Node, form: Form) -> Node:
 def _note_beyond(context: ToolContext, types: set[str], parts: Parts) -> None:
     for part in parts:
         for kind, keyword, why in _BEYOND:
-            constrains = keyword in part.schema and (
-                part.schema[keyword] is not False or keyword != "uniqueItems"
-            )
-            moot = keyword == "unevaluatedItems" and "items" in part.schema
-            if constrains and not moot and (not kind or kind in types):
+            if keyword in part.schema and (not kind or kind in types) and _constrains(part, keyword, parts):
                 context.note_unenforced(part, keyword, why)
-        excluded = part.schema.get("not")
-        if excluded is not None and not _must_exclude(excluded):
+        if "not" in part.schema and not _excludes(part.schema["not"], types):
             context.note_unenforced(part, "not", "a grammar spells what may come, not what may not")
 
 
-def _must_exclude(excluded: Any) -> bool:
-    if forbids_one(excluded):
-        return True
-    if not isinstance(excluded, dict) or set(excluded) != {"type"}:
-        return False
-    names = excluded["type"] if isinstance(excluded["type"], list) else [excluded["type"]]
-    return not {"integer", "number"} & set(names)
+def _constrains(part: Part, keyword: str, parts: Parts) -> bool:
+    """Whether a keyword that no grammar enforces rejects any value that the others allow."""
+    schema = part.schema
+    if keyword == "unevaluatedItems":
+        return schema[keyword] is not True and bool(uncertain_items(part, parts))
+    if keyword == "contains":
+        return schema.get("minContains", 1) > 0 or "maxContains" in schema
+    if keyword == "if":
+        return "then" in schema or "else" in schema
+    return bool(schema[keyword])
+
+
+def _forbids(part: Part) -> bool:
+    return forbidden_key(part.schema.get("not")) is not None
+
+
+def _excludes(rejected: Any, types: set[str]) -> bool:
+    """Whether the types, which are those that `not` leaves, and the keys of objects enforce it completely."""
+    whole, partly = accepted(rejected)
+    if "integer" in whole and "number" in types - whole:
+        return False  # the integers are not left out of the numbers
+    return types & partly <= ({"object"} if forbidden_key(rejected) is not None else set())
 
 
 def _typed(

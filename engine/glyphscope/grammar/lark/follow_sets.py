@@ -3,12 +3,13 @@
 A set of lexemes is an integer with one bit per lexeme number. `_find_first` computes FIRST, the lexemes that a rule may
 begin with, and `_find_follow` FOLLOW, the lexemes that may follow a lexeme; `of` translates these to characters.
 
-Rules are read after the rules that they refer to for FIRST, and before them for FOLLOW, so that only recursive rules
-are read more than once.
+Rules are read after the rules that they refer to for FIRST, and again only if one of these has changed. For FOLLOW each
+rule is read once: a lexeme after one of its parts is in the rule, or follows the rule itself (`_Follows`).
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -22,6 +23,9 @@ from glyphscope.grammar.tree import Grammar, Node
 _First: TypeAlias = tuple[bool, int]
 """Whether a node is nullable, and the lexemes with which it may begin."""
 
+_Follows: TypeAlias = dict[str | int, _First]
+"""By rule and by lexeme in a rule: whether it may end the rule, and the lexemes that may follow it inside the rule."""
+
 
 class FollowSets:
     """The FOLLOW sets of a grammar; `characters` maps each lexeme to the characters with which it may begin."""
@@ -32,11 +36,15 @@ class FollowSets:
         self._characters = tuple(characters.values())
         # Nodes are keyed by identity: hashing them repeatedly would take most of the time.
         self._lexemes: dict[int, tuple[bool, int]] = {}
-        self._first: dict[int, _First] = {}
+        self._first: dict[int, _First] = {}  # of the nodes of the rule that is being read
         self._rule_first = dict.fromkeys(self._rules, (False, 0))
-        self._read: set[str] = set()  # rules whose FIRST was used in this round
-        order = list(callees_first(self._rules, lambda name: grammar.rules[name].refs))
-        self._find_first(order)
+        refs = {name: grammar.rules[name].refs for name in self._rules}
+        order = list(callees_first(self._rules, refs.__getitem__))
+        users: dict[str, list[str]] = defaultdict(list)
+        for name in order:
+            for other in refs[name]:
+                users[other].append(name)
+        self._find_first(order, users)
         self._follow: dict[int, int] = {}  # a lexeme's number to the set of lexemes that may follow
         self._find_follow(grammar.root, order[::-1])
         self._unions: dict[int, Ranges] = {0: ()}
@@ -48,22 +56,21 @@ class FollowSets:
             self._unions[lexemes] = chars.union(*{self._characters[other] for other in _bits(lexemes)})
         return self._unions[lexemes]
 
-    def _find_first(self, order: list[str]) -> None:
-        changed = True
-        while changed:
-            changed = False
-            self._first.clear()
-            self._read.clear()
+    def _find_first(self, order: list[str], users: Mapping[str, list[str]]) -> None:
+        waiting = set(order)
+        while waiting:
             check_time()
             for name in order:
-                first = self._first_of(self._rules[name])
-                if first != self._rule_first[name]:
-                    self._rule_first[name] = first
-                    changed = changed or name in self._read
+                if name in waiting:
+                    waiting.discard(name)
+                    self._first.clear()
+                    first = self._first_of(self._rules[name])
+                    if first != self._rule_first[name]:
+                        self._rule_first[name] = first
+                        waiting.update(users[name])
 
     def _first_of(self, node: Node) -> _First:
         if isinstance(node, tree.RuleRef):
-            self._read.add(node.name)
             return self._rule_first[node.name]
         known = self._first.get(id(node))
         if known is None:
@@ -112,39 +119,54 @@ class FollowSets:
 
     def _find_follow(self, root: str, order: list[str]) -> None:
         after_rule = {root: 0}
+        inside: dict[str, _Follows] = {}
         waiting = {root}
+        while waiting:
+            check_time()
+            for name in order:
+                if name not in waiting:
+                    continue
+                waiting.discard(name)
+                if name not in inside:
+                    self._first.clear()
+                    inside[name] = self._follows_in(self._rules[name])
+                after = after_rule[name]
+                for part, (ends, following) in inside[name].items():
+                    new = following | after if ends else following
+                    if isinstance(part, int):
+                        self._follow[part] = self._follow.get(part, 0) | new
+                    elif part not in after_rule or new & ~after_rule[part]:
+                        after_rule[part] = after_rule.get(part, 0) | new
+                        waiting.add(part)
 
-        def walk(node: Node, after: int) -> None:
-            if isinstance(node, tree.RuleRef):
-                before = after_rule.get(node.name)
-                if before is None or after & ~before:
-                    after_rule[node.name] = after | (before or 0)
-                    waiting.add(node.name)
-            elif isinstance(node, tree.Seq):
+    def _follows_in(self, body: Node) -> _Follows:
+        """The lexemes that follow each rule and lexeme of a rule's body."""
+        follows: _Follows = {}
+
+        def walk(node: Node, ends: bool, after: int) -> None:
+            if isinstance(node, tree.Seq):
                 for part in reversed(node.parts):
-                    walk(part, after)
+                    walk(part, ends, after)
                     nullable, first = self._first_of(part)
-                    after = after | first if nullable else first
+                    ends, after = ends and nullable, after | first if nullable else first
             elif isinstance(node, tree.Alt):
                 for option in node.options:
-                    walk(option, after)
+                    walk(option, ends, after)
             elif isinstance(node, tree.Repeat):
                 again = node.maximum is None or node.maximum > 1
-                walk(node.body, after | self._first_of(node.body)[1] if again else after)
+                walk(node.body, ends, after | self._first_of(node.body)[1] if again else after)
             elif isinstance(node, tree.Unordered):
                 after |= self._first_of(node.separator)[1]
                 for entry in (*node.members, node.free):
-                    walk(entry, after)
-                walk(node.separator, self._first_of_entries(node))
+                    walk(entry, ends, after)
+                walk(node.separator, False, self._first_of_entries(node))
             elif not isinstance(node, tree.TokenMatch):
-                _, number = self._lexeme(node)
-                self._follow[number] = self._follow.get(number, 0) | after
+                key = node.name if isinstance(node, tree.RuleRef) else self._lexeme(node)[1]
+                before = follows.get(key, (False, 0))
+                follows[key] = before[0] or ends, before[1] | after
 
-        while waiting:
-            for name in order:
-                if name in waiting:
-                    waiting.discard(name)
-                    walk(self._rules[name], after_rule[name])
+        walk(body, True, 0)
+        return follows
 
 
 def _bits(number: int) -> list[int]:
