@@ -103,7 +103,8 @@ def misread(of: TurnForm, count: int, asked: tuple[dict[str, Any], ...]) -> list
             turn = read_turn(text, of, READ_BY, options.get("thinking"))
             again = "is written twice" in turn.left_why  # a free key: the grammar names it as not enforced
             why = "" if turn.strict or again else f"{turn.left_at} {turn.left_why}"
-            why += "".join(str(found) for call in turn.calls for found in call_violations(call, READ_BY))
+            found = [each for call in turn.calls for each in call_violations(call, READ_BY)]
+            why += "".join(str(each) for each in found if not again or each.code != "DUPLICATE_ARGUMENT")
             why += "" if accepts(text) else "llguidance rejects"
             why += "calls" if choice == "none" and turn.calls else ""
             why += "no call" if choice not in ("none", "auto") and not turn.calls else ""

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from changed_turns import changes, rendered, writes
+from changed_turns import changes, checker, rendered
 from examples import rounds
+from glyphscope.events import FieldClosed, Violation
 from glyphscope.registry import parse_document
 from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
-from glyphscope.turns.read import FOREIGN
 from glyphscope.turns.validator import FormValidator
 from renderers import renderer_at
 from small_templates import write_small
@@ -202,12 +202,17 @@ def test_an_unknown_tool_is_a_violation(read) -> None:
 
 def both(llama_data: Path, template: str, text: str) -> tuple[Any, FormValidator]:
     """Return an answer as read whole and character by character, with thinking off."""
+    turn, validator, _ = streamed(llama_data, template, text)
+    return turn, validator
+
+
+def streamed(llama_data: Path, template: str, text: str) -> tuple[Any, FormValidator, list[tuple[int, Any]]]:
+    """Return also the events before the end of the text, with the character after which each came."""
     form = _form(llama_data / "templates" / f"{template}.jinja")
     validator = FormValidator(form, TOOLS.registry, thinking=False, choice="auto", most_calls=None)
-    for char in text:
-        validator.feed(char)
+    events = [(at, event) for at, char in enumerate(text) for event in validator.feed(char)]
     validator.finish()
-    return read_turn(text, form, TOOLS, False), validator
+    return read_turn(text, form, TOOLS, False), validator, events
 
 
 CODER, SEED, GLM, DSML, M2 = (
@@ -293,6 +298,63 @@ def test_a_damaged_call_is_read_as_written_with_a_departure_or_not_at_all(
     assert codes == [[] if arguments else ["SYNTAX"] for _, arguments in calls]
 
 
+IN_TAGS = "<tool_call>\n<function={}>\n<parameter={}>\n{}\n</parameter>\n</function>\n</tool_call>"
+SAID = IN_TAGS.replace("{}", "say", 1).replace("{}", "text", 1)
+TWO = IN_TAGS.replace("{}", "two", 1).replace("{}", "x", 1)
+DICT_SAID = "<|tool_call>call:say{text:HI}<tool_call|>"
+SHOWN: list[tuple[str, str, str, dict[str, Any] | None]] = [
+    # a template, an answer, the text up to the character that decides that it leaves the form, and the arguments
+    (CODER, SAID.replace("{}", "hi\n</parameter>"), "</parameter>\n</parameter>\n</function>", {"text": "hi"}),
+    (CODER, SAID.replace("{}", "hi</parameter>"), "</parameter>\n</parameter>\n</function>", {"text": "hi"}),
+    (CODER, SAID.replace("{}", "hi\n</parameter>\n</parameter>"), "</function>", {"text": "hi"}),
+    (GLM, "<tool_call>add\n<arg_key>a</arg_key>\n<arg_value>5</arg_value></arg_value>\n</tool_call>",
+     "</arg_value></arg_value>\n</tool_call>", {"a": 5}),
+    (CODER, TWO.replace("{}", "hi<parameter=y>\n3"), "hi<parameter=y>", {"x": "hi", "y": 3}),
+    (CODER, TWO.replace("{}", "a\nhi <parameter=y>\n3"), "hi <parameter=y>", {"x": "a\nhi ", "y": 3}),
+    (CODER, TWO.replace("{}", "hi\n\n<parameter=y>\n3"), "<parameter=y>", {"x": "hi", "y": 3}),
+    (CODER, TWO.replace("{}", "hi\n</function>\n<parameter=y>\n3"), "<parameter=y>", None),
+    (DSML, '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="two">\n<｜DSML｜parameter name="x" string="true">a'
+           '<｜DSML｜parameter name="y" string="true">b</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
+     'name="y" string="true">', {"x": "a", "y": "b"}),
+    (CODER, SAID.replace("{}", "a </parameter> <parameter= b"), "</parameter> <parameter=", None),
+    (CODER, SAID.replace("{}", "hi\n" + TAGGED.partition("hi")[0] + "ho"), "hi\n<tool_call>\n<function=say>",
+     {"text": "hi"}),
+    (CODER, IN_TAGS.replace("{}", "add", 1).replace("{}", "a", 1).replace("{}", "5\n</parameter>\n6"),
+     "5\n</parameter>\n6", None),
+    (GLM, "<tool_call>say\n<arg_key>text</arg_key><arg_value>\nhi</arg_value>\n</tool_call>", "</arg_key><arg_value>",
+     None),
+    (CODER, SAID.replace("{}", "</parameter>hi"), "</parameter>h", None),
+    (GLM, "<tool_call>say\n<arg_key>text</arg_key>\n<arg_value></arg_key>\n<arg_value>hi</arg_value>\n</tool_call>",
+     "<arg_value></arg_key>\n<arg_value>", {"text": "hi"}),
+    (GLM, "<tool_call>say\n<arg_key>text</arg_key>\n<arg_value><arg_value>hi</arg_value>\n</tool_call>",
+     "<arg_value><arg_value>", {"text": "hi"}),
+    (GEMMA, DICT_SAID.replace("HI", "12345"), "{text:1", {"text": "12345"}),
+    (GEMMA, DICT_SAID.replace("HI", "12 a"), "{text:1", {"text": "12 a"}),
+    (GEMMA, DICT_SAID.replace("HI", "New York"), "{text:N", {"text": "New York"}),
+    (GEMMA, DICT_SAID.replace("HI", "true"), "{text:t", {"text": "true"}),
+    (GEMMA, "<|tool_call>call:two{y:[a,b c]}<tool_call|>", "{y:[a", None),
+    (CODER, TAGGED.replace("=say", "=say.say"), "=say.", {"text": "hi"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("template", "text", "decided", "arguments"), SHOWN)
+def test_a_departure_is_reported_where_it_is_decided_and_only_values_that_are_read_are_shown(
+    llama_data: Path, template: str, text: str, decided: str, arguments: dict[str, Any] | None
+) -> None:
+    turn, validator, events = streamed(llama_data, template, text)
+    assert turn.calls[0].arguments == arguments and not turn.strict
+    assert [(call.tool, call.arguments) for call in validator.calls] == [
+        (c.name, c.arguments) for c in turn.calls
+    ]
+    last = text.index(decided) + len(decided) - 1
+    assert min(at for at, event in events if isinstance(event, Violation)) == last
+    fields = [event for _, event in events if isinstance(event, FieldClosed) and not event.call_index]
+    shown = {event.path[1:]: event.value for event in fields}
+    assert all(arguments is None or arguments[key] == value for key, value in shown.items())
+    assert arguments is None or shown == arguments
+    assert next(event.code for _, event in events if isinstance(event, Violation)) == "SYNTAX"
+
+
 def test_markers_of_reasoning_that_text_mentions_are_text(llama_data: Path) -> None:
     text = "The <think>tag</think> is literal."
     turn, validator = both(llama_data, HERMES, text)
@@ -309,40 +371,10 @@ def test_changed_turns_are_never_valid_calls_with_other_arguments(llama_data: Pa
     templates = sorted(path for folder in folders for path in (folder / "templates").glob("*.jinja"))
     tried = 0
     for path in templates:
-        for of, thinking, body, tools in rendered(path.parents[1], path.stem, turns):
-            expected = {_key(call) for call in read_turn(body, of, tools, thinking).calls}
-            known = {
-                (name, key, json.dumps(value))
-                for name, text in expected
-                for key, value in json.loads(text).items()
-            }
-            for text in changes(body, of, source, rounds(2, 100)):
+        for turn in rendered(path.parents[1], path.stem, turns):
+            check = checker(*turn)
+            for text in changes(turn[2], turn[0], source, rounds(2, 100)):
                 tried += 1
-                turn = read_turn(text, of, tools, thinking)
-                good = [not call_violations(call, tools) for call in turn.calls]
-                for call, valid in zip(turn.calls, good, strict=True):
-                    others = [
-                        (key, value) for key, value in (call.arguments or {}).items()
-                        if (call.name, key, json.dumps(value)) not in known
-                    ]  # fmt: skip
-                    assert (
-                        not valid
-                        or _key(call) in expected
-                        or (others and all(writes(of, text, *other) for other in others))
-                    ), (path.stem, text, call)
-                validator = FormValidator(
-                    of, tools.registry, thinking=thinking, choice="auto", most_calls=None
-                )
-                for char in text:
-                    validator.feed(char)
-                validator.finish()
-                read = [(call.name, call.arguments) for call in turn.calls]
-                assert [(call.tool, call.arguments) for call in validator.calls] == read, (path.stem, text)
-                if turn.calls or turn.content:
-                    clean = turn.strict or (turn.complete and turn.left_why == FOREIGN)
-                    assert bool(validator.violations) != (clean and all(good)), (path.stem, text)
+                wrong = check(text)
+                assert not wrong, (path.stem, text, wrong)
     assert tried > 60 * turns
-
-
-def _key(call: Any) -> tuple[str, str]:
-    return call.name, json.dumps(call.arguments, sort_keys=True)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
+from glyphscope.events import FieldClosed
+from glyphscope.registry.pointer import to_pointer
+from glyphscope.turns import Turn, TurnForm, TurnTools, call_violations, form_of, read_turn
 from glyphscope.turns.markup import is_tag, tokens
 from glyphscope.turns.prove import _KINDS, _Prover
+from glyphscope.turns.read import FOREIGN
+from glyphscope.turns.validator import FormValidator
 from renderers import renderer_at
 
 
@@ -139,3 +144,78 @@ def writes(of: TurnForm, text: str, key: str, value: Any) -> bool:
         return False
     links = (*form.own_links, *form.typed.values())
     return any(f"{form.opening}{key}{link}{value}{closing}".rstrip() in text for link in links)
+
+
+def checker(of: TurnForm, thinking: bool | None, body: str, tools: TurnTools) -> Callable[[str], str]:
+    """Return a function that says what is wrong with the readings of a changed text of the turn `body`, "" if nothing.
+
+    No call is valid with other arguments than those written, and the validator agrees with the reader: at the end with
+    all of its calls and the verdict, and before that with each argument that it shows.
+    """
+    expected = {_key(call) for call in read_turn(body, of, tools, thinking).calls}
+    known = {
+        (name, key, json.dumps(value)) for name, text in expected for key, value in json.loads(text).items()
+    }
+
+    def check(text: str) -> str:
+        turn = read_turn(text, of, tools, thinking)
+        good = [not call_violations(call, tools) for call in turn.calls]
+        for call, valid in zip(turn.calls, good, strict=True):
+            others = [
+                (key, value)
+                for key, value in (call.arguments or {}).items()
+                if (call.name, key, json.dumps(value)) not in known
+            ]
+            written = others and all(writes(of, text, *other) for other in others)
+            if valid and _key(call) not in expected and not written:
+                return f"a valid call with other arguments: {call}"
+        validator = FormValidator(of, tools.registry, thinking=thinking, choice="auto", most_calls=None)
+        events = [event for char in text for event in validator.feed(char)]
+        shown = _shown(validator, [event for event in events if isinstance(event, FieldClosed)])
+        validator.finish()
+        read = [(call.name, call.arguments) for call in turn.calls]
+        if [(call.tool, call.arguments) for call in validator.calls] != read:
+            return "the validator reads other calls"
+        clean = turn.strict or (turn.complete and turn.left_why == FOREIGN)
+        if (turn.calls or turn.content) and bool(validator.violations) == (clean and all(good)):
+            return f"the verdicts differ: {turn.left_why}, {validator.violations[:1]}"
+        return _not_read(turn, shown, tools)
+
+    return check
+
+
+def _shown(
+    validator: FormValidator, closed: list[FieldClosed]
+) -> list[tuple[int, str | None, dict[str, Any]]]:
+    """Return the beginning of each call, its tool, and the arguments that the validator has shown, by pointer."""
+    out: list[tuple[int, str | None, dict[str, Any]]] = [
+        (each.start, each.tool, {}) for each in validator.calls
+    ]
+    for event in closed:
+        if event.path.count("/") == 1 and event.call_index < len(out):
+            out[event.call_index][2][event.path] = event.value
+    return out
+
+
+def _not_read(turn: Turn, shown: list[tuple[int, str | None, dict[str, Any]]], tools: TurnTools) -> str:
+    """Return the first argument that was shown and that the reader does not give, if the tool has it with that type."""
+    for start, tool, arguments in shown:
+        call = next(
+            (each for each in turn.calls if each.start <= start < max(each.end, each.start + 1)), None
+        )
+        if call is None or call.arguments is None or call.name != tool:
+            continue
+        for key in tools.properties(call.name):
+            path, types = to_pointer([key]), tools.types(call.name, key)
+            read = call.arguments.get(key, "")
+            if path not in arguments or (
+                key in call.arguments and isinstance(read, str) and not types.string
+            ):
+                continue
+            if key not in call.arguments or json.dumps(read) != json.dumps(arguments[path]):
+                return f"the validator shows {path} {arguments[path]!r}, which is read as {read!r}"
+    return ""
+
+
+def _key(call: Any) -> tuple[str, str]:
+    return call.name, json.dumps(call.arguments, sort_keys=True)

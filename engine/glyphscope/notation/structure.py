@@ -38,3 +38,5 @@ TOO_DEEP = 20
 PENDING_TEXT = 21  # text that looked like the string's end until the character `end` (exclusive)
 RAW_END = 22  # the string ended before `start`, as `text`, up to `end` (exclusive), shows
 QUOTE_END = 23  # like RAW_END, with a closing quotation mark, which belongs to the field
+BARE_END = 24  # a text that began as a scalar, which no mark encloses, is complete; text: the whole of it
+DEPARTURE = 25  # text: an error after which the reader continues

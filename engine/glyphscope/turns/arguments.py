@@ -9,7 +9,7 @@ from typing import Any
 from glyphscope.text.json_values import read_json
 from glyphscope.turns.arguments_tagged import ReadArguments, read_tagged
 from glyphscope.turns.form import ArgumentsForm, CallForm
-from glyphscope.turns.literals import PADDED, CutOff, Literals, NotAValue, whole_value
+from glyphscope.turns.literals import PADDED, CutOff, Literals, NotAValue, repeated_key, whole_value
 from glyphscope.turns.scan import Scan
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 
@@ -47,8 +47,9 @@ def _object_alone(scan: Scan, at: int, closing: str, order: tuple[str, ...]) -> 
     start = scan.space(at)
     if not order or not scan.text.startswith("{", start):
         return None
+    reader = Literals(scan.text)
     try:
-        value, end = Literals(scan.text).read(start)
+        value, end = reader.read(start)
     except (NotAValue, CutOff):
         return None
     if not isinstance(value, dict) or not value.keys() <= set(order):
@@ -56,7 +57,7 @@ def _object_alone(scan: Scan, at: int, closing: str, order: tuple[str, ...]) -> 
     if not value or not scan.text.startswith(closing, scan.space(end)):
         return None
     scan.note(start, "a keyword was expected")
-    return ReadArguments(value, end)
+    return ReadArguments(value, end, repeated=reader.repeated)
 
 
 def _json(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> ReadArguments:
@@ -66,11 +67,13 @@ def _json(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> R
     found = read_json(scan.text, start) if scan.text[start] in '{"' else None
     if found is not None:
         value, end = found
+        repeated = repeated_key(scan.text, start, end)
         if isinstance(value, str):
             whole, inner = whole_value(value)
             value = inner if whole else {} if not value.strip() else value
         if isinstance(value, dict):
-            return ReadArguments(value, end)
+            _note_repeated(scan, start, repeated)
+            return ReadArguments(value, end, repeated=repeated)
     if scan.text[start] == "{":
         reader = Literals(scan.text)
         try:
@@ -82,7 +85,7 @@ def _json(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> R
             return ReadArguments(None, error.at)
         scan.note(start, "JSON was expected")
         if isinstance(value, dict):
-            return ReadArguments(value, end, cut=reader.cut)
+            return ReadArguments(value, end, reader.cut, reader.repeated)
     if scan.text.startswith("null", start):
         scan.note(start, "an object was expected")
         return ReadArguments({}, start + 4)
@@ -109,6 +112,7 @@ def _members(
     """`key=value, …` or `key:value,…` up to the closing bracket, exclusive. Values without keys follow `order`."""
     reader = Literals(scan.text, form.quote)
     values: dict[str, Any] = {}
+    repeated = ""
     at = scan.space(at)
     while not scan.text.startswith(closing, at):
         try:
@@ -125,16 +129,19 @@ def _members(
         except NotAValue as error:
             scan.note(error.at, "a value was expected")
             return ReadArguments(None, error.at)
+        if key in values or reader.repeated:
+            repeated = repeated or (key if key in values else reader.repeated)
+            _note_repeated(scan, start, repeated)
         values[key] = value
         if PADDED.fullmatch(scan.text, start, at):
             scan.note(start, "a number without zeros before it was expected")
         if reader.sets:
             scan.note(at, "a list was expected")
         if reader.cut:
-            return ReadArguments(values, scan.end, cut=True)
+            return ReadArguments(values, scan.end, True, repeated)
         at = scan.space(at)
         if at >= scan.end:
-            return ReadArguments(values, at, cut=True)
+            return ReadArguments(values, at, True, repeated)
         if scan.text[at] not in (",", closing):
             scan.expect(at, closing)
             marked = _MARKED.get(scan.text[start])
@@ -144,7 +151,12 @@ def _members(
             values[key], at = whole.group(1), whole.end()
         if scan.text[at] == ",":
             at = scan.space(at + 1)
-    return ReadArguments(values, at)
+    return ReadArguments(values, at, repeated=repeated)
+
+
+def _note_repeated(scan: Scan, at: int, key: str) -> None:
+    if key:
+        scan.note(at, f"{key!r} is written twice")
 
 
 def _value(reader: Literals, scan: Scan, at: int, types: ArgumentTypes) -> tuple[Any, int]:
@@ -157,7 +169,9 @@ def _member_value(reader: Literals, scan: Scan, at: int, types: ArgumentTypes) -
     try:
         value, end = reader.read(at)
         word = scan.text[at:end]
-        if bare is None or (bare.group().strip() == word and (types.fits(value) or not types.fits(word))):
+        text = types.only_string and not isinstance(value, str) and scan.text[at] not in "[({"
+        whole = bare is not None and bare.group().strip() == word
+        if bare is None or (whole and not text and (types.fits(value) or not types.fits(word))):
             return value, end
     except NotAValue:
         if bare is None:

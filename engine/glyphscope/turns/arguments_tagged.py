@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import reduce
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import msgspec
 
+from glyphscope.text.lines import begun_length
 from glyphscope.turns.form import ArgumentsForm, CallForm
 from glyphscope.turns.literals import PADDED, WORDS, whole_value
 from glyphscope.turns.markup import common_prefix, tokens
@@ -25,15 +27,20 @@ _MAX_DEPTH = 100
 """The maximum nesting of values whose members are tags; deeper values are read as text."""
 _BEGUN = re.compile(rf"[\w.\-]{{1,{MAX_KEY}}}\s*(\S{{0,{_MAX_LINK}}})\Z")
 _ATTRIBUTE = re.compile(r'\s\w+="[^"]*"')
+BEGUN_BEFORE = "the value had begun before"
+"""The reason of a departure: the marker before a value is written twice."""
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 class ReadArguments(NamedTuple):
-    """Arguments and their end. `values` is None if they could not be read. `cut`: the text ended inside them."""
+    """Arguments and their end. `values` is None if they could not be read. `cut`: the text ended inside them.
+    `repeated` is the first key that is written twice, "" for none.
+    """
 
     values: dict[str, Any] | None
     end: int
     cut: bool = False
+    repeated: str = ""
 
 
 class _Parameter(NamedTuple):
@@ -51,12 +58,34 @@ def untyped(form: ArgumentsForm) -> tuple[str, ...]:
     return tuple(dict.fromkeys(link for link in bare if link.strip() and link not in form.typed.values()))
 
 
+def doubled(form: ArgumentsForm, link: str) -> tuple[str, ...]:
+    """The texts with which a link, or its tag, is written twice."""
+    again = (link, tokens(link.rstrip())[-1]) if link.strip() else ()
+    closing = form.closing("").strip()
+    kept = takewhile(lambda text: text.strip() != closing, again)  # otherwise the value is empty
+    return tuple(text for text in kept if len(text.strip()) >= _MIN_LINK)
+
+
+def lacks_space(link: str, written: str) -> bool:
+    """Whether a link was written without white space that it has inside."""
+    return len(written) < len(link.strip())
+
+
 def read_tagged(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> ReadArguments:
     """The parameters from a place on, up to the end of the last one, before the call's closing.
 
     For an invalid parameter, `values` is None, and `end` is its beginning.
     """
     return _Tagged(scan, call, tool, tools).read(at)
+
+
+def value_of(
+    text: str, call: CallForm, tool: str, tools: TurnTools, key: str, link: str
+) -> tuple[Any] | None:
+    """The value of the parameter `key` in a text from its beginning up to the markers that end it; None if damaged."""
+    reader = _Tagged(Scan(link + text), call, tool, tools)
+    found = reader._value(key, tools.types(tool, key), len(link), link)
+    return None if found is None else (found.value,)
 
 
 class _Tagged:
@@ -80,7 +109,7 @@ class _Tagged:
     def read(self, at: int) -> ReadArguments:
         values: dict[str, Any] = {}
         scan = self.scan
-        last = at
+        last, repeated = at, ""
         while True:
             notes = len(scan.notes)
             start = self._separated(at, first=not values)
@@ -90,7 +119,7 @@ class _Tagged:
                 ended = scan.ended(at) or (
                     scan.text.startswith(separator, at) and scan.ended(at + len(separator))
                 )
-                return ReadArguments(values, last, ended)
+                return ReadArguments(values, last, ended, repeated)
             found = self._parameter(start)
             if found is None:
                 if scan.breaks_off(self.opening, at):
@@ -100,9 +129,10 @@ class _Tagged:
             if cut:
                 if value is not None:
                     values[key] = value
-                return ReadArguments(values, scan.end, cut=True)
+                return ReadArguments(values, scan.end, True, repeated)
             if key in values:
                 scan.note(start, f"{key!r} is written twice")
+                repeated = repeated or key
             values[key] = value
             last = at
 
@@ -176,6 +206,11 @@ class _Tagged:
         for link in self.links:
             end = self.scan.match(link, at, raw=True)
             if end is not None:
+                if (
+                    lacks_space(link, self.scan.text[self.scan.space(at) : end])
+                    and self.scan.space(end) > end
+                ):
+                    return None, ""  # the link's white space may be the value's, too
                 if link.endswith("\n") and self.scan.text.startswith("\n", end):
                     end += 1
                 return end, link
@@ -183,11 +218,9 @@ class _Tagged:
 
     def _after_doubled(self, at: int, link: str) -> int:
         """The beginning of the value, after a link, or its tag, that is written twice."""
-        for again in (link, tokens(link.rstrip())[-1]):
-            if again.strip() == self.form.closing("").strip():
-                break  # the value is empty
-            if len(again.strip()) >= _MIN_LINK and self.scan.text.startswith(again, at):
-                self.scan.note(at, "the value had begun before")
+        for again in doubled(self.form, link):
+            if self.scan.text.startswith(again, at):
+                self.scan.note(at, BEGUN_BEFORE)
                 return at + len(again)
         return at
 
@@ -201,15 +234,17 @@ class _Tagged:
         if escaped:
             at, closing = at + len(opened), closed + closing
             core = closing.strip()
-        stop, end, repaired = self._end_of_value(at, core)
+        stop, end, repaired = self._end_of_value(at, core, types)
         if stop is None:
-            text = scan.text[at:]
+            text = scan.text[at : scan.end - begun_length(scan.text, core)]
             shown = self._typed(text.strip(), types, link) if text.strip() and not types.string else None
             return _Parameter(key, shown, scan.end, cut=True)
         text = scan.text[at:stop]
         if escaped and repaired:
             text = text.removesuffix(closed)
-        if not escaped and self._damaged(text, key, core, repaired):
+        if not escaped and (
+            self._damaged(text, key, core, repaired) or (repaired and self._begins_again(key, end))
+        ):
             scan.note(at, "a value without markers was expected")
             return None
         lead = closing[: len(closing) - len(closing.lstrip())]
@@ -246,18 +281,22 @@ class _Tagged:
                 else ""
             )
             return self.bounds.damage.search(text) is not None or bool(named and named in text)
-        # With the spaces that the form writes after it: others follow a marker that is text.
-        whole = self.form.closing(key).lstrip()
-        if core and core in text and (self.links[0].endswith(core) or text.lstrip().startswith(whole)):
+        if core and core in text and (self.links[0].endswith(core) or text.lstrip().startswith(core)):
             return True  # the same marker begins and ends texts, or the text follows its closing
         closed = text.find(core) if core else -1
         rest = text[closed:].replace(core, "") if closed >= 0 else ""
         return self.bounds.damage.search(rest) is not None
 
-    def _end_of_value(self, at: int, core: str) -> tuple[int | None, int, bool]:
+    def _begins_again(self, key: str, at: int) -> bool:
+        """Whether the same parameter follows a value without a closing: the marker is not the opening that it seems."""
+        opening = pattern_of(self.opening).match(self.scan.text, self.scan.space(at))
+        return opening is not None and self._key(opening.end())[0] == key
+
+    def _end_of_value(self, at: int, core: str, types: ArgumentTypes) -> tuple[int | None, int, bool]:
         """The ends of the value's text and of its closing, and whether the closing is missing.
 
-        The closing is the first one after which the form continues. A new parameter or call ends the value before that.
+        The closing is the first one after which the form continues or, after a whole value that cannot be a text, the
+        first one. A new parameter or call ends the value before that.
         """
         scan = self.scan
         if not core:
@@ -273,12 +312,13 @@ class _Tagged:
             again = end
             while scan.text.startswith(core, following := scan.space(again)):
                 again = following + len(core)
-            if self._continues(again):
+            whole = first is None and not types.string and whole_value(scan.text[at:stop])[0]
+            if whole or self._continues(again):
                 if again > end:
                     scan.note(end, "the value was closed before")
                 return stop, again, False
             first = stop if first is None else first
-            place = stop + 1
+            place = again  # each of the closings in a row is followed by the same
         if lost is None and first is not None:
             return first, first + len(core), False
         ends = lost or scan.search(self.bounds.closing, at)

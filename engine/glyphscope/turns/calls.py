@@ -11,7 +11,7 @@ import msgspec
 from glyphscope.text.json_values import read_json
 from glyphscope.turns.arguments import read_arguments
 from glyphscope.turns.form import CallForm, CallObject, Piece
-from glyphscope.turns.literals import CutOff, Literals, NotAValue, whole_value
+from glyphscope.turns.literals import CutOff, Literals, NotAValue, repeated_key, whole_value
 from glyphscope.turns.markup import is_tag, tags_of, tokens
 from glyphscope.turns.scan import BrokenOff, MissingPart, Scan, pattern_of
 from glyphscope.turns.starts import Bounds, bounds_of
@@ -22,9 +22,16 @@ _NAME = re.compile(r"[^\s<>{}()\[\]\"'=,]+")
 _TAGS = re.compile(r"<[^<>]*>")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 _NAME_KEYS = ("name", "tool_name", "function", "tool")
+_MEMBERS = {
+    "json": re.compile(r',\s*"([^"\\\n]{1,200})"\s*:'),
+    "pythonic": re.compile(r",\s*([\w.\-]+)\s*=(?!=)"),
+    "dict": re.compile(r",\s*([\w.\-]+)\s*:"),
+}
+"""A further argument, by encoding."""
 _OBJECT = re.compile(r"\w*\s*\{")
 """An object, also after the word of its fence."""
-_WORDS = re.compile(r"[\w.\-]+")
+_NAMED = re.compile(r"""(?:name["']?\s*[:=]\s*["']?|[=>.:]\s*)([\w.\-]+)""")
+"""A word where the markers of calls have a tool's name."""
 _BRACKETS = re.compile(r"\s*[)\]}]+")
 _NAME_IN_OBJECT = re.compile(rf'\{{\s*"(?:{"|".join(_NAME_KEYS)})"\s*:\s*"([^"\\\n]{{1,{_MAX_NAME}}})"')
 
@@ -33,6 +40,7 @@ class ReadCall(NamedTuple):
     """A call from `start` to `end` (exclusive). `arguments` None: it names a tool, and its arguments are broken.
 
     `cut`: the text ended inside it. `unclosed`: its arguments are complete; its or its section's closing is missing.
+    `repeated` is a key that is written twice in its arguments.
     """
 
     name: str
@@ -43,6 +51,7 @@ class ReadCall(NamedTuple):
     cut: bool = False
     broken_at: int | None = None
     unclosed: bool = False
+    repeated: str = ""
 
 
 class CallReader:
@@ -141,6 +150,7 @@ class _OneCall:
         self.cut = False
         self.unclosed = False
         self.broken_at: int | None = None
+        self.repeated = ""
         self.unwritten = False  # the arguments are an empty text
 
     @cached_property
@@ -162,15 +172,29 @@ class _OneCall:
             raise MissingPart(self.start)
         at = self.scan.end if self.cut else self._with_rest(at)
         return ReadCall(
-            self.name, self._unwrapped(), self.start, at, self.id, self.cut, self.broken_at, self.unclosed
+            self.name,
+            self._unwrapped(),
+            self.start,
+            at,
+            self.id,
+            self.cut,
+            self.broken_at,
+            self.unclosed,
+            self.repeated,
         )
 
     def _with_rest(self, at: int) -> int:
         """The end of a call. Its arguments cannot be read if it was closed before them: then they follow."""
         tagged = self.form.arguments.encoding == "tagged"
+        start = self.scan.space(at)
+        member = _MEMBERS.get(self.form.arguments.encoding)
+        more = member.match(self.scan.text, start) if member is not None and self.arguments else None
+        if more is not None and more[1] in self.tools.properties(self.name):
+            self.arguments, self.broken_at = None, start
+            self.scan.note(start, "the call was closed before")
+            return self._unclosed(start)
         if not tagged and not (self.unwritten and self.form.arguments.encoding == "json"):
             return at
-        start = self.scan.space(at)
         while (closing := self.bounds.closing.match(self.scan.text, start)) is not None:
             start = self.scan.space(closing.end())
         opening = self.bounds.openings.match(self.scan.text, start)
@@ -195,8 +219,8 @@ class _OneCall:
         found, opening = self.scan.search(self.bounds.marks, at), self.scan.search(self.bounds.openings, at)
         if found is None or (opening is not None and opening.start() <= found.start()):
             return False
-        words = set(_WORDS.findall(self.scan.text, at, found.start()))  # a tool's name: another form of calls
-        return words.isdisjoint(self.tools.names)
+        names = set(_NAMED.findall(self.scan.text, at, found.start()))  # a tool's: another form of calls
+        return names.isdisjoint(self.tools.names)
 
     def _unwrapped(self) -> dict[str, Any] | None:
         """The arguments without a surrounding object that is not an argument of the tool."""
@@ -410,7 +434,7 @@ class _OneCall:
     def _arguments(self, at: int) -> int:
         found = read_arguments(self.scan, at, self.form, self.name, self.tools)
         self.arguments = found.values
-        self.cut = found.cut
+        self.cut, self.repeated = found.cut, found.repeated
         self.unwritten = found.end == at
         if found.values is None:
             self.broken_at = found.end
@@ -434,11 +458,14 @@ class _OneCall:
                 raise BrokenOff(start) from None
             except NotAValue as error:
                 return self._broken(start, error.at)
-            cut = reader.cut
+            cut, self.repeated = reader.cut, reader.repeated
             if not cut:
                 scan.note(start, "JSON was expected")
         else:
             value, end = read
+            self.repeated = repeated_key(scan.text, start, end)
+            if self.repeated:
+                scan.note(start, f"{self.repeated!r} is written twice")
         if not isinstance(value, dict):
             raise MissingPart(start)
         try:

@@ -6,6 +6,7 @@ returns the complete part.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from typing import Any
@@ -19,6 +20,7 @@ MAX_DEPTH = 200
 """The maximum nesting of lists and objects; deeper values are rejected."""
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_KEYS = re.compile(r'"((?:[^"\\]|\\.)*+)"\s*:')
 _HEX = re.compile(r"[0-9A-Fa-f]+")
 _WORD = re.compile(r"[A-Za-z_][\w.\-]*")
 _BARE_KEY = re.compile(r"[^\s:={}\[\],\"'<>]+")
@@ -56,6 +58,7 @@ class Literals:
         self.text = text
         self.quote = quote if quote not in ("'", '"') else ""
         self.cut = False
+        self.repeated = ""  # the first key that is written twice in one object
         self.sets = False
         """Whether a set was read (as a list)."""
 
@@ -196,6 +199,7 @@ class Literals:
             except CutOff:
                 self.cut = True
                 return out, len(self.text)
+            self.repeated = self.repeated or (key if key in out else "")
             out[key] = value
             if self.cut:
                 return out, at
@@ -214,6 +218,24 @@ class Literals:
         if found is None:
             raise NotAValue(at)
         return found.group(), found.end()
+
+
+def repeated_key(text: str, start: int, end: int) -> str:
+    """The first key that is written twice in one object of a JSON value between two places; "" if there is none."""
+    keys = _KEYS.findall(text, start, end)
+    if len(keys) == len(set(keys)):
+        return ""
+    found: list[str] = []
+
+    def pairs(members: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for key, _ in members:
+            if key in seen:
+                found.append(key)
+            seen.add(key)
+
+    json.JSONDecoder(object_pairs_hook=pairs).raw_decode(text, start)
+    return found[0] if found else ""
 
 
 def whole_value(text: str, quote: str = "") -> tuple[bool, Any]:

@@ -30,7 +30,8 @@ _NAME_AHEAD = 400
 class TurnCall(msgspec.Struct, frozen=True):
     """A call in a turn, from character `start` to `end` (exclusive) of the text.
 
-    `arguments` is None if they are not in a known notation; `broken_at` is the character.
+    `arguments` is None if they are not in a known notation; `broken_at` is the character. `repeated` is a key that is
+    written twice in them, of which the last value is given.
     """
 
     name: str
@@ -40,6 +41,7 @@ class TurnCall(msgspec.Struct, frozen=True):
     complete: bool = True
     id: str = ""
     broken_at: int | None = None
+    repeated: str = ""
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -388,12 +390,14 @@ class _Reader:
         return any(spelling.format(name) in ahead for name in self.tools.names for spelling in spellings)
 
     def _between(self, form: CallForm, at: int, start: int) -> None:
-        """Note white space between two calls that differs from the form's separator."""
-        if not self.calls or at != self.after_call:
+        """Note white space or boundaries between two calls that differ from the form's separator."""
+        if not self.calls or any(end > self.after_call for _, end in self.text_spans):
             return
-        written = self.whole[at:start]
-        if not written.strip() and written.strip("\n") != form.separator.strip("\n"):
-            self.scan.expect(at, form.separator)
+        separator, written = form.separator, self.whole[self.after_call : start]
+        if at != self.after_call and not separator.strip():
+            return  # another message begins
+        if (at != self.after_call or not written.strip()) and written.strip("\n") != separator.strip("\n"):
+            self.scan.expect(self.after_call, separator)
 
     def _readable_calls(
         self, start: Start, at: int, others: list[Start]
@@ -447,6 +451,7 @@ class _Reader:
                 not call.cut and call.arguments is not None,
                 call.id,
                 None if call.broken_at is None else call.broken_at - shift,
+                call.repeated,
             )
             for call in self.calls
         )

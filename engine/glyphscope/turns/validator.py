@@ -264,7 +264,7 @@ class FormValidator:
         self._counted = len(out)
 
     def _stop(self, message: str, at: int) -> None:
-        self._violate("LIMIT_EXCEEDED", message, at, "")
+        self._violate("LIMIT_EXCEEDED", message, max(at, self._validated_to), "")
         self._stopped = True
 
     def _violate(self, code: Code, message: str, at: int, viable: str) -> None:
@@ -558,12 +558,12 @@ class FormValidator:
 
     def _end_text(self) -> None:
         again: list[_Piece] = []
-        if self._mode == "calls":
-            self._end_in_calls()
-        elif (found := self._finder.pending()) is not None:
+        if self._mode != "calls" and (found := self._finder.pending()) is not None:
             self._marker(found, again)
         for text, at in again:
             self._run(text, at)
+        if self._mode == "calls":  # perhaps only since that marker
+            self._end_in_calls()
         if self._mode == "reasoning" and self._unasked:
             self._close_segment("text")
         elif self._mode == "reasoning":

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from glyphscope.notation import structure as s
 from glyphscope.notation.read_json import JsonReader
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.form import ArgumentsForm, CallObject
+from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_literals import LiteralReader
 from glyphscope.turns.validator_one_call import OneCallValidator
 
@@ -192,10 +195,13 @@ class JsonCall(_Json):
 class Members(Driver):
     """Arguments as Python keywords or as a dictionary, up to the closing bracket, which is not read."""
 
-    def __init__(self, validator: OneCallValidator, at: int, form: ArgumentsForm, max_depth: int) -> None:
+    def __init__(
+        self, validator: OneCallValidator, at: int, form: ArgumentsForm, tools: TurnTools, max_depth: int
+    ) -> None:
         super().__init__(validator)
-        closer = ")" if form.encoding == "pythonic" else "}"
-        self._reader = LiteralReader(at, quote=form.quote, closer=closer, max_depth=max_depth)
+        types = partial(tools.types, validator.tool or "") if form.encoding == "dict" else None
+        closer = ")" if types is None else "}"
+        self._reader = LiteralReader(at, quote=form.quote, closer=closer, max_depth=max_depth, types=types)
         validator.open_arguments()
         validator.drive([(s.OBJECT_OPEN, at, at, "")])
 

@@ -169,7 +169,8 @@ class Calls:
         if parameter is not None:  # its opening also begins other markers
             before = [path for path in before if not path.begun]
         after = [path for old in before for path in self._steps.step(old, char, at)]
-        if parameter is not None and not any(path.strict for path in after):
+        strict = any(path.strict for path in before)
+        if parameter is not None and not any(path.strict or not strict for path in after):
             self._paths = [parameter]
             self._open_validator(parameter).raise_floor(at)
             self._drive(char, at - 1)
@@ -257,7 +258,7 @@ class Calls:
         if (
             not self.in_call
             or self._name_at == _NAME_READ
-            or any(path.form.object is not None for path in self._paths)
+            or any(path.form.object is not None or path.namespace for path in self._paths)
         ):
             return
         naming = [path for path in self._paths if path.kind == "name" and path.name and not path.named]
@@ -308,7 +309,7 @@ class Calls:
         elif path.form.arguments.encoding == "json":
             self._driver = JsonArguments(validator, at, path.form.arguments, depth)
         else:
-            self._driver = Members(validator, at, path.form.arguments, depth)
+            self._driver = Members(validator, at, path.form.arguments, self._tools, depth)
         if not self._driver.feed(char, 0, at):
             self._driven(at)
             self._step(char, at)  # the first character ends them

@@ -7,16 +7,21 @@ letter by letter.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from glyphscope.notation import structure as s
 from glyphscope.notation.reader import State, after
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.literals import CLOSING, ESCAPES
+from glyphscope.turns.tools import ArgumentTypes
 
 _SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _KEY = re.compile(r"[^\s:={}\[\],\"'<>()]+")
 _WORD = re.compile(r"[0-9A-Za-z_.+\-]+")
+_NOT_BARE = frozenset(",{}[]<>\"'\n")
+"""Characters that a text without marks does not contain."""
+_MARKS = "a text between marks was expected"
 _PLAIN = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^'\\]+")}
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
@@ -28,10 +33,20 @@ class LiteralReader:
     """Reads a value from character `at` on or, with `closer`, an object's members up to that bracket, exclusive.
 
     `done`: the value, or the members, are complete. `broken`: the reader rejected a character, with SYNTAX or TOO_DEEP
-    as its last event, and reads no further. `quote` is a text around strings, in addition to quotation marks.
+    as its last event, and reads no further. `quote` is a text around strings, in addition to quotation marks. `types`:
+    the types of a member by its key; its value may then be a text without marks, up to a comma or the closer, which is
+    reported as a DEPARTURE.
     """
 
-    def __init__(self, at: int, *, quote: str = "", closer: str = "", max_depth: int = 200) -> None:
+    def __init__(
+        self,
+        at: int,
+        *,
+        quote: str = "",
+        closer: str = "",
+        max_depth: int = 200,
+        types: Callable[[str], ArgumentTypes] | None = None,
+    ) -> None:
         self.done = False
         self.broken = False
         self._base = at
@@ -42,6 +57,12 @@ class LiteralReader:
         self._state: State = self._next_key if closer else self._value
         self._mark = ""  # the quotation mark of the open string
         self._in_key = False
+        self._types = types
+        self._key: list[str] = []  # of the member, in pieces
+        self._began_bare, self._bare_at = (
+            False,
+            at,
+        )  # a text without marks: from its first character on, and where
         self._word = ""  # of a number or word, as written
         self._translated = ""  # the same in JSON
         self._pending = ""  # the beginning of a `quote`
@@ -85,6 +106,8 @@ class LiteralReader:
             return self._open(char, at, out)
         self._word = self._translated = ""
         self._state = self._scalar
+        if self._may_be_bare and self._own_types.only_string:
+            return self._begin_bare(text, at, out)
         return self._scalar(text, at, out)
 
     def _open(self, char: str, at: int, out: list[Structural]) -> int:
@@ -149,18 +172,20 @@ class LiteralReader:
         if char == self._stack[-1]:
             return self._close(at, out)
         if self._quote and char == self._quote[0]:
-            self._in_key = True
+            self._in_key, self._key = True, []
             return self._open_mark(at)
         if char in "\"'" and (len(self._stack) > 1 or self._closer != ")"):
             return self._open_string(at, char, out, key=True)
         if not _KEY.match(char):
             return self._reject(at, out, f"the name of an argument must come here, not '{char}'")
+        self._key = []
         out.append((s.KEY_OPEN, self._base + at, self._base + at, '"'))
         self._state = self._bare_key
         return at
 
     def _bare_key(self, text: str, at: int, out: list[Structural]) -> int:
         if found := _KEY.match(text, at):
+            self._key.append(found[0])
             out.append((s.KEY_TEXT, self._base + at, self._base + found.end(), found[0]))
             return found.end()
         out.append((s.KEY_END, self._base + at, self._base + at + 1, ""))
@@ -179,10 +204,13 @@ class LiteralReader:
     def _open_string(self, at: int, mark: str, out: list[Structural], *, key: bool) -> int:
         out.append((s.KEY_OPEN if key else s.STRING_OPEN, self._base + at, self._base + at + 1, '"'))
         self._mark, self._in_key = mark, key
+        self._key = [] if key else self._key
         self._state = self._string
         return at + 1
 
     def _text(self, start: int, end: int, text: str, out: list[Structural]) -> None:
+        if self._in_key:
+            self._key.append(text)
         if text:
             out.append((s.KEY_TEXT if self._in_key else s.STRING_TEXT, start, end, text))
 
@@ -299,12 +327,16 @@ class LiteralReader:
     def _scalar(self, text: str, at: int, out: list[Structural]) -> int:
         found = _WORD.match(text, at)
         if found is None:
+            if self._may_be_bare and text[at] not in _NOT_BARE and not (self._word and text[at].isspace()):
+                return self._begin_bare(text, at, out)
             if not self._word:
                 return self._reject(at, out, f"a value must begin here, and '{text[at]}' begins none")
             return self._end_scalar(at, out)
         for offset, char in enumerate(found[0]):
             grown = self._word + char
             translated = _translated(grown)
+            if translated is None and self._may_be_bare:
+                return self._begin_bare(text, at + offset, out)
             if translated is None or len(grown) > MAX_NUMBER_LENGTH:
                 return self._reject(at + offset, out, f"'{grown[:40]}' is not the beginning of a value")
             place = self._base + at + offset
@@ -312,11 +344,53 @@ class LiteralReader:
             self._word, self._translated = grown, translated
         return found.end()
 
+    @property
+    def _may_be_bare(self) -> bool:
+        return self._types is not None and len(self._stack) == 1
+
+    @property
+    def _own_types(self) -> ArgumentTypes:
+        assert self._types is not None
+        return self._types("".join(self._key))
+
+    def _begin_bare(self, text: str, at: int, out: list[Structural]) -> int:
+        """A text without its marks begins or continues."""
+        if text[at] in _NOT_BARE or (text[at] == ":" and not self._word):
+            return self._reject(at, out, f"a value must begin here, and '{text[at]}' begins none")
+        place = self._base + at
+        out.append((s.DEPARTURE, place, place + 1, _MARKS))
+        if not self._word:
+            out.append((s.STRING_OPEN, place, place, ""))
+        self._began_bare, self._bare_at = not self._word, place
+        self._state = self._bare
+        return at
+
+    def _bare(self, text: str, at: int, out: list[Structural]) -> int:
+        if text[at] in (",", self._closer):
+            place = self._base + at
+            word = self._word.strip()
+            if self._began_bare:
+                out.append((s.STRING_TEXT, self._bare_at, self._bare_at + len(word), word))
+                out.append((s.STRING_END, place, place + 1, ""))
+            else:
+                out.append((s.BARE_END, place, place + 1, word))
+            self._value_done()
+            return at
+        if text[at] in _NOT_BARE:
+            return self._reject(at, out, f"',' or '{self._closer}' must follow a text, not '{text[at]}'")
+        self._word += text[at]
+        return at + 1
+
     def _end_scalar(self, at: int, out: list[Structural]) -> int:
         if scalar_value(self._translated, "json")[0] == 0:
             return self._reject(at, out, f"'{self._word}' is not a whole value")
         place = self._base + at
-        out.append((s.SCALAR_END, place, place + 1, self._translated))
+        value = scalar_value(self._translated, "json")[1]
+        if self._may_be_bare and not self._own_types.fits(value) and self._own_types.fits(self._word):
+            out.append((s.DEPARTURE, place, place + 1, _MARKS))
+            out.append((s.BARE_END, place, place + 1, self._word))
+        else:
+            out.append((s.SCALAR_END, place, place + 1, self._translated))
         self._value_done()
         return at
 

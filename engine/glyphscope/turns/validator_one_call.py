@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from glyphscope.events import Code, FieldChanged, RunEvent
+from glyphscope.notation import structure as s
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.call_level import CallKeys, CallLevel
@@ -60,6 +61,8 @@ class OneCallValidator(CallValidator):
         super().__init__(registry, "json", "name-arguments", keys=own, limits=limits)
         self.index = index
         self._value_begun = False
+        self._handlers[s.BARE_END] = self._bare_end
+        self._handlers[s.DEPARTURE] = lambda start, end, text: self.violate("SYNTAX", text, start, "")
 
     def attach(self, out: list[RunEvent], token: int) -> None:
         """Append all further events to `out`."""
@@ -132,6 +135,12 @@ class OneCallValidator(CallValidator):
         self._value_begun = False
         if not self._stopped:
             self._end(value, end, at)
+
+    def _bare_end(self, start: int, end: int, text: str) -> None:
+        """A scalar turned out to be a text without marks."""
+        self._scalar = None
+        self._candidates.checking = False
+        self._end(text, start, start)
 
     def drop_levels(self, depth: int) -> None:
         """Leave the containers that a broken value opened."""

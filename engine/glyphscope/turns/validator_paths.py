@@ -32,9 +32,10 @@ class Op:
 class Path(msgspec.Struct, frozen=True):
     """A way to continue: at the piece `ops[op]`, with `read` characters of its `text`, or of a word, already read.
 
-    `strict`: it has not left the form. `unknown_name`: there is no tool `name`. `named`: the name is complete.
-    `beyond`: no further parameter can follow. `begun`: the piece that a driver reads has begun. `call_at`: the
-    character at which the call begins. `surplus`: the call exceeds the limit.
+    `strict`: it has not left the form. `unknown_name`: there is no tool `name`. `namespace`: it may be a tool's that
+    follows itself as its namespace. `named`: the name is complete. `beyond`: no further parameter can follow. `begun`:
+    the piece that a driver reads has begun. `call_at`: the character at which the call begins. `surplus`: the call
+    exceeds the limit.
     """
 
     form: CallForm
@@ -45,6 +46,7 @@ class Path(msgspec.Struct, frozen=True):
     strict: bool = True
     name: str = ""
     unknown_name: bool = False
+    namespace: bool = False
     named: bool = False
     beyond: bool = False
     begun: bool = False
@@ -137,7 +139,10 @@ class Steps:
     def _name(self, path: Path, char: str, at: int) -> list[Path]:
         name = path.name + char
         if path.unknown_name or (path.name and path.name not in self._known):
-            ended = self._ended(replace(path, unknown_name=False, strict=False), char, at)
+            own = path.name[: len(path.name) // 2] if path.namespace else ""
+            read = own if path.name == f"{own}.{own}" else path.name
+            other = replace(path, name=read, unknown_name=False, namespace=False, strict=False)
+            ended = self._ended(other, char, at)
         else:
             ended = self._ended(path, char, at) if path.name else []
         if not path.unknown_name and any(known.startswith(name) for known in self._names):
@@ -145,7 +150,13 @@ class Steps:
         complete = path.name in self._known and bool(ended)
         if complete or char == "\n" or len(name) > _MAX_WORD:
             return ended
-        return [*ended, replace(path, name=name, unknown_name=True)]
+        if not path.unknown_name and self._repeats(name):
+            return [*ended, replace(path, name=name, namespace=True, strict=False)]
+        return [*ended, replace(path, name=name, unknown_name=True, namespace=False)]
+
+    def _repeats(self, name: str) -> bool:
+        """Whether a name may become a tool's after itself as its namespace (`f.f`), which is read as the tool's."""
+        return any(name.startswith(f"{own}.") and f"{own}.{own}".startswith(name) for own in self._names)
 
     def _ended(self, path: Path, char: str, at: int) -> list[Path]:
         following = self.enter(replace(path, named=True), at)

@@ -5,22 +5,24 @@ that is decided. The schema decides how the text is read, as in `arguments_tagge
 or Python or, if both are allowed, as the one that remains possible.
 
 The states, in order: `_read_key`, which ends with the link (the marker between key and value); `_read_tail`, the link's
-white space; `_read_escape`, or `_read_first_tag` and `_read_nested`, if the form has these; `_read_value`. A state
-reads `text` at index `at`, the turn's character `base + at`, and returns the next index.
+white space; `_read_doubled`, the link once more; `_read_escape`, or `_read_first_tag` and `_read_nested`, if the form
+has these; `_read_value`. A state reads `text` at index `at`, the turn's character `base + at`, and returns the next
+index.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from glyphscope.grammar.builder.turn import Sign
+import msgspec
+
 from glyphscope.notation import structure as s
-from glyphscope.turns.arguments_tagged import untyped
+from glyphscope.turns.arguments_tagged import BEGUN_BEFORE, doubled, lacks_space, untyped, value_of
 from glyphscope.turns.form import CallForm
-from glyphscope.turns.markup import tags_of
-from glyphscope.turns.starts import closing_texts, starts
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 from glyphscope.turns.validator_arguments import Driver
+from glyphscope.turns.validator_bounds import heads_of, lost_of
 from glyphscope.turns.validator_markers import Finder, FoundMarker, Marker, signs_of
 from glyphscope.turns.validator_nested import Nested
 from glyphscope.turns.validator_one_call import OneCallValidator
@@ -28,6 +30,7 @@ from glyphscope.turns.validator_values import Piece, ValueText
 from glyphscope.validation.streaming_validator import Limits
 
 _MAX_KEY = 200
+_WORD = re.compile(r"[\w.\-]")
 
 
 class Parameter(Driver):
@@ -46,11 +49,14 @@ class Parameter(Driver):
         self._finder = Finder(tuple(Marker("link", signs_of(link), text=link) for link in links))
         self._key: list[str] = []
         self._tail = ""  # the missing part of the link's white space
+        self._lacks = False  # white space inside the link was not written
+        self._doubles: tuple[str, ...] = ()  # the texts of a doubled link
         self._state = self._read_key
         self._value: ValueText  # set when its text begins
         self._types = ArgumentTypes(0)
         self._link = ""  # the link that was read
         self._escaped = self._closed = ""  # the texts around an escaped value
+        self._mark = ""  # the text before an escaped value, once it was read
         self._closing = ""  # the text that closes the parameter
         self._read = ""  # withheld: the possible beginning of an escape or of a member's tag
         self._start = at  # of the value
@@ -93,6 +99,7 @@ class Parameter(Driver):
         elif written != core:
             left = next((n for n, (a, b) in enumerate(zip(written, core)) if a != b), len(core))
             self._departed(found.start + left, self._link)
+        self._lacks = lacks_space(self._link, written)
         self._tail = self._link[len(core) :]
         self._state = self._read_tail
         return at + 1
@@ -114,7 +121,26 @@ class Parameter(Driver):
                 self._tail = self._tail[1:]
                 return at + 1
             self._departed(base + at, self._link)
+        if self._lacks and text[at].isspace():
+            self._lost(base + at, self._link)
+            return at
         self._begin_value(base + at)
+        return at
+
+    def _read_doubled(self, text: str, at: int, base: int) -> int:
+        """The link again, or the value."""
+        pending = self._read + text[at]
+        if pending in self._doubles:
+            self._read, self._doubles = "", ()
+            self.validator.violate("SYNTAX", BEGUN_BEFORE, base + at, "")
+            self._choose_state(base + at + 1)
+            return at + 1
+        if any(link.startswith(pending) for link in self._doubles):
+            self._read = pending
+            return at + 1
+        before, self._read = self._read, ""
+        self._choose_state(self._start)
+        self._again(before, base + at - len(before))
         return at
 
     # the value
@@ -124,7 +150,13 @@ class Parameter(Driver):
         self._types = self.tools.types(self.tool, key)
         self.validator.begin_value(at)
         self._start = at
-        closing = self.form.closing(key)
+        self._doubles = doubled(self.form, self._link)
+        self._state = self._read_doubled
+
+    def _choose_state(self, at: int) -> None:
+        """The value's text, or a mark around it, begins."""
+        self._start = at
+        closing = self.form.closing("".join(self._key))
         opened, closed = self.form.escape
         if opened:
             self._escaped, self._closed, self._closing = opened, closed, closing
@@ -165,6 +197,7 @@ class Parameter(Driver):
         if text[at] == self._escaped[len(self._read)]:
             self._read += text[at]
             if self._read == self._escaped:
+                self._mark = self._escaped
                 self._begin_text(base + at + 1, self._closed + self._closing, as_string=True)
             return at + 1
         pending = self._read
@@ -180,33 +213,16 @@ class Parameter(Driver):
     # its end
 
     def _heads(self) -> tuple[Marker, ...]:
-        """The markers that can follow a parameter: those of another one, and those that close the call or open one."""
-        form, call = self.form, self._call
-        closings = [tag for text in closing_texts(call) for tag in tags_of(text)]
-        openings = [text for text, _ in starts(call) if "<" in text or "[" in text]
-        texts = (form.opening, form.separator, *call.after_arguments, *closings, *openings)
-        if not form.closing("").strip():  # a parameter's key and link, too, as its separator may be in a text
-            links = dict.fromkeys(link.strip()[:1] for link in self._links)
-            keys = self.tools.properties(self.tool)
-            texts = (
-                *(form.separator + form.opening + key + link for key in keys for link in links),
-                *texts[2:],
-            )
-        return tuple(dict.fromkeys(Marker("head", signs_of(text)) for text in texts if text.strip()))
+        """The markers that can follow a parameter: those of another one, those that close the call or open one, and the
+        parameter's closing once more.
+        """
+        keys = () if self._core else self.tools.properties(self.tool)
+        return heads_of(msgspec.json.encode(self._call), self._core, keys)
 
     def _lost_markers(self) -> tuple[Marker, ...]:
-        """Openings of the tool's parameters on a separate line; one inside a value means that it lacks its closing."""
-        opening = self.form.opening.strip()
-        if not opening or self.form.item:
-            return ()
-        links = dict.fromkeys(link.strip()[:1] for link in self._links)
-        return tuple(
-            Marker(
-                "lost", (Sign("\n", False), *signs_of(opening), *(Sign(each, False) for each in key + link))
-            )
-            for key in self.tools.properties(self.tool)
-            for link in links
-        )
+        """The markers that show in a value that it lacks its closing: another parameter of the tool, or a call."""
+        keys, names = self.tools.properties(self.tool), tuple(self.tools.longest_first)
+        return lost_of(msgspec.json.encode(self._call), keys, names)
 
     def _begin_text(self, at: int, closing: str, *, as_string: bool) -> None:
         """The value's text begins; from here on, its closing marker is searched."""
@@ -220,11 +236,15 @@ class Parameter(Driver):
             return
         self._lead = closing[: len(closing) - len(closing.lstrip())]  # the white space before it
         self._last = closing[len(closing.rstrip()) :]  # the white space after it
-        # characters that cannot begin the closing marker, or a lost parameter's line
-        self._plain = re.compile("[^\n" + re.escape((self._lead or self._core)[0] + self._core[0]) + "]+")
         self._first = at
         self._lost_closing = Finder(self._lost_markers())
-        self._looked_at = -1  # the last character that it has read
+        self._begins = frozenset(marker.signs[0].char for marker in self._lost_closing.markers)
+        # characters that can begin neither the closing marker nor one that shows that it is missing
+        first = "".join({(self._lead or self._core)[0], self._core[0], *self._begins})
+        self._plain = re.compile(f"[^{re.escape(first)}]+")
+        self._looked_at = -1  # the last character that `_lost_closing` has read
+        self._written: list[str] = []  # the value's text so far
+        self._doubled = self._released = False  # the closing is written twice; one of them is text
         self._pending: list[Piece] = []  # text withheld while a lost closing is possible
         self._buffer = ""  # withheld: the possible closing marker, and the text after it
         self._buffer_at = at
@@ -240,29 +260,49 @@ class Parameter(Driver):
 
     def _read_value(self, text: str, at: int, base: int) -> int:
         lost = self._lost_closing
-        if base + at > self._looked_at and (lost.open or text[at] == "\n"):
+        if base + at > self._looked_at and (lost.open or text[at] in self._begins):
             self._looked_at = base + at
             found = lost.step(text[at], base + at)
-            if found is not None:
-                self._close_lost(found, base + at)
+            if found is not None and self._is_lost(found):
+                self._close_lost(found, text[at])
                 return at + 1
             if not lost.open:
                 self._let_go()
         return self._read_text(text, at, base)
 
-    def _close_lost(self, found: FoundMarker, at: int) -> None:
-        """End the unclosed value where another parameter of the tool begins."""
-        finder = self._lost_closing
-        opening = "".join(finder.buffer)[found.start + 1 - finder.start :]
-        place = found.start + 1
-        start = found.start if self._lead == "\n" else place
-        pending, self._pending = self._pending, []
-        for piece in pending:
-            if piece.at < start:
-                self._text(piece._replace(text=piece.text[: start - piece.at]))
-        self._departed(at, self._lead + self._core)
-        self._value.end(start, at + 1, opening)
-        self.again, self.again_at, self.done = opening, place, True
+    def _is_lost(self, found: FoundMarker) -> bool:
+        """Whether a marker that begins with a parameter's key is not a part of a longer word."""
+        if self.form.opening.strip():
+            return True
+        read = "".join(self._written) + self._buffer
+        before = read[: found.start - self._first][-1:]
+        return _WORD.match(before) is None
+
+    def _close_lost(self, found: FoundMarker, char: str) -> None:
+        """End the unclosed value where another parameter of the tool, or a call, begins."""
+        read = "".join(self._written) + self._buffer + char
+        self._pending = []
+        self.validator.raise_floor(found.end - 1)
+        self._departed(found.end - 1, self._lead + self._core)
+        value = self._check_markers(read, found.end - 1)
+        if value is not None:
+            self._value.replace(value[0], found.start, found.end - 1)
+            self.again, self.again_at, self.done = read[found.start - self._first :], found.start, True
+
+    def _is_ruined(self) -> bool:
+        """Whether a closing that is text cannot be in this value: at its beginning, or if it also begins values."""
+        return not self._mark and (self._links[0].endswith(self._core) or not "".join(self._written).strip())
+
+    def _ruin(self, at: int) -> None:
+        self.validator.violate("SYNTAX", "a value without markers was expected", at, "")
+        self.broken = True
+
+    def _check_markers(self, read: str, at: int) -> tuple[Any] | None:
+        """The value in a text as `read_turn` reads it; None, and a violation at `at`, if it has markers of a call."""
+        found = value_of(self._mark + read, self._call, self.tool, self.tools, "".join(self._key), self._link)
+        if found is None:
+            self._ruin(at)
+        return found
 
     def _read_unclosed(self, text: str, at: int, base: int) -> int:
         """A value that nothing closes: up to another parameter, or to a marker of the call."""
@@ -316,12 +356,16 @@ class Parameter(Driver):
             self.validator.raise_floor(broke)
             self._ended(broke, noting=False)  # such a value contains no marker: the text after it is wrong
             return at
-        pending, start = self._buffer, self._buffer_at
-        self._buffer, self._follow = "", None
+        if self._follow is not None and self._is_ruined():
+            self._ruin(broke)
+            return at
+        pending, start, follow = self._buffer, self._buffer_at, self._follow
+        self._buffer, self._follow, self._doubled = "", None, False
         if not pending:
             return at
-        end = 1
-        while end < len(pending) and pending[end] not in (self._lead[:1], self._core[0]):
+        self._released = self._released or follow is not None
+        end = self._core_end if follow is not None else 1
+        while follow is None and end < len(pending) and pending[end] not in (self._lead[:1], self._core[0]):
             end += 1
         self._text(Piece(start, pending[:end], broke))
         self._again(pending[end:], start + end)
@@ -339,7 +383,10 @@ class Parameter(Driver):
         if found is None and (elsewhere or not follow.open):
             return self._break(base + at, at)
         self._buffer += char
-        if found is not None:
+        if found is not None and found.marker.kind == "again":
+            self._core_end, self._doubled = len(self._buffer), True
+            self._follow = Finder(self._heads())
+        elif found is not None:
             self._ended(base + at + 1)
         return at + 1
 
@@ -350,9 +397,14 @@ class Parameter(Driver):
     def _let_go(self) -> None:
         pending, self._pending = self._pending, []
         for piece in pending:
-            self._text(piece)
+            self._give(piece)
 
     def _text(self, piece: Piece) -> None:
+        self._written.append(piece.text)
+        self._give(piece)
+
+    def _give(self, piece: Piece) -> None:
+        """Pass a text to the value, unless it may belong to a marker."""
         if self._lost_closing.open:
             self._pending.append(piece)
             return
@@ -365,6 +417,12 @@ class Parameter(Driver):
         start = self._buffer_at
         self._lost_closing = Finder(())
         self._let_go()
+        if noting and self._doubled:
+            self.validator.violate("SYNTAX", "the value was closed before", end - 1, "")
+        if noting and (self._doubled or self._released):
+            self._check_markers("".join(self._written) + pending, end - 1)
+            if self.broken:
+                return
         self._value.end(start, end, pending)
         if noting and lead != self._lead and not (start == self._first and self._lead == "\n"):
             self._departed(start, self._lead + self._core)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from glyphscope.notation import structure as s
 from glyphscope.notation.structure import Structural
@@ -46,7 +46,9 @@ class TypedValue:
         self._validator = validator
         self._reader = LiteralReader(at, max_depth=max_depth)
         self._texts: list[str] = []
+        self._space = ""  # withheld, as it would end a number or a word
         self.invalid_at = -1
+        self.ended = False  # the validator knows the value's end
 
     def text(self, piece: Piece) -> None:
         self._texts.append(piece.text)
@@ -54,12 +56,17 @@ class TypedValue:
             return
         events: list[Structural] = []
         broke = piece.broke if self._reader.may_end else -1  # otherwise a marker is not possible here
-        at = self._reader.feed(piece.text, 0, events)
-        self._drive(events)
-        rest = piece.text[at:]
+        text, start = self._space + piece.text, piece.at - len(self._space)
+        ink = text.rstrip()
+        self._space = text[len(ink) :]
+        at = self._reader.feed(ink, 0, events)
+        rest = ink[at:]
         if self._reader.broken or (self._reader.done and rest.strip()):
             at += len(rest) - len(rest.lstrip()) if self._reader.done else 0
-            self.invalid_at = max(piece.at + at, broke)
+            self.invalid_at = max(start + at, broke)
+            events = events[:-1] if events and events[-1][0] == s.SCALAR_END else events
+        self._drive(events)
+        self.ended = self.ended or (self._reader.done and bool(events) and self.invalid_at < 0)
 
     def _drive(self, events: list[Structural]) -> None:
         """Pass on the structure without syntax errors, because an invalid value is a violation of its type."""
@@ -176,13 +183,21 @@ class ValueText:
             self._reading = reading = reading.ended(start, end, marker)
         reading.end(start, end, marker)
         self._reject()
-        if isinstance(reading, TypedValue) and reading.invalid_at >= 0:
+        if isinstance(reading, TypedValue) and reading.invalid_at >= 0 and not reading.ended:
             self._validator.end_value(reading.read_text, start, end - 1)
+
+    def replace(self, value: Any, start: int, at: int) -> None:
+        """The text ended at `start`, as the character `at` shows, and is read as this value."""
+        self._validator.drop_levels(self._depth)
+        self._validator.end_value(value, start, at)
 
     def _reject(self) -> None:
         """Report an invalid value, once."""
         reading = self._reading
         if isinstance(reading, TypedValue) and reading.invalid_at >= 0 and not self._rejected:
             self._rejected = True
+            if reading.ended:
+                self._validator.violate("SYNTAX", "the value had ended before", reading.invalid_at, "")
+                return
             self._validator.drop_levels(self._depth)
             self._validator.reject_value(reading.invalid_at)
