@@ -173,6 +173,7 @@ def _window() -> tuple[QApplication, EvalPage, EvalResultPresenter]:
     from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter
     from glyphscope_gui.evaluate.results_model import EvalResultsModel
     from glyphscope_gui.evaluate.setup import axes
+    from glyphscope_gui.shared.named_files import NamedFiles
     from glyphscope_gui.shell.gc_scheduler import Collector
 
     app = QApplication([])
@@ -180,7 +181,7 @@ def _window() -> tuple[QApplication, EvalPage, EvalResultPresenter]:
     Collector(lambda: True, page)
     for _ in page.make(axes(), EvalResultsModel()):
         pass
-    presenter = EvalResultPresenter(page, EvalReading(page), page)
+    presenter = EvalResultPresenter(page, EvalReading(NamedFiles(), page), page)
     page.resize(1440, 900)
     page.show_view(RESULT)
     page.show()

@@ -5,16 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
+from typing import TypeAlias
 
 from glyphscope.errors import GlyphscopeError, StorageError
 from glyphscope.text.figures import byte_size
 from glyphscope.text.shorten import shorten
 
-_BELOW: ContextVar[tuple[Path, ...]] = ContextVar("folders whose files other files may name", default=())
+Allows: TypeAlias = Callable[[Path, Path], bool]
+"""Whether a file in the first folder may name the file of the second path."""
+_ALLOWED: ContextVar[tuple[Allows, ...]] = ContextVar("files that other files may name", default=())
 
 
 def read_file(
@@ -42,35 +45,44 @@ def read_file(
 
 
 @contextmanager
-def files_below(*folders: Path) -> Iterator[None]:
-    """Within the context, `named_file` also finds the files below these folders, which the user has named."""
-    token = _BELOW.set((*_BELOW.get(), *folders))
+def files_allowed(allows: Allows) -> Iterator[None]:
+    """Within the context, `named_file` asks `allows` about each file outside of its folder, symbolic links followed."""
+    token = _ALLOWED.set((*_ALLOWED.get(), allows))
     try:
         yield
     finally:
-        _BELOW.reset(token)
+        _ALLOWED.reset(token)
+
+
+@contextmanager
+def files_below(*folders: Path) -> Iterator[None]:
+    """Within the context, `named_file` also finds the files below these folders, which the user has named."""
+    with files_allowed(lambda _, path: any(path.is_relative_to(folder.resolve()) for folder in folders)):
+        yield
 
 
 def named_file(folder: Path, name: str) -> Path:
     """The path of a file that another file names, from its folder; it need not exist.
 
-    Raises StorageError for a file outside of the folder and of those of `files_below`, symbolic links followed: the
-    other file can be a stranger's, and what is made of it, such as a result, contains what was read.
+    Raises StorageError for a file outside of the folder, symbolic links followed, that neither `files_allowed` nor
+    `files_below` allows: the other file can be a stranger's, and what is made of it, such as a result, contains what
+    was read.
     """
     where = str(folder / shorten(name, 200))
     try:
         inside = folder.resolve()
         path = (inside / name).resolve()
         path.exists()  # raises for a name that is too long
-        roots = [inside, *(each.resolve() for each in _BELOW.get())]
+        allowed = path.is_relative_to(inside) or any(allows(inside, path) for allows in _ALLOWED.get())
     except (OSError, RuntimeError, ValueError) as error:  # also a cycle of links, and a null byte
         why = (error.strerror if isinstance(error, OSError) else "") or str(error).partition(":")[0]
         raise StorageError(f"This is not the path of a file: {why}.", where=where) from None
-    if not any(path.is_relative_to(root) for root in roots):
+    if not allowed:
         raise StorageError(
             f"The file is outside of the folder {folder}.",
             where=where,
-            hint="Copy it into that folder. For a suite, the option --files-below FOLDER allows another one.",
+            hint="Copy it into that folder. For a suite, the window asks whether to read it, and the option "
+            "--files-below FOLDER allows another folder.",
         )
     return path
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.runs.worker.model_keeper import Open
+from glyphscope_gui.shared.named_files import NamedFiles
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Services:
     servers: ServersController
     places: Places
     open_model: Open
+    named_files: NamedFiles = field(default_factory=NamedFiles)
 
     @property
     def results(self) -> Path:

@@ -30,6 +30,7 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.report import write_summaries
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.segments import read_place
+from glyphscope.sessions.records import RecordWriter
 from made_results import GOOD, events_of
 
 ARM = Arm(model="embedded").id
@@ -314,6 +315,24 @@ def test_a_link_is_named_with_its_remedy(folder, tmp_path):
     with pytest.raises(StorageError, match="This is a link") as error:
         write_summaries(folder, folder.samples())
     assert error.value.where.endswith("summary.csv") and "Remove the link" in error.value.hint
+
+
+def test_a_file_with_another_name_is_not_written_in_place(folder, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    os.link(tmp_path / "mine", folder.path / "summary.csv")
+    write_summaries(folder, folder.samples())  # which replaces files
+    for path in (folder.path / "samples.jsonl", tmp_path / "run.jsonl.part"):
+        path.unlink(missing_ok=True)
+        os.link(tmp_path / "mine", path)
+    with (
+        pytest.raises(StorageError, match=r"names \(hard links\).* in another place") as error,
+        folder.writing(),
+    ):
+        pass
+    assert error.value.where.endswith("samples.jsonl") and error.value.hint == "Put a copy in its place."
+    with pytest.raises(StorageError, match="hard links"), RecordWriter(tmp_path / "run.jsonl") as writer:
+        writer.write(events_of(GOOD)[0])
+    assert (tmp_path / "mine").read_text() == "mine"
 
 
 def test_a_record_behind_a_link_is_not_read(folder, tmp_path):

@@ -7,13 +7,14 @@ import threading
 
 import pytest
 from PySide6.QtCore import QUrl
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from evaluating import ended, set_up
 from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import JudgeCheck, PathCheck, PythonCheck
 from glyphscope.models.scripted import ScriptedModel
+from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.endings import end_of
 from glyphscope_gui.evaluate.check_values import loose_text, loose_value
@@ -198,6 +199,80 @@ def test_python_functions_are_shown_and_run_only_when_they_are_allowed(opened, q
     view.setup.start.click()  # consent for the same source is remembered
     assert page.is_busy
     ended(qtbot, page)
+
+
+def asked(parent):
+    """The open question about files outside of a suite's folder."""
+    return next(box for box in parent.findChildren(QMessageBox, "namedFilesConsent") if box.isVisible())
+
+
+def answer(box, words):
+    next(button for button in box.buttons() if button.text() == words).click()
+
+
+@pytest.fixture
+def outside(suite, tmp_path):
+    """A suite whose registry and function are files outside of its folder."""
+    (tmp_path / "tools.json").write_text(json.dumps(default_registry().to_document()))
+    document = json.loads(suite(python=[{"function": "../checks.py:one"}]).read_text())
+    path = tmp_path / "suites" / "asserted.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({**document, "registry": "../tools.json"}))
+    return path
+
+
+@pytest.mark.slow
+def test_files_outside_of_a_suites_folder_are_read_only_if_they_are_allowed(opened, qtbot, outside, tmp_path):
+    page, view = opened, opened.view
+    page._add_suites([outside])
+    qtbot.waitUntil(lambda: "outside of the folder" in view.notice.label.text())
+    box = asked(page.context.window)
+    for name in ("tools.json", "checks.py"):
+        assert str(tmp_path / name) in box.informativeText()
+    assert box.defaultButton().text() == "Cancel"
+    box.defaultButton().click()
+    row = next(row for row in view.suites_model.rows if row.value == str(outside))
+    assert "outside of the folder" in row.problem and str(outside) not in view.suites_model.ticked
+    set_up_allowed(qtbot, page, outside)
+    assert page.context.services.named_files._allowed
+    qtbot.waitUntil(view.setup.start.isEnabled)  # the plan reads the files again
+    other = tmp_path / "others" / "theirs.json"
+    other.parent.mkdir()
+    other.write_text(outside.read_text())
+    page._add_suites([other])  # the same files, named by a suite of another folder
+    qtbot.waitUntil(lambda: any(row.value == str(other) for row in view.suites_model.rows))
+    answer(asked(page.context.window), "Cancel")
+
+
+def set_up_allowed(qtbot, page, path):
+    """Add a suite, and allow its files."""
+    page._add_suites([path])
+    qtbot.waitUntil(
+        lambda: any(
+            box.isVisible() for box in page.context.window.findChildren(QMessageBox, "namedFilesConsent")
+        )
+    )
+    answer(asked(page.context.window), "Read these files")
+    qtbot.waitUntil(lambda: str(path) in page.view.suites_model.ticked)
+
+
+@pytest.mark.slow
+def test_a_suite_that_is_edited_asks_about_a_file_outside_of_its_folder(edit, suite, qtbot, tmp_path):
+    path = suite(python=[{"function": "checks.py:one"}])
+    inner = tmp_path / "suites" / "asserted.json"
+    inner.parent.mkdir()
+    document = json.loads(path.read_text())
+    del document["scenarios"][0]["expect"]["python"]
+    inner.write_text(json.dumps(document))
+    editor = edit(inner)
+    editor.open()
+    put(editor, "python", f"{tmp_path / 'checks.py'}:one")  # as a file that is chosen in the editor
+    editor.save_button.click()
+    qtbot.waitUntil(lambda: "outside of the folder" in editor.problem.text())
+    box = asked(editor)
+    assert str(tmp_path / "checks.py") in box.informativeText()
+    with qtbot.waitSignal(editor.saved):
+        answer(box, "Read these files")
 
 
 @pytest.mark.slow

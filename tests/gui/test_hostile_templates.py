@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 
+import msgspec
 import pytest
 from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QProgressDialog, QPushButton
 
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.processes import limited
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Phase
+from glyphscope_gui.shell import open_files
 
 pytestmark = pytest.mark.slow
 
@@ -118,3 +122,17 @@ def test_a_model_with_an_endless_chat_template_is_stopped_and_ends_with_the_wind
     assert time.monotonic() - start < 2 * LONGEST
     pulse.stop()
     assert pulse.longest < LONGEST
+
+
+def test_an_export_of_a_record_with_an_endless_template_can_be_stopped(qtbot, window, pulse, monkeypatch):
+    monkeypatch.setattr(open_files, "EXPORT_MS", 50)
+    record = bundled_run("search-mask.jsonl")
+    request = msgspec.structs.replace(record[0].request, system=LOOP)
+    events, shown = (msgspec.structs.replace(record[0], request=request), *record[1:]), []
+    window.recorder.export(events, "openai-messages", shown.append)
+    qtbot.waitUntil(lambda: computes() and window.findChild(QProgressDialog, "exportProgress").isVisible())
+    start = time.monotonic()
+    window.findChild(QProgressDialog, "exportProgress").findChild(QPushButton).click()
+    qtbot.waitUntil(lambda: window.files._progress is None)
+    assert time.monotonic() - start < LONGEST and not computes() and not shown
+    assert window.status.note.text() == "The export was stopped"

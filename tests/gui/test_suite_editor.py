@@ -34,7 +34,7 @@ def saved(qtbot, editor):
 
 @pytest.mark.slow
 def test_a_copy_of_a_bundled_suite_is_the_same_until_it_is_edited(editor, qtbot):
-    assert editor.list.currentItem().text() == "search-too-many"
+    assert editor.list.currentIndex().data() == "search-too-many"
     suite = saved(qtbot, editor)
     assert suite.name == "starter-copy" and suite.scenarios == load_suite("starter").scenarios
 
@@ -69,23 +69,23 @@ def test_the_tools_of_a_suite_are_read_beside_its_file(qtbot, tmp_path):
 
 
 def test_a_value_that_cannot_be_read_blocks_leaving_its_scenario(editor):
-    editor.list.setCurrentRow([each.id for each in editor._scenarios].index("search-news"))
+    editor.choose_row([each.id for each in editor._scenarios].index("search-news"))
     value = editor.form.checks._lines[-1].findChild(QLineEdit)
     value.setText("ten")
     assert "ten is not JSON" in editor.problem.text()
-    row = editor.list.currentRow()
-    editor.list.setCurrentRow(0 if row else 1)
-    assert editor.list.currentRow() == row
+    row = editor.list.currentIndex().row()
+    editor.choose_row(0 if row else 1)
+    assert editor.list.currentIndex().row() == row
     value.setText("10")
     assert not editor.problem.text()
 
 
 def test_an_error_is_shown_at_its_scenario_and_nothing_is_written(editor, qtbot, tmp_path):
     editor.add.click()
-    editor.list.setCurrentRow(0)
+    editor.choose_row(0)
     editor.save_button.click()
     qtbot.waitUntil(lambda: "prompt is empty" in editor.problem.text())
-    assert editor.list.currentItem().text() == "scenario" and not list(tmp_path.iterdir())
+    assert editor.list.currentIndex().data() == "scenario" and not list(tmp_path.iterdir())
     editor.remove.click()
     assert len(saved(qtbot, editor).scenarios) == 12
 
@@ -104,7 +104,7 @@ def test_a_scenario_that_the_form_cannot_show_is_edited_as_json(editor, qtbot):
     form.json_edit.setPlainText(json.dumps(scenario))
     form.views.chosen.emit(FORM)
     assert not form.complex_label.isHidden() and form.tool_box.isHidden()
-    place = editor.list.currentRow()
+    place = editor.list.currentIndex().row()
     assert saved(qtbot, editor).scenarios[place].expect.calls[0].tools == ("search", "browse")
 
 

@@ -9,7 +9,7 @@ import pytest
 from glyphscope.errors import RegistryError
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.project import argument_schema, registry_document
-from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.project.registry_document import RegistryDocument, draft_state
 
 SEARCH = Tool(
     "search",
@@ -133,7 +133,7 @@ def test_adding_moving_and_removing_tools_can_be_undone(document):
 
 
 def test_a_journal_restores_an_invalid_text(document):
-    document.reset(document.draft_state(document.registry, {"search": "{"}))
+    document.reset(draft_state(document.registry, {"search": "{"}))
     assert document.schema_text("search") == "{"
     assert document.problems["search"]
     assert not document.undo_stack.canUndo()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -68,11 +69,22 @@ class PreparedRequest:
         return prepare(request)
 
 
+_PARSED: deque[tuple[dict[str, Any], ToolRegistry]] = deque(maxlen=4)
+"""The registries that were parsed last, with their documents, which do not change: a request is frozen. The worker
+parses the thousands of tools of a record, and the window finds them here.
+"""
+
+
 def prepare(request: RunRequest | PreparedRequest) -> PreparedRequest:
     """The request with its registry parsed; a prepared one is returned unchanged. Raises RegistryError."""
     if isinstance(request, PreparedRequest):
         return request
-    return PreparedRequest(request, parse_document(request.registry))
+    document = request.registry
+    registry = next((known for parsed, known in tuple(_PARSED) if parsed is document), None)
+    if registry is None:
+        registry = parse_document(document)
+        _PARSED.append((document, registry))
+    return PreparedRequest(request, registry)
 
 
 def in_fitting_shape(request: RunRequest | PreparedRequest) -> RunRequest | PreparedRequest:

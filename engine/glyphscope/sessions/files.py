@@ -31,11 +31,12 @@ def atomic_write(path: Path, data: bytes | str) -> None:
         file.write(content)
 
 
-def own_file(folder: Path, name: str | PurePath) -> Path:
+def own_file(folder: Path, name: str | PurePath, *, in_place: bool = False) -> Path:
     """The path of a file that belongs to a folder, for writing it.
 
     Raises StorageError if the file, or a folder between, is a symbolic link, or the name leads out of the folder: a
-    file elsewhere would be written. The folder itself may be a link, as its user chose it.
+    file elsewhere would be written. Also if the file has other names (hard links) and is written `in_place`, not
+    replaced. The folder itself may be a link, as its user chose it.
     """
     path = folder
     parts = PurePath(name).parts
@@ -48,6 +49,13 @@ def own_file(folder: Path, name: str | PurePath) -> Path:
                 "This is a link: a file in another place would be written.",
                 where=str(path),
                 hint="Remove the link, or put a copy in its place.",
+            )
+    with suppress(OSError):
+        if in_place and (names := path.stat().st_nlink) > 1 and path.is_file():
+            raise StorageError(
+                f"This file has {names} names (hard links): a file in another place would be written.",
+                where=str(path),
+                hint="Put a copy in its place.",
             )
     return path
 

@@ -27,7 +27,7 @@ from glyphscope.events import (
 from glyphscope.events.encoding import whole_text
 from glyphscope.inputs import storage_error
 from glyphscope.notation.chat_tool_format import native_format
-from glyphscope.runs import RunState, reduce_event
+from glyphscope.runs import RunState, run_state
 from glyphscope.runs.endings import outcome_of
 from glyphscope.sessions.files import folder_lock, move_aside, now
 from glyphscope.sessions.history_search import MAX_SCORE, conditions, tag_column
@@ -415,15 +415,19 @@ def _beginning(record: bytes) -> RunStarted | None:
     return event if isinstance(event, RunStarted) else None
 
 
-def kin_of(events: Sequence[AnyEvent]) -> Kin:
-    """The history's entry for a run. Raises ValueError if `events` does not begin with RunStarted."""
+def kin_of(events: Sequence[AnyEvent], state: RunState | None = None) -> Kin:
+    """The history's entry for a run. Raises ValueError if `events` does not begin with RunStarted.
+
+    `state` is that of the events, if it is known: they can be 100,000.
+    """
     if not events or not isinstance(started := events[0], RunStarted):
         raise ValueError("a run begins with RunStarted")
-    request, tool, answer, state = started.request, "", "", RunState()
+    request, tool, answer = started.request, "", ""
+    state = run_state(events) if state is None else state
     for event in events:
-        reduce_event(state, event)
-        if isinstance(event, Token):
-            answer += event.step.text if len(answer) < MAX_ANSWER else ""
+        if type(event) is Token:
+            if len(answer) < MAX_ANSWER:
+                answer += event.step.text
         elif isinstance(event, ToolKnown):
             tool = event.name
         elif isinstance(event, CallReady):

@@ -11,7 +11,7 @@ import msgspec
 from glyphscope.errors import RecordError
 from glyphscope.events import RunRequest
 from glyphscope.inputs import read_file
-from glyphscope.registry import parse_document
+from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.sessions.files import (
     ChangedOnDisk,
     Migrations,
@@ -65,16 +65,18 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredProject(NamedTuple):
-    """A project on disk; the next save recognises the file's content by `digest`."""
+    """A project on disk with its registry; the next save recognises the file's content by `digest`."""
 
     project: Project
     digest: str
+    registry: ToolRegistry
 
 
 def load_project(path: Path) -> StoredProject:
     """Load a project. Raises StorageError (missing, no permission), RecordError (damaged, newer), RegistryError."""
     data = read_file(path)
-    return StoredProject(_decode(data, str(path)), digest_of(data))
+    project, registry = _decode(data, str(path))
+    return StoredProject(project, digest_of(data), registry)
 
 
 def save_project(path: Path, project: Project, expected: str | None = None) -> str:
@@ -83,7 +85,7 @@ def save_project(path: Path, project: Project, expected: str | None = None) -> s
     `expected` is the digest that was last loaded or saved: if the file has different content, another window has saved
     it; ChangedOnDisk is raised, and nothing is written. None always writes (save as, or the user's decision).
     """
-    data = json_file({_KEY: VERSION, **msgspec.to_builtins(project)}).encode()
+    data = json_file({_KEY: VERSION, **msgspec.structs.asdict(project)}).encode()
     with folder_lock(path.parent):
         if expected is not None and path.exists():
             there = digest_of(read_file(path))
@@ -97,7 +99,7 @@ def save_project(path: Path, project: Project, expected: str | None = None) -> s
     return digest_of(data)
 
 
-def _decode(data: bytes, where: str) -> Project:
+def _decode(data: bytes, where: str) -> tuple[Project, ToolRegistry]:
     try:
         document = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -105,6 +107,5 @@ def _decode(data: bytes, where: str) -> Project:
     versions = (_KEY, VERSION, _MIGRATIONS)
     project = convert_versioned(document, Project, versions, where, what="This project", hint=_HINT)
     registry = parse_document(project.request.registry, where)
-    return msgspec.structs.replace(
-        project, request=msgspec.structs.replace(project.request, registry=registry.to_document())
-    )
+    request = msgspec.structs.replace(project.request, registry=registry.to_document())
+    return msgspec.structs.replace(project, request=request), registry

@@ -80,7 +80,8 @@ class RecordWriter:
             if self._file is None:
                 refuse_special(self.path)
                 self.part.parent.mkdir(parents=True, exist_ok=True)
-                self._file = open(own_file(self.part.parent, self.part.name), "wb")  # noqa: SIM115 - it stays open for the whole run
+                part = own_file(self.part.parent, self.part.name, in_place=True)
+                self._file = open(part, "wb")  # noqa: SIM115 - it stays open for the whole run
                 self._file.write(encode_json(header_of(event)) + b"\n")
             self._file.write(encode_event(event) + b"\n")
             self._file.flush()

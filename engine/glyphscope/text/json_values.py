@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import msgspec
+
 MAX_TRIES = 2_000
 """The maximum number of places at which a value is tried."""
 _MAX_WASTED = 10_000_000
@@ -54,8 +56,11 @@ def json_or_text(text: str | bytes) -> Any:
 
 
 def json_file(value: Any) -> str:
-    """The content of a JSON file for users: indented, with a line end."""
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    """The content of a JSON file for users: indented, with a line end. `value` may contain msgspec's structs."""
+    try:  # ten times as fast as Python's encoder, for which the window waits
+        return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    except (ValueError, OverflowError, RecursionError):  # a lone surrogate, an integer of more than 64 bits
+        return json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=False) + "\n"
 
 
 def json_object(text: str | bytes) -> dict[str, Any]:

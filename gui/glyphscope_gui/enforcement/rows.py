@@ -21,15 +21,30 @@ MAX_VALUE = 14
 """Characters of a leaking value, and of a constraint's value."""
 
 
+class EnforcementRows:
+    """A row for each constraint, in the order of their first proofs, which another thread may add meanwhile."""
+
+    def __init__(self, registry: ToolRegistry) -> None:
+        self._registry = registry
+        self._rows: dict[tuple[str, str, str], EnforcementRow] = {}
+
+    def add(self, proof: Proof) -> None:
+        key = proof.tool, proof.pointer, proof.keyword
+        if key not in self._rows:
+            self._rows[key] = EnforcementRow(*key, constraint_row_words(self._registry, *key), {})
+        self._rows[key].cells[proof.engine] = _cell(proof)
+
+    def __call__(self) -> tuple[EnforcementRow, ...]:
+        """The rows so far."""
+        return tuple(self._rows.values())
+
+
 def enforcement_rows(registry: ToolRegistry, proofs: Iterable[Proof]) -> tuple[EnforcementRow, ...]:
-    """A row for each constraint, in the order of their first proofs."""
-    cells: dict[tuple[str, str, str], dict[str, Cell]] = {}
+    """The rows of these proofs."""
+    rows = EnforcementRows(registry)
     for proof in proofs:
-        cells.setdefault((proof.tool, proof.pointer, proof.keyword), {})[proof.engine] = _cell(proof)
-    return tuple(
-        EnforcementRow(tool, pointer, keyword, constraint_row_words(registry, tool, pointer, keyword), found)
-        for (tool, pointer, keyword), found in cells.items()
-    )
+        rows.add(proof)
+    return rows()
 
 
 def badges(

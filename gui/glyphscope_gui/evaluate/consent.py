@@ -1,18 +1,46 @@
-"""The question before Python functions of a suite are run: their names, their file, and the whole source."""
+"""The questions before files outside of a suite's folder are read, with their paths, and before its Python functions
+are run, with their names, their file, and the whole source.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from PySide6.QtWidgets import QPlainTextEdit, QTabWidget, QWidget
+from PySide6.QtWidgets import QMessageBox, QPlainTextEdit, QTabWidget, QWidget
 
 from glyphscope.evals.matrix.needs import PythonFile
 from glyphscope.visible import visible
+from glyphscope_gui.shared.dialogs import ask
 from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.named_files import NamedFile
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.theme import mono_font
+
+MAX_ASKED = 12
+"""Files about which one question asks, so that all of them are seen."""
+
+
+def ask_about_files(
+    parent: QWidget, suite: str, files: Sequence[NamedFile], allow: Callable[[Sequence[NamedFile]], object]
+) -> None:
+    """Ask whether a suite may read files outside of its folder, and call `allow` with them. Cancel is the default.
+
+    Of many, the first are asked about: the others remain to be asked about.
+    """
+    asked = files[:MAX_ASKED]
+    ask(
+        parent,
+        "namedFilesConsent",
+        tr("Read files outside of the folder of {suite}?", suite=visible(suite)),
+        tr(
+            "The suite names these files. Their contents become part of it and of its results:\n\n{files}",
+            files="\n".join(visible(str(file.path)) for file in asked),
+        ),
+        (tr("Read these files"), QMessageBox.ButtonRole.ActionRole, lambda: allow(asked)),
+        title=tr("Read files?"),
+    )
 
 
 class PythonConsent(PlainDialog):

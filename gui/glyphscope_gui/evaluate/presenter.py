@@ -20,7 +20,7 @@ from glyphscope.evals.running.place import Place
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.sessions.named_models import NamedModels, fixed_batch
 from glyphscope_gui.context import AppContext, Page
-from glyphscope_gui.evaluate.consent import PythonConsent
+from glyphscope_gui.evaluate.consent import PythonConsent, ask_about_files
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress, Evaluations
 from glyphscope_gui.evaluate.page import RESULT, EvalPage
 from glyphscope_gui.evaluate.reading import EvalReading, Opened, OpenedRun, Priced
@@ -38,6 +38,7 @@ from glyphscope_gui.runs.worker.model_keeper import OptionsOf
 from glyphscope_gui.shared.dialogs import ask_for_files, ask_for_folder, ask_where_to_save, open_once
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.named_files import NamedFile
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.slices import Slices, Steps
 
@@ -73,10 +74,12 @@ class EvaluatePresenter(Page):
         self.making = Slices(self)
         self._run_shown: OpenedRun | None = None
         """The run of a sample that the playground is about to show."""
+        self._asked: set[str] = set()
+        """The suites in the user's folder whose files outside of it were mentioned."""
         self._allowed: set[PythonFile] = set()
         """The Python files that the user allowed while the window is open."""
         self.evaluations = Evaluations(context.services.open_model, self)
-        self.reading = EvalReading(self)
+        self.reading = EvalReading(context.services.named_files, self)
         self._price_timer = QTimer(self, singleShot=True, interval=PRICE_MS)
         self._price_timer.timeout.connect(self._ask_price)
         context.navigator.shown.connect(self._page_shown)
@@ -193,7 +196,20 @@ class EvaluatePresenter(Page):
         first = not rows.values
         for choice in choices:
             rows.put(_suite_row(choice), ticked=first and choice.source == STARTER)
+            if choice.outside and choice.source not in self._asked:
+                self._asked.add(choice.source)
+                words = tr("{suite} names files outside of its folder.", suite=choice.title)
+                self.view.notice.show_words(words, tr("Show them…"), partial(self._ask_for_files, choice))
         self._setup_changed()
+
+    def _ask_for_files(self, choice: SuiteChoice) -> None:
+
+        def allow(files: Sequence[NamedFile]) -> None:
+            self.context.services.named_files.allow(files)
+            self.view.notice.hide()
+            self.reading.read_suite(choice.source)
+
+        ask_about_files(self.context.window, choice.title, choice.outside, allow)
 
     def _suite_read(self, choice: SuiteChoice) -> None:
         self.view.suites_model.put(_suite_row(choice), ticked=True)
@@ -205,6 +221,8 @@ class EvaluatePresenter(Page):
                     tr("  … and {count} more: hover the suite for the full list", count=more)
                 ]
             self.view.notice.show_words("\n".join(lines))
+        if choice.outside:
+            self._ask_for_files(choice)
         self._setup_changed()
 
     def _ask_for_suites(self) -> None:
@@ -254,7 +272,7 @@ class EvaluatePresenter(Page):
         problem = _nothing_ticked(matrix) or self.view.setup.place.problem
         if problem:
             self.view.setup.show_cost("", problem)
-            self.view.setup.scenarios.model.show(None)
+            self.view.setup.scenarios.model.show_rows(())
         else:
             self.reading.price(matrix, self._show_price)
 
@@ -267,7 +285,7 @@ class EvaluatePresenter(Page):
         if priced.matrix != setup.matrix():  # the previously chosen judge is needed again, or no longer
             self._setup_changed()
             return
-        setup.scenarios.model.show(priced.plan)
+        setup.scenarios.model.show_rows(priced.scenarios)
         if priced.price is None:
             setup.show_cost("", priced.problem)
             return

@@ -34,6 +34,7 @@ from glyphscope.runs import run_state
 from glyphscope.structs import ready
 from glyphscope.text.figures import pluralize
 from glyphscope_gui.evaluate.result import EvalResult, Pair, Pairs, pairs_that_differ, read_samples
+from glyphscope_gui.evaluate.scenarios import ScenarioRow, scenario_rows
 from glyphscope_gui.evaluate.setup import Price, SuiteChoice, editable, price, suite_choice, suite_choices
 from glyphscope_gui.evaluate.words import MeasureName
 from glyphscope_gui.evaluate.worker import EvalJob
@@ -41,6 +42,7 @@ from glyphscope_gui.history.model import when
 from glyphscope_gui.runs.worker.jobs import TokenPlace
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.named_files import NamedFiles
 
 _Outcome = TypeVar("_Outcome")
 
@@ -82,6 +84,7 @@ class Priced:
     price: Price | None = None
     problem: str = ""
     rubrics: bool = False
+    scenarios: Sequence[ScenarioRow] = ()
 
 
 class EvalReading(QObject):
@@ -93,8 +96,9 @@ class EvalReading(QObject):
     runOpened = Signal(object)
     failed = Signal(object)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, files: NamedFiles, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._files = files
         self._background = Background(self)
         self.measure: MeasureName = "ok"
         """The measure that is shown of results."""
@@ -122,17 +126,17 @@ class EvalReading(QObject):
 
     def find_suites(self, own: Path, then: Callable[[Sequence[SuiteChoice]], object]) -> None:
         """Read the bundled suites, and the user's in the folder `own`."""
-        self._start("suites", lambda: suite_choices(own), then)
+        self._start("suites", lambda: suite_choices(own, self._files), then)
 
     def load_suite(self, source: str, then: Callable[[tuple[Suite, Path | None]], object]) -> None:
         """Read a suite to edit it; `then` gets it and its file, None if it cannot be written there."""
-        self._start("load", lambda: editable(source), then)
+        self._start("load", self._allowed(lambda: editable(source)), then)
 
     def read_suite(self, path: str) -> None:
-        self._start(f"suite {path}", lambda: suite_choice(path), self.suiteRead.emit)
+        self._start(f"suite {path}", lambda: suite_choice(path, self._files), self.suiteRead.emit)
 
     def price(self, matrix: Matrix, then: Callable[[Priced], object]) -> None:
-        self._start("price", lambda: _priced(matrix), then)
+        self._start("price", self._allowed(lambda: _priced(matrix)), then)
 
     def open_run(self, result: EvalResult, sample: Sample) -> None:
         """Open the sample's run, of the first turn that went wrong."""
@@ -172,6 +176,15 @@ class EvalReading(QObject):
         """Plan a result again, to make its missing samples."""
         folder = ResultFolder(result.path, result.manifest)
         self._start("plan", lambda: EvalJob(saved_plan(folder), result.path.parent, result.path), then)
+
+    def _allowed(self, work: Callable[[], _Outcome]) -> Callable[[], _Outcome]:
+        """Work that reads suites, also the files outside of their folders that the user allowed."""
+
+        def work_with_files() -> _Outcome:
+            with self._files.reading():
+                return work()
+
+        return work_with_files
 
     def _start(self, slot: str, work: Callable[[], _Outcome], done: Callable[[_Outcome], object]) -> None:
         self._background.start(slot, work, done, self.failed.emit)
@@ -248,12 +261,12 @@ def _priced(matrix: Matrix) -> Priced:
         plan = plan_of(matrix)
     except GlyphscopeError as error:
         return Priced(matrix, problem=str(error))
-    rubrics = rubrics_of(plan) > 0
+    rubrics, rows = rubrics_of(plan) > 0, scenario_rows(plan)
     try:
         needs_of(plan)
     except GlyphscopeError as error:
-        return Priced(matrix, plan, problem=judge_words(error), rubrics=rubrics)
-    return Priced(matrix, plan, price(plan), rubrics=rubrics)
+        return Priced(matrix, plan, problem=judge_words(error), rubrics=rubrics, scenarios=rows)
+    return Priced(matrix, plan, price(plan), rubrics=rubrics, scenarios=rows)
 
 
 def judge_words(error: GlyphscopeError) -> str:

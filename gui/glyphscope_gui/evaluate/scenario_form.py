@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import msgspec
 from PySide6.QtCore import Signal
@@ -24,6 +25,7 @@ from glyphscope_gui.evaluate.checks_form import ChecksForm
 from glyphscope_gui.shared.labels import named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, holder, stack, vbox
+from glyphscope_gui.shared.long_texts import document_part, is_long
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
 from glyphscope_gui.theme import mono_font
@@ -47,6 +49,8 @@ class ScenarioForm(QWidget):
         """Whether the form can show the expected call."""
         self._plain = True
         """Whether the form can show the assertions."""
+        self._long = False
+        """Whether the scenario is too long to be edited: the beginning of its JSON is shown."""
         self.views = Segmented(
             (
                 (FORM, tr("Form"), tr("The common fields of a scenario")),
@@ -72,6 +76,14 @@ class ScenarioForm(QWidget):
         self.complex_assertions = words_label(
             tr("The assertions are too complex for a form: edit them as JSON."), parent=self
         )
+        self.long_label = words_label(
+            tr(
+                "This scenario is too long to be edited here: its beginning is shown. Edit the file of the suite."
+            ),
+            "problem",
+            self,
+        )
+        self.long_label.hide()
         self.json_edit = named(WrappingEdit(self), "scenarioJson", tr("The scenario as JSON"))
         self.json_edit.setTabChangesFocus(True)
         self.json_edit.setFont(mono_font(-0.5))
@@ -84,6 +96,27 @@ class ScenarioForm(QWidget):
         """Show another scenario; with `registry` None its tools cannot be read, and only the JSON is shown."""
         self._showing = True
         self._scenario = scenario
+        document = msgspec.to_builtins(scenario)
+        self._show_long(document) if is_long(document) else self._show_fields(scenario, registry)
+        self._showing = False
+
+    def _show_long(self, document: dict[str, Any]) -> None:
+        self._long = True
+        self.json_edit.setPlainText(document_part(document))
+        self._show_as(JSON)
+
+    def _show_as(self, view: str) -> None:
+        """Show the form or the JSON, which is all that there is of a long scenario."""
+        self.views.setEnabled(not self._long)
+        self.long_label.setVisible(self._long)
+        self.json_edit.setReadOnly(self._long)
+        self.views.set_value(view)
+        self.stack.setCurrentIndex(0 if view == FORM else 1)
+
+    def _show_fields(self, scenario: Scenario, registry: ToolRegistry | None) -> None:
+        if self._long:
+            self._long = False
+            self._show_as(FORM)
         self._tools = {} if registry is None else {tool.name: tool for tool in registry.allowed}
         self.id_edit.setText(scenario.id)
         self.group_edit.setText(scenario.group)
@@ -108,11 +141,12 @@ class ScenarioForm(QWidget):
             part.setVisible(simple)
         self.complex_label.setVisible(not simple)
         self._simple = simple
-        self._showing = False
 
     def scenario(self) -> Scenario:
         """Return the edited scenario. Raises GlyphscopeError if a field cannot be read."""
         assert self._scenario is not None
+        if self._long:
+            return self._scenario
         if self.views.value == JSON:
             return _of_json(self.json_edit.toPlainText())
         expect = self._scenario.expect
@@ -179,8 +213,7 @@ class ScenarioForm(QWidget):
         except GlyphscopeError:
             self._notify()
             return
-        self.views.set_value(view)
-        self.stack.setCurrentIndex(0 if view == FORM else 1)
+        self._show_as(view)
         registry = ToolRegistry(tuple(self._tools.values())) if self._tools else None
         self.show_scenario(edited, registry)
 
@@ -219,7 +252,7 @@ class ScenarioForm(QWidget):
         form.addRow("", self.complex_assertions)
         top = holder(vbox(fields, STRETCH), self)
         self.stack = stack(top, self.json_edit)
-        vbox(self.views, (self.stack, 1), parent=self, spacing=10)
+        vbox(self.views, self.long_label, (self.stack, 1), parent=self, spacing=10)
 
 
 def _line(words: str, name: str) -> QLineEdit:

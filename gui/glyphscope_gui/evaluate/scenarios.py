@@ -14,7 +14,7 @@ from glyphscope_gui.shared.fields import field_label
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
-from glyphscope_gui.shared.plain_table import PlainList
+from glyphscope_gui.shared.plain_table import LongList
 from glyphscope_gui.shared.table_model import ListModel
 from glyphscope_gui.shared.text_edits import LineEdit
 
@@ -32,19 +32,18 @@ class ScenarioRow(NamedTuple):
     scenario: Scenario
 
 
+def scenario_rows(plan: Plan) -> list[ScenarioRow]:
+    """The scenarios of a plan; not for the window's thread, as there can be 100,000."""
+    suites = tuple(zip(dict.fromkeys(plan.matrix.suites), plan.suites))
+    return [
+        ScenarioRow(source, loaded.suite.name if len(suites) > 1 else "", scenario)
+        for source, loaded in suites
+        for scenario in loaded.suite.scenarios
+    ]
+
+
 class ScenariosModel(ListModel[ScenarioRow]):
     """The scenarios of a plan."""
-
-    def show(self, plan: Plan | None) -> None:
-        """Show the scenarios of that plan; none for None."""
-        suites = () if plan is None else tuple(zip(dict.fromkeys(plan.matrix.suites), plan.suites))
-        self.show_rows(
-            [
-                ScenarioRow(source, loaded.suite.name if len(suites) > 1 else "", scenario)
-                for source, loaded in suites
-                for scenario in loaded.suite.scenarios
-            ]
-        )
 
     def words(self, row: ScenarioRow, column: int) -> str:
         name = " · ".join(part for part in (row.suite, row.scenario.id) if part)
@@ -73,9 +72,7 @@ class ScenarioPicker(QWidget):
         self.first.setAccessibleName(tr("Number of scenarios per suite"))
         self.first.setToolTip(tr("Only the first N scenarios of each suite"))
         self.model = ScenariosModel(self)
-        self.list = PlainList(
-            self.model, "evalScenarios", tr("Scenarios to run"), self, uniformItemSizes=True
-        )
+        self.list = LongList(self.model, "evalScenarios", tr("Scenarios to run"), self)
         self.list.setMinimumHeight(3 * (self.fontMetrics().height() + 8))
         label = field_label(tr("First"), self.first, "muted")
         row = hbox((self.search, 1), label, self.first, margins=(5, 6, 5, 0), spacing=8)

@@ -25,6 +25,7 @@ from glyphscope.events import LoopSettings, RunRequest
 from glyphscope.inputs import read_file
 from glyphscope.text.figures import estimate
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.named_files import NamedFile, NamedFiles
 from glyphscope_gui.shared.run_choices import (
     CONSTRAINTS,
     NOTATIONS,
@@ -155,7 +156,8 @@ PRESETS = (
 
 class SuiteChoice(NamedTuple):
     """A suite that can be chosen: `source` is its name, or its file's path. `problem` is why it cannot be used, `notes`
-    list the parts of another program's file that it omits.
+    list the parts of another program's file that it omits. `outside` are the files outside of its folder that the user
+    has not allowed.
     """
 
     source: str
@@ -164,14 +166,15 @@ class SuiteChoice(NamedTuple):
     scenarios: int
     problem: str = ""
     notes: tuple[str, ...] = ()
+    outside: tuple[NamedFile, ...] = ()
 
 
-def suite_choices(own: Path) -> list[SuiteChoice]:
+def suite_choices(own: Path, files: NamedFiles) -> list[SuiteChoice]:
     """Return the bundled suites, the first one to try at the top, and the user's in that folder. Reads files:
     not for the window's thread.
     """
     bundled = sorted(bundled_suites(), key=lambda name: name != STARTER)
-    return [suite_choice(source) for source in (*bundled, *map(str, own_suites(own)))]
+    return [suite_choice(source, files) for source in (*bundled, *map(str, own_suites(own)))]
 
 
 def editable(source: str) -> tuple[Suite, Path | None]:
@@ -185,15 +188,17 @@ def editable(source: str) -> tuple[Suite, Path | None]:
     return suite, path
 
 
-def suite_choice(source: str) -> SuiteChoice:
+def suite_choice(source: str, files: NamedFiles) -> SuiteChoice:
     """A suite to choose; if it cannot be read, it has a `problem`, and nothing is raised."""
     title = source.replace("\\", "/").rpartition("/")[2].removesuffix(".json")
-    try:
-        suite = load_suite(source)
-    except GlyphscopeError as error:
-        return SuiteChoice(source, title, "", 0, str(error))
+    with files.reading() as outside:
+        try:
+            suite = load_suite(source)
+        except GlyphscopeError as error:
+            return SuiteChoice(source, title, "", 0, str(error), outside=tuple(outside))
     notes = tuple(note for note in suite.notes if note.startswith(NOT_IMPORTED))
-    return SuiteChoice(source, suite.name, suite.about, len(suite.scenarios), notes=notes)
+    missing = tuple(outside) if notes else ()  # of others, the suite has the texts
+    return SuiteChoice(source, suite.name, suite.about, len(suite.scenarios), "", notes, missing)
 
 
 _MAX_TOKENS = next(each.default for each in msgspec.structs.fields(RunRequest) if each.name == "max_tokens")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import QObject, QSignalBlocker, QSize, Signal
-from PySide6.QtWidgets import QListWidget, QScrollArea, QWidget
+from PySide6.QtCore import QModelIndex, QObject, QSignalBlocker, QSize, Signal
+from PySide6.QtWidgets import QScrollArea, QWidget
 
 from glyphscope.errors import GlyphscopeError, SuiteError
 from glyphscope.evals.suites.own import free_id, keep_suite, suite_path
-from glyphscope.evals.suites.reading import suite_registry
+from glyphscope.evals.suites.registries import only_allowed, open_registry
 from glyphscope.evals.suites.suite import VERSION, Expectation, Scenario, Suite
 from glyphscope.registry import ToolRegistry
 from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
+from glyphscope_gui.evaluate.consent import ask_about_files
 from glyphscope_gui.evaluate.page import EvalPage
 from glyphscope_gui.evaluate.reading import EvalReading
 from glyphscope_gui.evaluate.scenario_form import ScenarioForm
@@ -23,11 +25,33 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, vbox
+from glyphscope_gui.shared.named_files import NamedFile, NamedFiles
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
+from glyphscope_gui.shared.plain_table import LongList
+from glyphscope_gui.shared.table_model import NO_INDEX, ListModel
 from glyphscope_gui.shared.text_edits import LineEdit
 
 MAX_PROBLEMS = 4
 """Problems that are shown."""
+
+
+class _ScenariosModel(ListModel[Scenario]):
+    _rows: list[Scenario]
+
+    def words(self, row: Scenario, column: int) -> str:
+        return visible(row.id)
+
+    def replace(self, place: int, scenario: Scenario) -> None:
+        self._rows[place] = scenario
+        self._changed(place, place + 1)
+
+    def add(self, scenario: Scenario) -> None:
+        self._insert(len(self._rows), [scenario])
+
+    def take(self, place: int) -> None:
+        self.beginRemoveRows(NO_INDEX, place, place)
+        del self._rows[place]
+        self.endRemoveRows()
 
 
 class SuiteEditor(PlainDialog):
@@ -36,12 +60,23 @@ class SuiteEditor(PlainDialog):
     saved = Signal(object)
 
     def __init__(
-        self, suite: Suite, path: Path | None, folder: Path, chosen: str = "", parent: QWidget | None = None
+        self,
+        suite: Suite,
+        path: Path | None,
+        folder: Path,
+        chosen: str = "",
+        parent: QWidget | None = None,
+        files: NamedFiles | None = None,
     ) -> None:
         super().__init__("suiteEditor", tr("Edit suite"), parent)
         self._suite, self._path, self._folder = suite, path, folder
+        self._files = files or NamedFiles()
+        self._outside: tuple[NamedFile, ...] = ()
+        """The files outside of the folder that the last save was not allowed to read."""
         self._scenarios = list(suite.scenarios)
         self._row, self._warned = -1, False
+        self._opened: tuple[object, ToolRegistry | None] = None, None
+        """The tools that were opened last, with their source."""
         self._background = Background(self)
         self.name_edit = named(LineEdit(suite.name, self), "suiteName", tr("Name of the suite"))
         self.name_edit.setEnabled(path is None)
@@ -53,8 +88,9 @@ class SuiteEditor(PlainDialog):
                 "The model that decides rubrics: a GGUF file, or “embedded”. An evaluation can name another one."
             )
         )
-        self.list = named(QListWidget(self), "suiteScenarios", tr("Scenarios"))
-        self.list.addItems([visible(each.id) for each in self._scenarios])
+        self.model = _ScenariosModel(self)
+        self.model.show_rows(self._scenarios)
+        self.list = LongList(self.model, "suiteScenarios", tr("Scenarios"), self)
         self.add = link(tr("Add"), tr("Add a scenario"), clicked=self._add)
         self.copy = link(tr("Duplicate"), tr("Add a copy of this scenario"), clicked=self._copy)
         self.remove = link(tr("Remove"), tr("Remove this scenario"), clicked=self._remove)
@@ -63,12 +99,12 @@ class SuiteEditor(PlainDialog):
         self.problem.hide()
         self.save_button = push_button(tr("Save"), self, name="suiteSave", role="primary", clicked=self._save)
         self._lay_out()
-        self.list.currentRowChanged.connect(self._choose)
+        self.list.selectionModel().currentChanged.connect(lambda now, _before: self._choose(now.row()))
         self.form.changed.connect(self._check)
         ids = [each.id for each in self._scenarios]
         if not ids:
             self._add()
-        self.list.setCurrentRow(ids.index(chosen) if chosen in ids else 0)
+        self.choose_row(ids.index(chosen) if chosen in ids else 0)
         self._unedited = self._edited()
         if ids and path is not None:
             self.list.setFocus()
@@ -80,6 +116,10 @@ class SuiteEditor(PlainDialog):
             show_words(self.problem, tr("There are unsaved changes. Press Cancel again to discard them."))
         else:
             super().reject()
+
+    def choose_row(self, row: int) -> None:
+        """Choose the scenario in that row."""
+        self.list.setCurrentIndex(self.model.index(row, 0))
 
     def _is_changed(self) -> bool:
         return not self._take() or self._edited() != self._unedited
@@ -93,8 +133,9 @@ class SuiteEditor(PlainDialog):
         if row == self._row or row < 0:
             return
         if not self._take():
-            with QSignalBlocker(self.list):
-                self.list.setCurrentRow(self._row)
+            with QSignalBlocker(self.list.selectionModel()):
+                self.choose_row(self._row)
+            self.list.viewport().update()
             return
         self._row = row
         scenario = self._scenarios[row]
@@ -102,10 +143,18 @@ class SuiteEditor(PlainDialog):
         show_words(self.problem, "")
 
     def _registry(self, scenario: Scenario) -> ToolRegistry | None:
-        try:
-            return suite_registry(self._suite, scenario, self._path.parent if self._path else self._folder)
-        except GlyphscopeError:
-            return None
+        """The tools of a scenario; None if they cannot be read."""
+        source = self._suite.registry if scenario.registry is None else scenario.registry
+        if self._opened[0] is not source:
+            try:
+                self._opened = (
+                    source,
+                    open_registry(source, self._path.parent if self._path else self._folder),
+                )
+            except GlyphscopeError:
+                self._opened = source, None
+        registry = self._opened[1]
+        return None if registry is None else only_allowed(registry, scenario.tools)
 
     def _take(self) -> bool:
         """Apply the edits; False if they cannot be read."""
@@ -116,8 +165,7 @@ class SuiteEditor(PlainDialog):
         except GlyphscopeError as error:
             show_words(self.problem, str(error))
             return False
-        self._scenarios[self._row] = edited
-        self.list.item(self._row).setText(visible(edited.id))
+        self.model.replace(self._row, edited)
         return True
 
     def _check(self) -> None:
@@ -137,9 +185,8 @@ class SuiteEditor(PlainDialog):
             self._put(msgspec.structs.replace(now, id=free_id(self._scenarios, now.id)))
 
     def _put(self, scenario: Scenario) -> None:
-        self._scenarios.append(scenario)
-        self.list.addItem(visible(scenario.id))
-        self.list.setCurrentRow(len(self._scenarios) - 1)
+        self.model.add(scenario)
+        self.choose_row(len(self._scenarios) - 1)
 
     def _remove(self) -> None:
         row = self._row
@@ -147,11 +194,10 @@ class SuiteEditor(PlainDialog):
             show_words(self.problem, tr("A suite has at least one scenario."))
             return
         self._row = -1
-        del self._scenarios[row]
-        with QSignalBlocker(self.list):
-            self.list.takeItem(row)
-        self.list.setCurrentRow(-1)
-        self.list.setCurrentRow(min(row, len(self._scenarios) - 1))
+        with QSignalBlocker(self.list.selectionModel()):
+            self.model.take(row)
+            self.list.setCurrentIndex(QModelIndex())
+        self.choose_row(min(row, len(self._scenarios) - 1))
 
     def _save(self) -> None:
         if not self._take():
@@ -169,8 +215,16 @@ class SuiteEditor(PlainDialog):
         suite = msgspec.structs.replace(self._suite, name=name, scenarios=scenarios, judge=judge)
         self._show_saving(True)
         self._background.start(
-            "save", lambda: keep_suite(path, suite), lambda _: self._saved(path), self._not_saved
+            "save", lambda: self._keep(path, suite), lambda _: self._saved(path), self._not_saved
         )
+
+    def _keep(self, path: Path, suite: Suite) -> None:
+        """Write the suite, in the background."""
+        with self._files.reading() as outside:
+            try:
+                keep_suite(path, suite)
+            finally:
+                self._outside = tuple(outside)
 
     def _saved(self, path: Path) -> None:
         self.saved.emit(path)
@@ -182,9 +236,15 @@ class SuiteEditor(PlainDialog):
         for problem in problems[:1]:
             parts = problem.pointer.split("/")
             if parts[1:2] == ["scenarios"] and parts[2:3] and parts[2].isdigit():
-                self.list.setCurrentRow(int(parts[2]))
+                self.choose_row(int(parts[2]))
         words = [f"{self._place(each.pointer)}{each.message}" for each in problems[:MAX_PROBLEMS]]
         show_words(self.problem, "\n".join(words) or str(error))
+        if self._outside:
+            ask_about_files(self, self._suite.name, self._outside, self._allow)
+
+    def _allow(self, files: Sequence[NamedFile]) -> None:
+        self._files.allow(files)
+        self._save()
 
     def _show_saving(self, saving: bool) -> None:
         """Show the saving: every expected call is checked first, which takes seconds for many scenarios."""
@@ -250,6 +310,7 @@ class SuiteEditing(QObject):
         self._reading.load_suite(row.source, lambda found: self._show(*found, row.scenario.id))
 
     def _show(self, suite: Suite, path: Path | None, chosen: str = "") -> None:
-        editor = SuiteEditor(suite, path, self.folder, chosen, self._context.window)
+        window, files = self._context.window, self._context.services.named_files
+        editor = SuiteEditor(suite, path, self.folder, chosen, window, files)
         editor.saved.connect(lambda saved: self._reading.read_suite(str(saved)))
         editor.open()

@@ -9,13 +9,12 @@ import msgspec
 
 from glyphscope.events import RunRequest
 from glyphscope.explain.grammar_origins import RuleOrigin, rule_origin, rules_by_argument
-from glyphscope.proof.prove import Proof
 from glyphscope.registry.pointer import steps_of
 from glyphscope.sessions import GrammarExample
 from glyphscope.text.figures import duration
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place, RulePlace
 from glyphscope_gui.enforcement.model import CUSTOM_ENGINE, ENGINES, EnforcementRow
-from glyphscope_gui.enforcement.rows import badges, enforcement_rows
+from glyphscope_gui.enforcement.rows import badges
 from glyphscope_gui.grammar.examples_model import GrammarExamplesModel
 from glyphscope_gui.grammar.files import GrammarFiles
 from glyphscope_gui.grammar.page import GrammarPage
@@ -301,8 +300,8 @@ class GrammarPresenter(Page):
         rows = [(words, text) for words, text in both if text is not None]
         self.view.differences.show_rows(rows, found.note)
 
-    def _show_proofs(self, proofs: tuple[Proof, ...], complete: bool) -> None:
-        self._rows = enforcement_rows(self._project.tools.registry, proofs)
+    def _show_proofs(self, rows: tuple[EnforcementRow, ...], complete: bool) -> None:
+        self._rows = rows
         self._rows_complete = complete
         self._show_rows()
         self._show_badges()

@@ -12,8 +12,9 @@ from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
 
 from glyphscope.events import RunRequest
 from glyphscope.grammar.tree import Grammar, Origin
-from glyphscope.proof.prove import Proof
+from glyphscope.registry import ToolRegistry
 from glyphscope_gui.enforcement import proving
+from glyphscope_gui.enforcement.rows import EnforcementRows
 from glyphscope_gui.grammar import work
 from glyphscope_gui.grammar.custom_enforcement import custom_grammar_rows
 from glyphscope_gui.grammar.examples_model import ExampleVerdict
@@ -47,8 +48,8 @@ class GrammarBench(QObject):
 
     `checked` carries a Checked, `drawn` a RailroadDrawing or None, `examplesChecked` CheckedExamples or None (the
     grammar is invalid), `stepped` a StepView, or None with the reason in words, `sampled` and `compared` likewise.
-    `proved` carries the Proofs made so far, and whether all are made; `enforcementTested` the EnforcementRows of a
-    custom grammar; `crashed` the exception of a job.
+    `proved` carries the rows of the proofs made so far, and whether all are made; `enforcementTested` those of a custom
+    grammar; `crashed` the exception of a job.
 
     Each job has a slot (`grammar/jobs.py`): only the result of the newest job in a slot is shown.
     """
@@ -92,13 +93,13 @@ class GrammarBench(QObject):
         self._later.timeout.connect(self._check)
         self._tools_later = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
         self._tools_later.timeout.connect(self._generate)
-        self._proofs: list[Proof] = []
+        self._proved = EnforcementRows(ToolRegistry(()))
         self._round = 0
         """The number of started rounds of proofs; all but the newest are cancelled."""
         self._prove_later = QTimer(self, singleShot=True, interval=PROOF_DELAY_MS)
         self._prove_later.timeout.connect(self._prove)
         self._proof_ticks = QTimer(self, interval=PROOF_SHOWN_MS)
-        self._proof_ticks.timeout.connect(lambda: self.proved.emit(tuple(self._proofs), False))
+        self._proof_ticks.timeout.connect(lambda: self.proved.emit(self._proved(), False))
         registry.changed.connect(lambda _registry: self._tools_changed())
         document.examplesChanged.connect(self._check_examples)
         document.sourceChanged.connect(self.text_changed)
@@ -160,8 +161,7 @@ class GrammarBench(QObject):
         self._round += 1
         mine = self._round
         registry, options = self._registry.registry, self._options
-        found: list[Proof] = []
-        self._proofs = found
+        found = self._proved = EnforcementRows(registry)
         self._proof_ticks.start()
 
         def cancelled() -> bool:
@@ -169,7 +169,7 @@ class GrammarBench(QObject):
 
         def done(_nothing: object) -> None:
             self._proof_ticks.stop()
-            self.proved.emit(tuple(found), True)
+            self.proved.emit(found(), True)
 
         def failed(error: BaseException) -> None:
             done(None)
@@ -178,7 +178,7 @@ class GrammarBench(QObject):
         self._start(
             "prove",
             lambda: proving.prove(
-                registry, options.notation, options.shape, options.order, found.append, cancelled
+                registry, options.notation, options.shape, options.order, found.add, cancelled
             ),
             done,
             failed,

@@ -97,7 +97,8 @@ class HistoryPresenter(QObject):
         tool = next((event.tool for event in events if isinstance(event, CallReady)), "run")
 
         def add() -> Scenario:
-            return add_scenario(path, scenario_of_run(events, tool))
+            with self._context.services.named_files.reading():
+                return add_scenario(path, scenario_of_run(events, tool))
 
         self._background.start("suite", add, lambda made: self._added(path, made), self._context.show_error)
 

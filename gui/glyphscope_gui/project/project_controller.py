@@ -16,8 +16,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from glyphscope.errors import GlyphscopeError, StorageError
 from glyphscope.events import RunRequest, under_constraint
 from glyphscope.models.opening import EMBEDDED, model_name_of
-from glyphscope.registry import default_registry, parse_document
-from glyphscope.runs import PreparedRequest
+from glyphscope.registry import default_registry
+from glyphscope.runs import PreparedRequest, prepare
 from glyphscope.sessions import (
     ChangedOnDisk,
     Journal,
@@ -32,7 +32,7 @@ from glyphscope.tools.approval import without_permissions
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.project.recorded_settings import UseSettings, with_settings_of
-from glyphscope_gui.project.registry_document import RegistryDocument, RegistryState
+from glyphscope_gui.project.registry_document import RegistryDocument, RegistryState, draft_state
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.shared.background import Background, end_work
 from glyphscope_gui.shared.language import tr
@@ -161,7 +161,7 @@ class ProjectController(QObject):
         own = self.project()
         recorded = with_settings_of(own, request)
         used = None if self.next_run().request.grammar is None else self.grammar.work.text
-        registry = parse_document(recorded.request.registry).to_document()
+        registry = prepare(recorded.request).registry.to_document()
         return used == request.grammar and own.request == msgspec.structs.replace(
             recorded.request, registry=registry
         )
@@ -169,14 +169,14 @@ class ProjectController(QObject):
     def use_settings(self, request: RunRequest) -> None:
         """Copy the settings of a recorded run, as one step of the tools' undo stack. Raises RegistryError."""
         project = with_settings_of(self.project(), request)
-        parse_document(project.request.registry)
+        prepare(project.request)
         self.tools.undo_stack.push(UseSettings(project, self.project, self._take_over))
 
     def _take_over(self, project: Project) -> None:
-        registry = parse_document(project.request.registry)
+        registry = prepare(project.request).registry
         if registry == self.tools.registry:
             registry = self.tools.registry
-        self._show_parts(project, self.tools.draft_state(registry, project.drafts), at_once=False)
+        self._show_parts(project, draft_state(registry, project.drafts), at_once=False)
 
     # -- the file ----------------------------------------------------------------------------------------------
 
@@ -200,13 +200,17 @@ class ProjectController(QObject):
 
     def new(self, project: Project) -> None:
         """Start from `project`, without a file."""
-        self._show(project, None, "")
+        registry = prepare(project.request).registry
+        self._show(project, None, "", draft_state(registry, project.drafts))
 
     def open(self, path: Path) -> None:
         """Read a project in the background and show it; the open project stays if that fails."""
-        self.background.start(
-            "open", lambda: load_project(path), lambda s: self._opened(path, s), self.failed.emit
-        )
+
+        def work() -> tuple[StoredProject, RegistryState]:
+            stored = load_project(path)
+            return stored, draft_state(stored.registry, stored.project.drafts)
+
+        self.background.start("open", work, lambda found: self._opened(path, *found), self.failed.emit)
 
     def save(self, path: Path | None = None, *, overwrite: bool = False) -> bool:
         """Write to `path`, or to the project's file. Returns False after a reported failure, with nothing changed.
@@ -242,8 +246,13 @@ class ProjectController(QObject):
     def restore(self, leftover: Leftover) -> None:
         """Restore unsaved edits; they are journalled again before the old journal is deleted."""
         unsaved = leftover.unsaved
-        if not self._show(unsaved.project, Path(unsaved.path) if unsaved.path else None, unsaved.digest):
+        project, path = unsaved.project, Path(unsaved.path) if unsaved.path else None
+        try:
+            registry = prepare(project.request).registry
+        except GlyphscopeError as error:
+            self.failed.emit(error)
             return
+        self._show(project, path, unsaved.digest, draft_state(registry, project.drafts))
         self.tools.undo_stack.resetClean()
         try:
             self._journal.write(unsaved.project, self.path, self._digest)
@@ -270,30 +279,22 @@ class ProjectController(QObject):
         else:
             self._journal.clear()
 
-    def _opened(self, path: Path, stored: StoredProject) -> None:
+    def _opened(self, path: Path, stored: StoredProject, tools: RegistryState) -> None:
         """Show a project from a file without its permissions, as anyone may have written it."""
         request = stored.project.request
         kept = without_permissions(request.approvals)
         project = msgspec.structs.replace(
             stored.project, request=msgspec.structs.replace(request, approvals=kept)
         )
-        if self._show(project, path, stored.digest):
-            self._remember(path)
-            if dropped := len(request.approvals) - len(kept):
-                self.permissionsDropped.emit(dropped)
+        self._show(project, path, stored.digest, tools)
+        self._remember(path)
+        if dropped := len(request.approvals) - len(kept):
+            self.permissionsDropped.emit(dropped)
 
-    def _show(self, project: Project, path: Path | None, digest: str) -> bool:
-        """Show a project. Returns False after reporting that its tools cannot be used; the open project stays."""
-        request = project.request
-        try:
-            registry = parse_document(request.registry, str(path or ""))
-        except GlyphscopeError as error:
-            self.failed.emit(error)
-            return False
+    def _show(self, project: Project, path: Path | None, digest: str, tools: RegistryState) -> None:
         self.path, self._digest, self._notes = path, digest, project.notes
-        self._show_parts(project, self.tools.draft_state(registry, project.drafts), at_once=True)
+        self._show_parts(project, tools, at_once=True)
         self._now_saved()
-        return True
 
     def _show_parts(self, project: Project, tools: RegistryState, *, at_once: bool) -> None:
         """Show everything that decides a run. `at_once`: there is nothing to undo, as after opening a file."""

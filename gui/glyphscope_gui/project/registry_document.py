@@ -241,11 +241,6 @@ class RegistryDocument(QObject):
         self.undo_stack.clear()
         self.show_state(state)
 
-    def draft_state(self, registry: ToolRegistry, texts: Mapping[str, str]) -> RegistryState:
-        """The state from a project file or a journal; problems are found again from the texts."""
-        problems = {name: found for name, text in texts.items() if (found := _check(Tool(name), text)[1])}
-        return RegistryState(registry, dict(texts), problems)
-
     def is_typing(self) -> bool:
         """Whether the last edit is so recent that another one at the same place would merge with it."""
         return self._since_edit.isValid() and self._since_edit.elapsed() < MERGE_MS
@@ -290,6 +285,12 @@ class RegistryDocument(QObject):
     def _push(self, label: str, state: RegistryState, key: str = "") -> None:
         self.undo_stack.push(_Edit(self, label, state, key))
         self._since_edit.start()
+
+
+def draft_state(registry: ToolRegistry, texts: Mapping[str, str]) -> RegistryState:
+    """The state from a project file or a journal; problems are found again from the texts."""
+    problems = {name: found for name, text in texts.items() if (found := _check(Tool(name), text)[1])}
+    return RegistryState(registry, dict(texts), problems)
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import GlyphscopeError, Stopped
 from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.resources import names, read_bytes
 from glyphscope.sessions import History, Record, atomic_write
@@ -28,6 +29,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import copy_text
 
+_Outcome = TypeVar("_Outcome")
 FOLDER = "runs"
 FIRST_RUN = "search-mask.jsonl"
 """The recording that is shown as the first run if there is no model."""
@@ -41,7 +43,8 @@ class Recorder(QObject):
 
     `saveFailed` carries the text of an error that `failed` already reported, as a history that cannot be written must
     not open a dialog after every run. `written` carries a file's path and a summary of its content; `noticed` any other
-    message. `limit` is the number of runs to keep.
+    message. `exporting` carries whether a run is being written or exported, which `stop` ends: a template of the record
+    can take 10 s. `limit` is the number of runs to keep.
     """
 
     runSaved = Signal(object)
@@ -50,6 +53,7 @@ class Recorder(QObject):
     saveFailed = Signal(str)
     written = Signal(str, str)
     noticed = Signal(str)
+    exporting = Signal(bool)
 
     def __init__(self, history: History, limit: int, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -57,6 +61,13 @@ class Recorder(QObject):
         self.limit = limit
         self._background = Background(self)
         self._last_error = ""
+        self._exports: set[str] = set()
+        """The jobs that write or export a run."""
+
+    def stop(self) -> None:
+        """Stop writing and exporting."""
+        for slot in self._exports:
+            self._background.stop(slot)
 
     def keep(self, events: tuple[AnyEvent, ...]) -> None:
         """Store a finished run in the history."""
@@ -105,7 +116,7 @@ class Recorder(QObject):
             run = tuple(redacted(events))
             return exported(run, form, export(RecordedRun(run), form))
 
-        self._background.start("export", work, then, self.failed.emit)
+        self._export("export", work, then)
 
     def write_page(self, path: Path, runs: Sequence[tuple[AnyEvent, ...]]) -> None:
         """Write these runs side by side into an HTML page, without details of this computer."""
@@ -132,7 +143,7 @@ class Recorder(QObject):
                 raise error
             self.noticed.emit(str(error))
 
-        self._background.start("copy", work, done, failed)
+        self._export("copy", work, done, failed)
 
     def write_text(self, path: Path, text: str) -> None:
         """Write an export as it was shown. A lone surrogate, which UTF-8 cannot encode, becomes a question
@@ -154,7 +165,34 @@ class Recorder(QObject):
             else:
                 self.noticed.emit(tr("{name} was saved", name=path.name))
 
-        self._background.start(f"write {path}", work, done, self.failed.emit)
+        self._export(f"write {path}", work, done)
+
+    def _export(
+        self,
+        slot: str,
+        work: Callable[[], _Outcome],
+        done: Callable[[_Outcome], object],
+        failed: Callable[[BaseException], object] | None = None,
+    ) -> None:
+        def ended() -> None:
+            self._exports.discard(slot)
+            if not self._exports:
+                self.exporting.emit(False)
+
+        def succeeded(outcome: _Outcome) -> None:
+            ended()
+            done(outcome)
+
+        def ended_early(error: BaseException) -> None:
+            ended()
+            if isinstance(error, Stopped):
+                self.noticed.emit(tr("The export was stopped"))
+            else:
+                (failed or self.failed.emit)(error)
+
+        self._exports.add(slot)
+        self.exporting.emit(True)
+        self._background.start(slot, work, succeeded, ended_early)
 
     def _run_saved(self, row: object) -> None:
         self._last_error = ""

@@ -85,9 +85,7 @@ class Background(QObject):
 
         Without `failed`, an error is reported as one of the program.
         """
-        for job in self._jobs.values():
-            if job.slot == slot:
-                job.thread.stopped.set()
+        self.stop(slot)
         number = next(self._numbers)
         thread = _Work(number, work)
         _started.difference_update([old for old in _started if old.isFinished()])
@@ -109,11 +107,13 @@ class Background(QObject):
             if job.slot == slot:
                 self._end(number)
 
-    def stop(self) -> None:
-        """Make all running jobs end early."""
-        self.cancel()
+    def stop(self, slot: str | None = None) -> None:
+        """Make all running jobs end early; those of a slot only where they wait for a child process."""
+        if slot is None:
+            self.cancel()
         for job in self._jobs.values():
-            job.thread.stopped.set()
+            if slot in (None, job.slot):
+                job.thread.stopped.set()
 
     def close(self) -> None:
         """Cancel all running jobs and wait for them, without reporting their outcomes."""

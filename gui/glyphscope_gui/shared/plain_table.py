@@ -258,6 +258,24 @@ class WholeRows(QWidget):
         self._table.setGeometry(0, 0, self.width(), self.height() - cut)
 
 
+class LongList(PlainTable):
+    """A list of any number of rows: a QListView asks its model for each of them whenever it is laid out."""
+
+    def __init__(
+        self,
+        model: QAbstractItemModel,
+        name: str,
+        words: str,
+        parent: QWidget | None = None,
+        *,
+        description: str = "",
+    ) -> None:
+        super().__init__(model, 0, parent)
+        named(self, name, words, description=description)
+        self.horizontalHeader().hide()
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+
 class PlainList(QListView):
     """A list without a frame, with read-only rows; it scrolls by pixels, and never horizontally.
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, QObject, QTimer, QUrl
+from PySide6.QtCore import QMimeData, QObject, Qt, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QProgressDialog
 
 from glyphscope.events import AnyEvent
 from glyphscope.sessions.bundle import SUFFIX as BUNDLE
@@ -19,11 +20,14 @@ from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.export_dialog import ExportDialog, ExportMenu
 from glyphscope_gui.runs.export_formats import PAGE_SUFFIX, RECORD_SUFFIX, Exported, file_name
 from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
 
 _OPEN = tr("Runs (*{bundle} *{record});;All files (*)", bundle=BUNDLE, record=RECORD_SUFFIX)
+EXPORT_MS = 1000
+"""Milliseconds of an export before it is shown."""
 _SAVE = (
     tr("Bundle: one file to share (*{bundle})", bundle=BUNDLE),
     tr("Record: the events only (*{record})", record=RECORD_SUFFIX),
@@ -81,6 +85,8 @@ class OpenFiles(QObject):
         history.copyRequested.connect(self.copy_run)
         self._recorder.written.connect(self._announce_file)
         self._recorder.noticed.connect(context.status.show_result)
+        self._recorder.exporting.connect(self._show_exporting)
+        self._progress: QProgressDialog | None = None
         self._runs.phaseChanged.connect(self._show_phase)
         self._show_phase()
 
@@ -178,6 +184,19 @@ class OpenFiles(QObject):
         dialog = ExportDialog(exported, self._window)
         dialog.saveRequested.connect(lambda path, text: self._recorder.write_text(Path(path), text))
         dialog.open()
+
+    def _show_exporting(self, exporting: bool) -> None:
+        """Offer to stop an export that takes long, as one does whose template computes without end."""
+        if self._progress is not None and not exporting:
+            self._progress.blockSignals(True)
+            self._progress.hide()
+            self._progress.deleteLater()
+            self._progress = None
+        elif self._progress is None and exporting:
+            self._progress = QProgressDialog(tr("Exporting…"), tr("Stop"), 0, 0, self._window)
+            named(self._progress, "exportProgress").setWindowModality(Qt.WindowModality.WindowModal)
+            self._progress.setMinimumDuration(EXPORT_MS)
+            self._progress.canceled.connect(self._recorder.stop)
 
     def _show_phase(self, _phase: object = None) -> None:
         ready = not self._runs.is_busy and bool(self._runs.events)

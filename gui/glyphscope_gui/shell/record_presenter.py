@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunStarted
-from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs import prepare
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.history.model import when
 from glyphscope_gui.model_picker.picker import ModelPicker
@@ -139,7 +140,7 @@ class RecordPresenter(QObject):
             return None
         whole = self._context.record.state.whole_registry
         try:
-            return whole or parse_document(started.request.registry)
+            return whole or prepare(started.request).registry
         except GlyphscopeError:
             return ToolRegistry(())
 

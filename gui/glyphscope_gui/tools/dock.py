@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.registry import ToolRegistry
-from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.project.registry_document import RegistryDocument, RegistryState
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
@@ -151,7 +151,7 @@ class RecordedTools(QWidget):
 
     def show_registry(self, registry: ToolRegistry) -> None:
         """Show the tools of that record, with the first one chosen."""
-        self._document.reset(self._document.draft_state(registry, {}))
+        self._document.reset(RegistryState(registry))
         self.tree.select_first()
 
     def show_argument(self, tool: str, argument: str | None = None) -> None:

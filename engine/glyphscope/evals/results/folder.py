@@ -292,7 +292,7 @@ class ResultFolder:
     @contextmanager
     def writing(self) -> Iterator[SampleWriter]:
         """The right to write, for the duration of the context. Raises StorageError if another process has it."""
-        path = own_file(self.path, SAMPLES)
+        path = own_file(self.path, SAMPLES, in_place=True)
         try:
             file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed below, in any case
         except OSError as error:

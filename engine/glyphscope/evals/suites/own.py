@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain, count
 from pathlib import Path
 
 import msgspec
@@ -75,5 +76,5 @@ def add_scenario(path: Path, scenario: Scenario) -> Scenario:
 def free_id(scenarios: Sequence[Scenario], id: str) -> str:
     """The id itself, or the id with the first free number after it."""
     taken = {each.id for each in scenarios}
-    names = (id, *(f"{id}-{number}" for number in range(2, len(taken) + 3)))
+    names = chain((id,), (f"{id}-{number}" for number in count(2)))
     return next(name for name in names if name not in taken)

@@ -112,7 +112,7 @@ class Branches(QObject):
             return
         if applied.kind == "run":
             self._saved_requests.add(self.shown)  # the recorder of runs saves it now
-        kin, before = kin_of(applied.events), self.kin.get(self.shown)
+        kin, before = kin_of(applied.events, applied.state), self.kin.get(self.shown)
         if before is not None:
             users = {name: getattr(before.row, name) for name in ("name", "note", "pinned", "tags", "score")}
             kin = kin._replace(row=kin.row._replace(**users))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from threading import Event, Lock
 
@@ -233,6 +234,9 @@ class RunWorker(QObject):
 
     def _replay(self, job: ReplayJob) -> Iterator[AnyEvent]:
         """Yield the recorded events, each at its time."""
+        if isinstance(started := job.events[0], RunStarted):
+            with suppress(GlyphscopeError):
+                prepare(started.request)  # of thousands of tools, the window finds the parsed ones
         begin, tokens = time.perf_counter(), 0
         for event in job.events:
             due = event.t if job.rate is None else tokens / job.rate if job.rate else 0.0
