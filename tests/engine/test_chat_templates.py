@@ -243,6 +243,9 @@ HOSTILE = {
     "range": "{{ range(10 ** 12) | list }}",
     "long products in a filter": "{{ ('x' * 10 ** 8 * 10) | upper | lower | title | length }}" * 9,
     "a long number": "{{ 7 ** 10 ** 8 }}",
+    "a macro that calls itself twice": "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}"
+    "{{ f(60) }}",
+    "sorted letters": "{{ (('x' * 10 ** 6) ~ 'y') | list | sort | length }}" * 50,
     "a sum of lists": "{{ ([[1] * 999] * 99999) | sum(start=[]) | length }}",
     "a pattern that backtracks": "{{ ('<' * 10 ** 6) | striptags }}{{ ('a.' * 10 ** 6) | urlize }}",
     "a format of a list": "{{ '%s' % ([[1] * 9999] * 99999,) }}",
