@@ -191,10 +191,12 @@ def test_a_line_names_a_registry_by_its_path_whatever_the_path_is(tmp_path, monk
     "line",
     ["nonsense", "[]", "{}", '{"text": 1}', '{"text": "", "notation": "xml"}', '{"text": "", "shape": 1}'],
 )
-def test_an_invalid_line_is_reported_by_its_number_after_the_answers_before_it(line):
-    result = check("--lines", "-", text=json.dumps({"text": CALL}) + "\n" + line)
-    assert result.exit_code == 2
-    assert "line 2" in result.stderr and len(result.stdout.splitlines()) == 1
+def test_an_invalid_line_is_answered_by_its_error_and_the_others_are_read(line):
+    good = json.dumps({"text": CALL})
+    result = check("--lines", "-", text="\n".join((good, line, good)))
+    first, bad, last = map(json.loads, result.stdout.splitlines())
+    assert first == last and first["valid"] and result.exit_code == 2
+    assert "line 2" in bad["error"]["where"] and "line 2" in result.stderr
 
 
 def test_a_lone_surrogate_in_the_answer_is_still_json():

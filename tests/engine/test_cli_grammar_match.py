@@ -99,10 +99,11 @@ def test_lines_are_answered_one_each(gbnf, tmp_path):
     result = match(gbnf, "--lines", str(lines))
     assert result.exit_code == 1
     assert [json.loads(line)["accepted"] for line in result.stdout.splitlines()] == [True, False]
-    lines.write_text('{"text": "max=1"}\n{"no": 1}\n')
+    lines.write_text('{"text": "max=1"}\n{"no": 1}\n{"text": "max=2"}\n')
     result = match(gbnf, "--lines", str(lines))
-    assert result.exit_code == 2
-    assert "line 2" in result.stderr
+    first, bad, last = map(json.loads, result.stdout.splitlines())
+    assert first["accepted"] and last["accepted"] and result.exit_code == 2
+    assert "line 2" in bad["error"]["where"] and "line 2" in result.stderr
 
 
 @pytest.mark.parametrize(

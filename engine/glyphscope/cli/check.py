@@ -12,11 +12,11 @@ from rich.text import Text
 
 from glyphscope.cli.inputs import (
     InputError,
+    answer_lines,
     in_shape,
     note_uncallable,
     read_registry,
     read_text,
-    read_text_lines,
 )
 from glyphscope.cli.options import (
     JsonOption,
@@ -30,15 +30,14 @@ from glyphscope.cli.output import (
     console,
     marked,
     print_json,
-    print_line_error,
     print_note,
     print_text,
     short_pointer,
     status_text,
 )
-from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Notation, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.text.shorten import json_excerpt
 from glyphscope.validation.call import CallValidator, CheckReport
 from glyphscope.validation.checker import unchecked
 
@@ -178,16 +177,11 @@ class _Registries:
 def _check_lines(
     source: str, registries: _Registries, notation: Notation, shape: Shape, chunk: int | None, stop: bool
 ) -> bool:
-    """Answer each line. Returns whether all of them are valid. Exits with 2 at the end if a registry is bad."""
-    valid, usable = True, True
+    """Answer each line. Returns whether all of them are valid."""
     noted: set[str] = set()
-    for place, text, line in read_text_lines(source):
-        try:
-            tools = registries.get(line.get("registry"))
-        except GlyphscopeError as error:
-            print_line_error(error, place)
-            usable = False
-            continue
+
+    def answer(place: str, text: str, line: dict[str, Any]) -> bool:
+        tools = registries.get(line.get("registry"))
         report = _validated(
             text,
             tools,
@@ -197,18 +191,19 @@ def _check_lines(
             stop=stop,
         )
         print_json(report)
-        valid = valid and report.valid
         if not report.valid:
             note_uncallable(tools.get(report.tool or ""), noted)
-    if not usable:
-        raise typer.Exit(2)
-    return valid
+        return report.valid
+
+    return answer_lines(source, answer)
 
 
 def _one_of(line: dict[str, Any], key: str, choices: tuple[str, ...], default: str, place: str) -> str:
     value = line.get(key, default)
     if value not in choices:
-        raise InputError(f"{key} is {value!r}; it can be {' or '.join(choices)}.", where=place)
+        raise InputError(
+            f"{key} is {json_excerpt(value, 60)}; it can be {' or '.join(choices)}.", where=place
+        )
     return cast(str, value)
 
 

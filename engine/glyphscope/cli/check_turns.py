@@ -9,12 +9,11 @@ import json
 from typing import Any
 
 import msgspec
-import typer
 from msgspec.structs import replace
 from rich.text import Text
 
-from glyphscope.cli.inputs import InputError, note_uncallable, read_text, read_text_lines
-from glyphscope.cli.output import PlainTable, console, marked, print_json, print_line_error, print_text
+from glyphscope.cli.inputs import InputError, answer_lines, note_uncallable, read_text
+from glyphscope.cli.output import PlainTable, console, marked, print_json, print_text
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import RegistryError
 from glyphscope.events import Thinking, Violation
@@ -54,32 +53,26 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
     """Answer each line. Returns whether all turns are complete and all their calls valid.
 
     With `readers`, each answer has another member: every reader's reading of the text (`turns.readers.Reading`).
-    A line with a bad registry is answered by its error, and the exit code is 2. Raises InputError and PromptError.
+    Raises InputError and PromptError.
     """
     form = derived_form(read_template(template))
     known: dict[str, TurnTools] = {}
     noted: set[str] = set()
-    valid, usable = True, True
-    for place, text, line in read_text_lines(lines):
-        try:
-            thinking, tools = _read_line(line, place, default, known)
-        except RegistryError as error:
-            print_line_error(error, place)
-            usable = False
-            continue
-        answer = _answer_of(text, form, tools, thinking)
+
+    def answer(place: str, text: str, line: dict[str, Any]) -> bool:
+        thinking, tools = _read_line(line, place, default, known)
+        turn = _answer_of(text, form, tools, thinking)
         if readers:
             others = readings(text, form, tools.registry, thinking)
-            print_json({**msgspec.to_builtins(answer), "readers": others})
+            print_json({**msgspec.to_builtins(turn), "readers": others})
         else:
-            print_json(answer)
-        valid = valid and answer.complete and all(call.valid for call in answer.calls)
-        for call in answer.calls:
+            print_json(turn)
+        for call in turn.calls:
             if not call.valid:
                 note_uncallable(tools.registry.get(call.name), noted)
-    if not usable:
-        raise typer.Exit(2)
-    return valid
+        return turn.complete and all(call.valid for call in turn.calls)
+
+    return answer_lines(lines, answer)
 
 
 def _answer_of(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None) -> TurnAnswer:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import typer
 
-from glyphscope.cli.output import diagnostics, print_note
+from glyphscope.cli.output import diagnostics, print_line_error, print_note
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Shape
 from glyphscope.grammar.builder.uncallable import uncallable, uncallable_words
@@ -75,23 +76,42 @@ def parse_json(text: str, where: str) -> Any:
 
 def read_json_lines(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The objects of a JSON Lines file, each with its place (`calls.jsonl, line 3`); blank lines are skipped."""
+    for place, line in _lines(source):
+        yield place, _json_object(line, place)
+
+
+def answer_lines(source: str, answer: Callable[[str, str, dict[str, Any]], bool]) -> bool:
+    """Answer each object with a "text" of a JSON Lines file, given its place, text and object.
+
+    Returns whether all answers are true. A bad line, or one for which `answer` raises a GlyphscopeError, is answered
+    by the error: the others are answered too, and the command ends with exit code 2.
+    """
+    good, usable = True, True
+    for place, line in _lines(source):
+        try:
+            value = _json_object(line, place)
+            if not isinstance(text := value.get("text"), str):
+                raise InputError('Each line needs a "text", a string.', where=place)
+            good = answer(place, text, value) and good
+        except GlyphscopeError as error:
+            print_line_error(error, place)
+            usable = False
+    if not usable:
+        raise typer.Exit(2)
+    return good
+
+
+def _lines(source: str) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(read_text(source).split("\n"), start=1):
-        if not line.strip():
-            continue
-        place = f"{shown_source(source)}, line {number}"
-        value = parse_json(line, place)
-        if not isinstance(value, dict):
-            raise InputError("Each line must be a JSON object.", where=place)
-        yield place, value
+        if line.strip():
+            yield f"{shown_source(source)}, line {number}", line
 
 
-def read_text_lines(source: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """`read_json_lines` for objects with a "text": the place, the text, and the object."""
-    for place, line in read_json_lines(source):
-        text = line.get("text")
-        if not isinstance(text, str):
-            raise InputError('Each line needs a "text", a string.', where=place)
-        yield place, text, line
+def _json_object(line: str, place: str) -> dict[str, Any]:
+    value = parse_json(line, place)
+    if not isinstance(value, dict):
+        raise InputError("Each line must be a JSON object.", where=place)
+    return value
 
 
 def in_shape(registry: ToolRegistry, shape: Shape) -> Shape:

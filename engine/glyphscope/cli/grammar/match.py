@@ -8,11 +8,10 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.grammar.inputs import GrammarSource
-from glyphscope.cli.inputs import STDIN, InputError, read_text, read_text_lines
+from glyphscope.cli.inputs import STDIN, InputError, answer_lines, read_text
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, marked, print_json, print_text
-from glyphscope.errors import GrammarError
 from glyphscope.grammar.match.earley import ActiveRule
 from glyphscope.grammar.match.report import MatchReport, match_text
 from glyphscope.grammar.match.words import char_words
@@ -82,16 +81,12 @@ def answer(report: MatchReport) -> dict[str, Any]:
 
 
 def _match_lines(grammar: Grammar, source: str) -> bool:
-    accepted = True
-    for place, text, _ in read_text_lines(source):
-        try:
-            report = match_text(grammar, text)
-        except GrammarError as error:
-            error.where = error.where or place
-            raise
+    def matched(_place: str, text: str, _line: dict[str, Any]) -> bool:
+        report = match_text(grammar, text)
         print_json(answer(report))
-        accepted = accepted and report.accepted
-    return accepted
+        return report.accepted
+
+    return answer_lines(source, matched)
 
 
 def _print_report(report: MatchReport, text: str) -> None:
