@@ -34,6 +34,7 @@ from glyphscope.strategies import run
 from glyphscope.strategies.adapted_request import adapt_request
 from glyphscope.strategies.request import first_prompt
 from glyphscope.turns import TurnForm, form_of
+from small_templates import SMALL
 
 DOCUMENT = default_registry().to_document()
 
@@ -64,6 +65,27 @@ def test_a_scripted_model_has_the_form_of_its_template() -> None:
     assert form is not None and form.reasoning is not None
     assert (form.calls[0].opening, form.reasoning.open, form.header) == ("<call>", "<think>", "<|assistant|>")
     assert ScriptedModel("x").turn_form() is None
+
+
+@pytest.mark.parametrize(
+    ("template", "call"),
+    [
+        (
+            "every value between markers",
+            "<start_function_call>call:search{query:<escape>x<escape>}<end_function_call>",
+        ),
+        ("Python with quoted values", '[search(query="x")]'),
+        ("no marker after a value", "<call>search|query=x</call>"),
+    ],
+)
+def test_a_run_reads_parameters_that_begin_with_their_key_or_have_no_closing(
+    template: str, call: str
+) -> None:
+    source = SMALL[template].replace("tools | tojson", "(tools or []) | tojson")
+    asked = request(native="auto", tool_choice="required")
+    state = run_state(list(run(asked, ScriptedModel(f"{call}<|done|>", template=source))))
+    assert state.outcome == "valid" and state.call is not None
+    assert (state.call.tool, state.call.arguments) == ("search", {"query": "x"})
 
 
 def test_an_answer_in_the_markers_of_another_notation_has_a_note() -> None:
