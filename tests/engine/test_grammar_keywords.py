@@ -400,6 +400,15 @@ def test_an_unenforced_keyword_is_named_with_its_place(schema, keyword, notation
     to_lark(grammar)
 
 
+@pytest.mark.parametrize("names", [True, {"type": "string"}, {}])
+def test_names_that_nothing_excludes_are_not_listed_and_exclude_no_alternative(names):
+    free = {"type": "object", "propertyNames": names, "additionalProperties": INT}
+    for schema in (free, {"oneOf": [free, {"type": "null"}]}):
+        grammar = build_call_grammar(registry(("x", schema)), "json", "flat")
+        assert not [left for left in grammar.unenforced if left.keyword]
+        assert accepts(to_lark(grammar), '{"action":"tool","x":{"any":1}}')
+
+
 @pytest.mark.parametrize(
     "schema",
     [

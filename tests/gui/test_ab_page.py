@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -13,6 +14,7 @@ from glyphscope.registry import default_registry
 from glyphscope.sessions import save_project
 from glyphscope.sessions.project import SUFFIX
 from glyphscope_gui.compare.ab_prompts import expected_text, plan
+from glyphscope_gui.compare.words import earlier_words
 from glyphscope_gui.context import PromptsPlace
 from glyphscope_gui.shared.page_ids import PageId
 
@@ -181,3 +183,12 @@ def test_results_of_prompts_that_are_no_longer_chosen_are_marked(page, qtbot):
     assert "earlier" not in view.turn.text()
     project.prompt.set_user("Another prompt")
     assert "B: These results are of an earlier request" in view.turn.text()
+
+
+@pytest.mark.parametrize("tools", [None, 7, "x", [None, {"enabled": None}, {"name": "a"}]])
+def test_a_prompt_of_a_damaged_record_is_described(page, tools):
+    damaged = msgspec.structs.replace(page.context.project.next_request().request, registry={"tools": tools})
+    page.ab._last = damaged  # a record that was opened
+    page.ab._choose(0, "last")
+    assert f"{1 if isinstance(tools, list) else 0} tool" in page.ab_view.about[0].text()
+    assert earlier_words(damaged, page.context.project.next_request().request)
