@@ -6,10 +6,14 @@ import json
 import time
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from fake_context import scripted
+from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
+from glyphscope.events import RunRequest
 from glyphscope.registry import parse_document
+from glyphscope.sessions import Project, save_project
+from glyphscope_gui.evaluate.suite_editor import SuiteEditor
 from glyphscope_gui.shared.long_texts import (
     MAX_CHARACTERS,
     MAX_LINE,
@@ -20,7 +24,7 @@ from glyphscope_gui.shared.long_texts import (
     shown_part,
 )
 from glyphscope_gui.shared.page_ids import PageId
-from window_blocks import registry_of
+from window_blocks import Blocks, long_suite, registry_of, settle
 
 SECONDS = 0.4
 """Of processor time, in which pages are also made; without limits, these registries took 1.5 to 16."""
@@ -124,3 +128,75 @@ def test_a_prompt_that_is_too_long_is_shown_in_part_and_sent_whole(open_window, 
     assert prompt.user == text and len(prompt.state.system_prompt) == 5_000_000
     prompt.set_user("short")
     assert not page.prompt_edit.isReadOnly() and page.prompt_edit.toPlainText() == "short"
+
+
+@pytest.fixture
+def blocks(open_window, qtbot):
+    """A window, and a function that does a step and returns the longest block until nothing works any longer."""
+    window = open_window(scripted)
+    window.services.project.set_options(constraint="off")
+    clock = Blocks(window)
+
+    def longest(do):
+        clock.begin()
+        do()
+        assert settle(QApplication.instance(), window, quiet=0.2)
+        return clock.longest_cpu
+
+    return window, longest
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_project_with_a_long_schema_is_opened_and_saved_without_a_block(blocks, tmp_path):
+    window, longest = blocks
+    project, path = window.services.project, tmp_path / "long.glyphscope"
+    registry = registry_of("definitions")
+    save_project(path, Project(request=RunRequest(prompt="p", registry=registry.to_document())))
+    spent = {
+        "open": longest(lambda: project.open(path)),
+        "edit": longest(lambda: project.tools.set_description("t", "Another one.")),
+        "save": longest(project.save),
+    }
+    assert project.tools.registry.get("t").parameters == registry.get("t").parameters
+    assert max(spent.values()) < SECONDS, spent
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_suite_of_many_scenarios_is_chosen_and_edited_without_a_block(blocks):
+    window, longest = blocks
+    page, path = window.page(PageId.EVALUATE), long_suite(30_000)
+    longest(lambda: window.navigator.show(PageId.EVALUATE))
+    setup = page.view.setup
+    spent = {
+        "suite": longest(lambda: page._add_suites([path])),
+        "alone": longest(lambda: setup.show_matrix({"suites": (str(path),)}) or page._setup_changed()),
+        "edit": longest(page.suite_editing.edit_current),
+    }
+    assert setup.scenarios.model.rowCount() == 30_000
+    editor = window.findChild(SuiteEditor)
+    spent["scenario"] = longest(lambda: editor.choose_row(29_000))
+    spent["duplicate"] = longest(editor.copy.click)
+    assert editor.model.rowCount() == 30_001 and editor.list.currentIndex().data() == "s29000-2"
+    editor.reject()
+    editor.reject()
+    assert max(spent.values()) < SECONDS / 2, spent
+
+
+@pytest.mark.slow
+def test_a_scenario_that_is_too_long_is_shown_in_part_and_not_changed(qtbot, tmp_path):
+    scenarios = [
+        Scenario(id=f"s{n}", prompt=prompt, expect=Expectation())
+        for n, prompt in enumerate(("x" * 500_000, "short"))
+    ]
+    window = QWidget()
+    qtbot.addWidget(window)
+    suite = Suite(glyphscope_suite=1, name="long", about="", scenarios=tuple(scenarios))
+    editor = SuiteEditor(suite, None, tmp_path, "", window)
+    form = editor.form
+    assert form.json_edit.isReadOnly() and not form.long_label.isHidden() and not form.views.isEnabled()
+    assert len(form.json_edit.toPlainText()) < 100_000 and form.scenario() == scenarios[0]
+    editor.choose_row(1)
+    assert form.views.isEnabled() and form.long_label.isHidden() and form.prompt_edit.toPlainText() == "short"
+    assert editor._scenarios == scenarios

@@ -33,6 +33,7 @@ from glyphscope.strategies import run
 from glyphscope_gui.app import SWITCH_SECONDS
 from glyphscope_gui.evaluate.suite_editor import SuiteEditor
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.page_ids import PageId
@@ -147,7 +148,8 @@ def is_idle(window: MainWindow) -> bool:
     """Whether nothing works in the background, and no run is made."""
     owners: tuple[QObject, ...] = (window, window.services.project.parent())
     works = [work for owner in owners for kind in (Background, Slices) for work in owner.findChildren(kind)]
-    return not window.runs.is_busy and not any(work.is_busy for work in works)
+    run_is_idle = not window.runs.is_busy or window.runs.phase is Phase.STEPPING
+    return run_is_idle and not any(work.is_busy for work in works)
 
 
 def settle(app: QApplication, window: MainWindow, quiet: float = 0.3, most: float = 60.0) -> bool:

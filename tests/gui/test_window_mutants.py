@@ -1,0 +1,33 @@
+"""Damaged and hostile projects, suites and other files in the whole window; `tests/support/window_mutants.py` tries any
+number of them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from glyphscope.processes import limited
+from glyphscope_gui.shell import main_window, project_dialogs
+from glyphscope_gui.tools import actions as tool_actions
+from window_mutants import KINDS, Windows
+
+pytestmark = pytest.mark.slow
+COUNTS = {"project": 12, "suite": 8}
+
+
+@pytest.fixture
+def windows(qapp, monkeypatch):
+    monkeypatch.setattr(limited, "SECONDS", 2.0)
+    for module in (main_window, project_dialogs, tool_actions):
+        monkeypatch.setattr(module, "show_error", module.show_error)  # and restored
+    windows = Windows(qapp)
+    yield windows
+    windows.close()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_mutant_is_shown_or_rejected_and_the_window_answers_meanwhile(windows, tmp_path, kind):
+    for number in range(COUNTS.get(kind, 4)):
+        windows.try_mutant(kind, number, tmp_path)
+    assert not windows.found, "\n".join(windows.found)
