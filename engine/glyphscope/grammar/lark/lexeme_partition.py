@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from glyphscope.grammar.lark.lexeme_conflicts import LexemeConflicts
 from glyphscope.grammar.normalize import limit_depth
-from glyphscope.grammar.regular.intersections import DroppedPart, right_linear
+from glyphscope.grammar.regular.intersections import DroppedPart, Intersections
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import callees_first, reachable
 from glyphscope.grammar.tree import (
@@ -134,6 +134,7 @@ class _Partition:
         self._lexemes: dict[Node, None] = {}  # of the rule being rewritten
         self._origin = NOWHERE  # of that rule
         self._unenforced: dict[Unenforced, None] = {}  # parts dropped from intersections
+        self._intersections = Intersections()
         self._automata: dict[str, Node] = {}  # rules of automata made from intersections
         self._regular_rules = _regular_rules(grammar) if merge else {}
         self._regular: dict[int, tuple[Node, Node | None]] = {}  # by identity, with the node to keep it alive
@@ -208,7 +209,7 @@ class _Partition:
 
     def _split_intersection(self, node: Intersect, merge: bool) -> Node:
         """The rules of the intersection's automaton, or its only remaining part over lexemes."""
-        split = right_linear(node, self._new_rule, self._automata, self._note_dropped)
+        split = self._intersections.right_linear(node, self._new_rule, self._automata, self._note_dropped)
         return split if isinstance(split, RuleRef) else self._over_lexemes(split, merge)
 
     def _new_rule(self, body: Node) -> RuleRef:

@@ -34,31 +34,6 @@ class _TooLarge(Exception):
     pass
 
 
-def right_linear(
-    node: Intersect,
-    new_rule: Callable[[Node], RuleRef],
-    rules: dict[str, Node],
-    note_dropped: Callable[[DroppedPart], None],
-) -> Node:
-    """The intersection as a reference to rules, or its only remaining part.
-
-    `new_rule` makes a rule with a preliminary body, which is then replaced in `rules`. `note_dropped` is called with
-    each dropped part.
-    """
-    parts = list(node.parts)
-    while len(parts) > 1:
-        try:
-            return _rules_of(_states(Intersect(tuple(parts))), new_rule, rules)
-        except _TooLarge:
-            weakest = _weakest(parts)
-            parts.remove(weakest)
-            why = f"with the rest it needs more than {MAX_STATES:,} rules in GBNF"
-            note_dropped(DroppedPart(_keywords(weakest), why))
-    if isinstance(parts[0], Except):
-        return _rules_of(_states(parts[0]), new_rule, rules)
-    return parts[0]
-
-
 class _States(NamedTuple):
     """An automaton with states numbered from 0, the first state: which are final, and the moves of each."""
 
@@ -66,27 +41,77 @@ class _States(NamedTuple):
     moves: list[list[tuple[Ranges, int]]]
 
 
-def _states(body: Node) -> _States:
-    """The automaton of a node. Raises _TooLarge."""
-    try:
-        automaton = Automaton.of(body)
-        numbers: dict[DfaState, int] = {automaton.start: 0}
-        final, moves, waiting, count = [], [], [automaton.start], 0
-        for state in waiting:
-            row = []
-            for ranges, target in automaton.moves(state):
-                if target not in numbers:
-                    numbers[target] = len(numbers)
-                    waiting.append(target)
-                row.append((ranges, numbers[target]))
-            count += len(row)
-            if len(numbers) > MAX_STATES or count > MAX_MOVES:
-                raise _TooLarge
-            final.append(state.final)
-            moves.append(row)
-    except GrammarError:
-        raise _TooLarge from None
-    return _States(final, moves)
+class Intersections:
+    """Writes the intersections of one grammar as rules.
+
+    Their automata share their states: the lexemes of alternatives have most of their parts in common.
+    """
+
+    def __init__(self) -> None:
+        self._automaton = Automaton()
+        self._starts: list[DfaState] = []  # a state exists while a state before it does
+
+    def right_linear(
+        self,
+        node: Intersect,
+        new_rule: Callable[[Node], RuleRef],
+        rules: dict[str, Node],
+        note_dropped: Callable[[DroppedPart], None],
+    ) -> Node:
+        """The intersection as a reference to rules, or its only remaining part.
+
+        `new_rule` makes a rule with a preliminary body, which is then replaced in `rules`. `note_dropped` is called with
+        each dropped part.
+        """
+        parts = list(node.parts)
+        while len(parts) > 1:
+            try:
+                return _rules_of(self._states(Intersect(tuple(parts))), new_rule, rules)
+            except _TooLarge:
+                weakest = self._weakest(parts)
+                parts.remove(weakest)
+                why = f"with the rest it needs more than {MAX_STATES:,} rules in GBNF"
+                note_dropped(DroppedPart(_keywords(weakest), why))
+        if isinstance(parts[0], Except):
+            return _rules_of(self._states(parts[0]), new_rule, rules)
+        return parts[0]
+
+    def _states(self, body: Node) -> _States:
+        """The automaton of a node. Raises _TooLarge."""
+        try:
+            start = self._automaton.state_of(body)
+            self._starts.append(start)
+            numbers: dict[DfaState, int] = {start: 0}
+            final, moves, waiting, count = [], [], [start], 0
+            for state in waiting:
+                row = []
+                for ranges, target in self._automaton.moves(state):
+                    if target not in numbers:
+                        numbers[target] = len(numbers)
+                        waiting.append(target)
+                    row.append((ranges, numbers[target]))
+                count += len(row)
+                if len(numbers) > MAX_STATES or count > MAX_MOVES:
+                    raise _TooLarge
+                final.append(state.final)
+                moves.append(row)
+        except GrammarError:
+            raise _TooLarge from None
+        return _States(final, moves)
+
+    def _weakest(self, parts: list[Node]) -> Node:
+        """The part to drop: a length if there is one, else the part with the most states."""
+        lengths = [part for part in parts if _is_length(part)]
+        droppable = [
+            part for part in parts if not isinstance(part, Except)
+        ]  # exceptions end a text, so they must stay
+        return lengths[0] if lengths else max(droppable or parts, key=self._count)
+
+    def _count(self, part: Node) -> int:
+        try:
+            return len(self._states(part).final)
+        except _TooLarge:
+            return MAX_STATES + 1
 
 
 def _rules_of(states: _States, new_rule: Callable[[Node], RuleRef], rules: dict[str, Node]) -> Node:
@@ -129,22 +154,6 @@ def _width(move: tuple[Ranges, int]) -> int:
 
 def _class(ranges: Ranges) -> Node:
     return seq(chr(ranges[0][0])) if ranges[0][0] == ranges[-1][1] else CharClass(ranges)
-
-
-def _weakest(parts: list[Node]) -> Node:
-    """The part to drop: a length if there is one, else the part with the most states."""
-    lengths = [part for part in parts if _is_length(part)]
-    droppable = [
-        part for part in parts if not isinstance(part, Except)
-    ]  # exceptions end a text, so they must stay
-    return lengths[0] if lengths else max(droppable or parts, key=_count)
-
-
-def _count(part: Node) -> int:
-    try:
-        return len(_states(part).final)
-    except _TooLarge:
-        return MAX_STATES + 1
 
 
 def _is_length(part: Node) -> bool:

@@ -22,7 +22,7 @@ from glyphscope.grammar.gbnf.emit.orders import with_plain_orders
 from glyphscope.grammar.gbnf.emit.repetition import expansion, repeated, without_empty_iterations
 from glyphscope.grammar.normalize import limit_depth
 from glyphscope.grammar.notation_syntax import WHITE
-from glyphscope.grammar.regular.intersections import DroppedPart, right_linear
+from glyphscope.grammar.regular.intersections import DroppedPart, Intersections
 from glyphscope.grammar.regular.numbers import MAX_INTEGER, Bounds, integer_node, number_node
 from glyphscope.grammar.regular.strings import any_character, string_node
 from glyphscope.grammar.rules import RuleBook
@@ -138,6 +138,7 @@ class _Emitter:
         self.unenforced = dict.fromkeys(unenforced)
         self.speller = Speller(ROOT, grammar.root, grammar.rules)
         self._shared: dict[Node, _SharedRule] = {}
+        self._intersections = Intersections()
         self._dropped: list[DroppedPart] = []  # from the lexeme that is being written
         self._uses = Counter[
             int
@@ -273,7 +274,7 @@ class _Emitter:
         if shared is None:
             hint = f"{self.speller.name(owner.name)}-text"
             dropped: list[DroppedPart] = []
-            ready = right_linear(
+            ready = self._intersections.right_linear(
                 node, lambda body: self._new_rule(hint, body, owner), self.rules, dropped.append
             )
             parts = tuple(dropped)
