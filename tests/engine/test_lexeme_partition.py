@@ -14,6 +14,7 @@ from glyphscope.grammar.builder.calls import build_call_grammar, build_value_gra
 from glyphscope.grammar.generate.sample import sample_texts
 from glyphscope.grammar.lark import lexeme_conflicts, lexeme_partition
 from glyphscope.grammar.lark.emit import lark_unenforced, to_lark
+from glyphscope.grammar.lark.follow_sets import FollowSets
 from glyphscope.grammar.lark.lexeme_partition import partition_lexemes, with_partitioned_rules
 from glyphscope.grammar.regular.strings import RAW, string_node, word_except, words_left_out
 from glyphscope.grammar.tree import (
@@ -333,5 +334,23 @@ def test_long_strings_are_distinguished_without_reading_them_to_their_ends():
     strings = [string_node("json", (), 0, 1000 + size) for size in range(20)]
     lexemes = [node.body for node in strings]
     searching = lexeme_conflicts.LexemeConflicts()
-    assert not searching.among(grammar(root=seq(alt(*strings), ",")), [*lexemes, Literal(",")])
+    assert not searching.among(grammar(root=seq(alt(*strings), ",")), [*lexemes, Literal(",")], FollowSets())
     assert searching.searches == 0  # none of them is a prefix of another one
+
+
+@pytest.mark.parametrize(
+    "rewritten", [{"part": Literal("x")}, {"part": alt("", "y")}, {"part": seq("y", RuleRef("part"))}]
+)
+def test_follow_sets_read_again_are_those_of_the_rewritten_grammar(rewritten):
+    lexemes = dict.fromkeys(map(Literal, "axyz"), ())
+    before = {
+        "root": seq(Terminal(Literal("a")), RuleRef("part"), Terminal(Literal("z"))),
+        "part": alt("x", ""),
+    }
+    characters = {lexeme: ((ord(lexeme.text),) * 2,) for lexeme in lexemes}
+    again, new = FollowSets(), FollowSets()
+    again.read(grammar(**before), characters)
+    assert again.of(Literal("a")) == ((ord("x"), ord("x")), (ord("z"), ord("z")))
+    for one in (again, new):
+        one.read(grammar(**before | rewritten), characters)
+    assert [again.of(lexeme) for lexeme in lexemes] == [new.of(lexeme) for lexeme in lexemes]

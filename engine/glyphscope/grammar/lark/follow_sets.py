@@ -1,83 +1,137 @@
 """The characters that may follow a lexeme anywhere in a grammar: FIRST and FOLLOW (Aho, Sethi, Ullman §4.4).
 
-A set of lexemes is an integer with one bit per lexeme number. `_find_first` computes FIRST, the lexemes that a rule may
-begin with, and `_find_follow` FOLLOW, the lexemes that may follow a lexeme; `of` translates these to characters.
-
-Rules are read after the rules that they refer to for FIRST, and again only if one of these has changed. For FOLLOW each
-rule is read once: a lexeme after one of its parts is in the rule, or follows the rule itself (`_Follows`).
+A set is an integer with one bit per symbol: a lexeme, or a rule, for the lexemes that it may begin with. Each rule is
+read once (`_Inside`): its own part of FIRST, the symbols that it may begin with, and of FOLLOW, the symbols that may
+follow a symbol in it; `_END` stands for those that follow the rule. The sets of lexemes are then computed from these
+(`read`), and `of` translates them to characters.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import NamedTuple
 
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.nullability import may_be_empty
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import callees_first
-from glyphscope.grammar.tree import Grammar, Node
+from glyphscope.grammar.tree import Grammar, Node, RuleRef
 
-_First: TypeAlias = tuple[bool, int]
-"""Whether a node is nullable, and the lexemes with which it may begin."""
+_END = 1
 
-_Follows: TypeAlias = dict[str | int, _First]
-"""By rule and by lexeme in a rule: whether it may end the rule, and the lexemes that may follow it inside the rule."""
+
+class _Inside(NamedTuple):
+    """One rule: the symbols with which it may begin, and those that follow each symbol in it, by number."""
+
+    first: int
+    follows: dict[int, int]
 
 
 class FollowSets:
-    """The FOLLOW sets of a grammar; `characters` maps each lexeme to the characters with which it may begin."""
+    """The FOLLOW sets of a grammar, and again of the same grammar with some rules rewritten: only these are read."""
 
-    def __init__(self, grammar: Grammar, characters: Mapping[Node, Ranges]) -> None:
-        self._rules = {name: rule.body for name, rule in grammar.rules.items()}
-        self._numbers = {lexeme: number for number, lexeme in enumerate(characters)}
-        self._characters = tuple(characters.values())
+    def __init__(self) -> None:
+        self._numbers: dict[Node, int] = {}  # of lexemes and references
         # Nodes are keyed by identity: hashing them repeatedly would take most of the time.
+        self._inside: dict[int, tuple[Node, _Inside]] = {}  # by the rule's body, which is kept alive
         self._lexemes: dict[int, tuple[bool, int]] = {}
-        self._first: dict[int, _First] = {}  # of the nodes of the rule that is being read
-        self._rule_first = dict.fromkeys(self._rules, (False, 0))
-        refs = {name: grammar.rules[name].refs for name in self._rules}
-        order = list(callees_first(self._rules, refs.__getitem__))
-        users: dict[str, list[str]] = defaultdict(list)
-        for name in order:
-            for other in refs[name]:
-                users[other].append(name)
-        self._find_first(order, users)
+        self._nullable: set[str] = set()
+        self._first: dict[int, tuple[bool, int]] = {}  # of the nodes of the rule that is being read
         self._follow: dict[int, int] = {}  # a lexeme's number to the set of lexemes that may follow
-        self._find_follow(grammar.root, order[::-1])
-        self._unions: dict[int, Ranges] = {0: ()}
+        self._characters: dict[int, Ranges] = {}
+        self._unions: dict[int, Ranges] = {}
 
-    def of(self, number: int) -> Ranges:
-        """The characters that may follow a lexeme, given its number in `characters`."""
-        lexemes = self._follow.get(number, 0)
+    def read(self, grammar: Grammar, characters: Mapping[Node, Ranges]) -> None:
+        """Compute the sets of this grammar; `characters` maps each lexeme to the characters with which it may begin."""
+        self._characters = {self._number(lexeme): begins for lexeme, begins in characters.items()}
+        self._unions = {0: ()}
+        rules = {name: rule.body for name, rule in grammar.rules.items()}
+        rewritten = [name for name, body in rules.items() if id(body) not in self._inside]
+        if any(self._may_end(rules[name]) != (name in self._nullable) for name in rewritten):
+            self._inside.clear()
+            self._lexemes.clear()  # their nodes were kept alive by the bodies
+            self._find_nullable(rules)
+        inside = {self._number(RuleRef(name)): self._inside_of(body) for name, body in rules.items()}
+        order = list(callees_first(inside, lambda rule: inside[rule].follows.keys() & inside.keys()))
+        first = _first_sets(order, inside)
+        self._follow = _follow_sets(self._number(RuleRef(grammar.root)), order[::-1], inside, first)
+
+    def _number(self, symbol: Node) -> int:
+        return self._numbers.setdefault(symbol, len(self._numbers) + 1)
+
+    def of(self, lexeme: Node) -> Ranges:
+        """The characters that may follow a lexeme."""
+        lexemes = self._follow.get(self._number(lexeme), 0)
         if lexemes not in self._unions:
             self._unions[lexemes] = chars.union(*{self._characters[other] for other in _bits(lexemes)})
         return self._unions[lexemes]
 
-    def _find_first(self, order: list[str], users: Mapping[str, list[str]]) -> None:
-        waiting = set(order)
-        while waiting:
+    def _find_nullable(self, rules: Mapping[str, Node]) -> None:
+        self._nullable = set()
+        names, before = list(rules)[::-1], -1
+        while len(self._nullable) > before:
             check_time()
-            for name in order:
-                if name in waiting:
-                    waiting.discard(name)
-                    self._first.clear()
-                    first = self._first_of(self._rules[name])
-                    if first != self._rule_first[name]:
-                        self._rule_first[name] = first
-                        waiting.update(users[name])
+            before = len(self._nullable)
+            for name in names:
+                if name not in self._nullable and self._may_end(rules[name]):
+                    self._nullable.add(name)
 
-    def _first_of(self, node: Node) -> _First:
-        if isinstance(node, tree.RuleRef):
-            return self._rule_first[node.name]
+    def _may_end(self, node: Node) -> bool:
+        """Whether a node derives the empty text, as far as the nullable rules are known."""
+        if isinstance(node, RuleRef):
+            return node.name in self._nullable
+        if isinstance(node, tree.Seq):
+            return all(map(self._may_end, node.parts))
+        if isinstance(node, tree.Alt):
+            return any(map(self._may_end, node.options))
+        if isinstance(node, tree.Repeat):
+            return node.minimum == 0 or self._may_end(node.body)
+        if isinstance(node, tree.Unordered):
+            return node.least == 0
+        return not isinstance(node, tree.TokenMatch) and self._lexeme(node)[0]
+
+    def _inside_of(self, body: Node) -> _Inside:
+        known = self._inside.get(id(body))
+        if known is None:
+            check_time()
+            self._first.clear()
+            follows: dict[int, int] = {}
+            self._walk(body, _END, follows)
+            known = self._inside[id(body)] = body, _Inside(self._first_of(body)[1], follows)
+        return known[1]
+
+    def _walk(self, node: Node, after: int, follows: dict[int, int]) -> None:
+        """Note the symbols that follow each one in a node, which `after` follows."""
+        if isinstance(node, tree.Seq):
+            for part in reversed(node.parts):
+                self._walk(part, after, follows)
+                nullable, first = self._first_of(part)
+                after = first | after if nullable else first
+        elif isinstance(node, tree.Alt):
+            for option in node.options:
+                self._walk(option, after, follows)
+        elif isinstance(node, tree.Repeat):
+            again = node.maximum is None or node.maximum > 1
+            self._walk(node.body, after | self._first_of(node.body)[1] if again else after, follows)
+        elif isinstance(node, tree.Unordered):
+            after = after | self._first_of(node.separator)[1]
+            for entry in (*node.members, node.free):
+                self._walk(entry, after, follows)
+            self._walk(node.separator, self._first_of_entries(node), follows)
+        elif not isinstance(node, tree.TokenMatch):
+            number = self._symbol(node)[1]
+            follows[number] = follows.get(number, 0) | after
+
+    def _first_of(self, node: Node) -> tuple[bool, int]:
+        """Whether a node is nullable, and the symbols with which it may begin."""
         known = self._first.get(id(node))
         if known is None:
             known = self._first[id(node)] = self._first_of_parts(node)
         return known
 
-    def _first_of_parts(self, node: Node) -> _First:
+    def _first_of_parts(self, node: Node) -> tuple[bool, int]:
         if isinstance(node, tree.Seq):
             first = 0
             for part in node.parts:
@@ -100,7 +154,7 @@ class FollowSets:
         if isinstance(node, tree.Unordered):
             entries = self._first_of_entries(node)
             return node.least == 0, entries | self._first_of(node.separator)[1] if node.leading else entries
-        nullable, number = self._lexeme(node)
+        nullable, number = self._symbol(node)
         return nullable, 1 << number
 
     def _first_of_entries(self, node: tree.Unordered) -> int:
@@ -109,64 +163,74 @@ class FollowSets:
             first |= self._first_of(entry)[1]
         return first
 
+    def _symbol(self, node: Node) -> tuple[bool, int]:
+        """Whether a lexeme or a reference is nullable, and its number."""
+        if isinstance(node, RuleRef):
+            return node.name in self._nullable, self._number(node)
+        return self._lexeme(node)
+
     def _lexeme(self, node: Node) -> tuple[bool, int]:
-        """Whether a lexeme is nullable, and its number."""
         known = self._lexemes.get(id(node))
         if known is None:
             lexeme = node.body if isinstance(node, tree.Terminal) else node
-            known = self._lexemes[id(node)] = may_be_empty(lexeme), self._numbers[lexeme]
+            known = self._lexemes[id(node)] = may_be_empty(lexeme), self._number(lexeme)
         return known
 
-    def _find_follow(self, root: str, order: list[str]) -> None:
-        after_rule = {root: 0}
-        inside: dict[str, _Follows] = {}
-        waiting = {root}
-        while waiting:
-            check_time()
-            for name in order:
-                if name not in waiting:
-                    continue
-                waiting.discard(name)
-                if name not in inside:
-                    self._first.clear()
-                    inside[name] = self._follows_in(self._rules[name])
-                after = after_rule[name]
-                for part, (ends, following) in inside[name].items():
-                    new = following | after if ends else following
-                    if isinstance(part, int):
-                        self._follow[part] = self._follow.get(part, 0) | new
-                    elif part not in after_rule or new & ~after_rule[part]:
-                        after_rule[part] = after_rule.get(part, 0) | new
-                        waiting.add(part)
 
-    def _follows_in(self, body: Node) -> _Follows:
-        """The lexemes that follow each rule and lexeme of a rule's body."""
-        follows: _Follows = {}
+def _first_sets(order: list[int], inside: Mapping[int, _Inside]) -> dict[int, int]:
+    """The lexemes with which each rule may begin. Rules are after the rules that they refer to, except in cycles."""
+    rules = sum(1 << rule for rule in order)
+    refs = {rule: _bits(inside[rule].first & rules) for rule in order}
+    users: dict[int, list[int]] = defaultdict(list)
+    for rule in order:
+        for other in refs[rule]:
+            users[other].append(rule)
+    first = dict.fromkeys(order, 0)
+    waiting = set(order)
+    while waiting:
+        check_time()
+        for rule in order:
+            if rule in waiting:
+                waiting.discard(rule)
+                begins = inside[rule].first & ~rules
+                for other in refs[rule]:
+                    begins |= first[other]
+                if begins != first[rule]:
+                    first[rule] = begins
+                    waiting.update(users[rule])
+    return first
 
-        def walk(node: Node, ends: bool, after: int) -> None:
-            if isinstance(node, tree.Seq):
-                for part in reversed(node.parts):
-                    walk(part, ends, after)
-                    nullable, first = self._first_of(part)
-                    ends, after = ends and nullable, after | first if nullable else first
-            elif isinstance(node, tree.Alt):
-                for option in node.options:
-                    walk(option, ends, after)
-            elif isinstance(node, tree.Repeat):
-                again = node.maximum is None or node.maximum > 1
-                walk(node.body, ends, after | self._first_of(node.body)[1] if again else after)
-            elif isinstance(node, tree.Unordered):
-                after |= self._first_of(node.separator)[1]
-                for entry in (*node.members, node.free):
-                    walk(entry, ends, after)
-                walk(node.separator, False, self._first_of_entries(node))
-            elif not isinstance(node, tree.TokenMatch):
-                key = node.name if isinstance(node, tree.RuleRef) else self._lexeme(node)[1]
-                before = follows.get(key, (False, 0))
-                follows[key] = before[0] or ends, before[1] | after
 
-        walk(body, True, 0)
-        return follows
+def _follow_sets(
+    root: int, order: list[int], inside: Mapping[int, _Inside], first: Mapping[int, int]
+) -> dict[int, int]:
+    """The lexemes that may follow each symbol. Rules are before the rules that they refer to, except in cycles."""
+    rules = sum(1 << rule for rule in order)
+    follow = {root: 0}
+    read: dict[
+        int, list[tuple[int, int, int]]
+    ] = {}  # by rule: each symbol, `_END` or 0, and the lexemes after it
+    waiting = {root}
+    while waiting:
+        check_time()
+        for rule in order:
+            if rule not in waiting:
+                continue
+            waiting.discard(rule)
+            if rule not in read:
+                read[rule] = []
+                for symbol, after in inside[rule].follows.items():
+                    lexemes = after & ~rules & ~_END
+                    for other in _bits(after & rules):
+                        lexemes |= first[other]
+                    read[rule].append((symbol, after & _END, lexemes))
+            for symbol, ends, lexemes in read[rule]:
+                new = lexemes | follow[rule] if ends else lexemes
+                before = follow.get(symbol)
+                if before is None or new & ~before:
+                    follow[symbol] = new | (before or 0)
+                    waiting.update((symbol,) if symbol in inside else ())
+    return follow
 
 
 def _bits(number: int) -> list[int]:

@@ -68,15 +68,18 @@ class LexemeConflicts:
         self._known: dict[Node, _Automata | None] = {}  # None if too large
         self._pairs: dict[tuple[DfaState, DfaState], _Continuation] = {}
 
-    def among(self, grammar: Grammar, lexemes: Iterable[Node]) -> set[Node]:
-        """The grammar's lexemes that are in conflict. Raises GrammarError if the time limit is exceeded."""
+    def among(self, grammar: Grammar, lexemes: Iterable[Node], follow: FollowSets) -> set[Node]:
+        """The grammar's lexemes that are in conflict. Raises GrammarError if the time limit is exceeded.
+
+        `follow` has read earlier rounds of the same partition, or nothing.
+        """
         if len(self._known) > MAX_REMEMBERED:
             self._forget()
         listed = list(lexemes)  # their indices are their numbers below
         automata = [self._automata_of(lexeme) for lexeme in listed]
         firsts = [chars.ALL if one is None else one.first for one in automata]
-        follow = FollowSets(grammar, dict(zip(listed, firsts, strict=True)))
-        after = [chars.with_same_first_byte(follow.of(number)) for number in range(len(listed))]
+        follow.read(grammar, dict(zip(listed, firsts, strict=True)))
+        after = [chars.with_same_first_byte(follow.of(lexeme)) for lexeme in listed]
         literals = {
             lexeme.text: number for number, lexeme in enumerate(listed) if isinstance(lexeme, Literal)
         }

@@ -24,6 +24,7 @@ from dataclasses import replace
 from itertools import groupby, islice
 from typing import NamedTuple
 
+from glyphscope.grammar.lark.follow_sets import FollowSets
 from glyphscope.grammar.lark.lexeme_conflicts import LexemeConflicts
 from glyphscope.grammar.normalize import limit_depth
 from glyphscope.grammar.regular.intersections import DroppedPart, Intersections
@@ -99,12 +100,12 @@ def as_lexeme(grammar: Grammar) -> Node | None:
 
 def _partitioned(given: Grammar, conflicts: LexemeConflicts, *, merge: bool) -> Grammar:
     grammar = limit_depth(given)
-    partition = _Partition(grammar, merge=merge)
+    partition, follow = _Partition(grammar, merge=merge), FollowSets()
     for _ in range(MAX_ROUNDS):
         rewritten, lexemes = partition.rewritten()
         if len(lexemes) > MAX_LEXEMES:
             break
-        in_conflict = conflicts.among(rewritten, lexemes)
+        in_conflict = conflicts.among(rewritten, lexemes, follow)
         if not in_conflict:
             return rewritten
         partition.split(in_conflict)
@@ -305,7 +306,7 @@ def _is_character(lexeme: Node) -> bool:
 
 def _side_by_side(parts: Iterable[Node]) -> Node:
     """The parts as a sequence, not joined as by `seq`: two literals are two lexemes here."""
-    some = tuple(part for part in parts if part != EMPTY)
+    some = tuple(part for part in parts if not isinstance(part, Seq) or part.parts)
     return some[0] if len(some) == 1 else Seq(some)
 
 

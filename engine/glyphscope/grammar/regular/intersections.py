@@ -60,8 +60,8 @@ class Intersections:
     ) -> Node:
         """The intersection as a reference to rules, or its only remaining part.
 
-        `new_rule` makes a rule with a preliminary body, which is then replaced in `rules`. `note_dropped` is called with
-        each dropped part.
+        `new_rule` makes a rule with a preliminary body, which is then replaced in `rules`. `note_dropped` is called
+        with each dropped part.
         """
         parts = list(node.parts)
         while len(parts) > 1:
