@@ -94,7 +94,9 @@ LANGUAGE ?= de
 TRANSLATION := assets/glyphscope_assets/translations/glyphscope_$(LANGUAGE)
 translation: setup
 	@mkdir -p $(dir $(TRANSLATION))
-	$(BIN)/pyside6-lupdate $$(find gui -name '*.py' | sort) -ts $(TRANSLATION).ts
+	@mkdir -p build
+	$(BIN)/python packaging/setting_texts.py > build/setting_texts.py
+	$(BIN)/pyside6-lupdate $$(find gui -name '*.py' | sort) build/setting_texts.py -ts $(TRANSLATION).ts
 	$(BIN)/pyside6-lrelease $(TRANSLATION).ts -qm $(TRANSLATION).qm
 
 # The frozen program and the .deb of it, in dist/, both used before they are called done (docs/packaging.md); it has an

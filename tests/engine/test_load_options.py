@@ -15,6 +15,7 @@ from glyphscope.cli.app import app
 from glyphscope.cli.branch import _options_of
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading
+from glyphscope.cli.option_groups import Given
 from glyphscope.errors import ModelError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions, ModelInfo, RunRequest, decode_event, encode_event
 from glyphscope.models.cores import share_cores
@@ -195,9 +196,9 @@ def test_a_branch_has_the_options_of_its_run_that_change_the_result():
     assert _options_of(ModelInfo(name="m", context=2048, load=older)).batch == 64, "whatever is measured now"
     assert _options_of(ModelInfo(name="m", context=512)) == LoadOptions(context=512), "an older record"
     off = msgspec.structs.replace(usual, kv_type="f16", flash_attention="off")
-    assert Loading(kv_type="q8_0").options("m", off).flash_attention == "auto"
+    assert Loading(given=Given(kv_type="q8_0")).options("m", off).flash_attention == "auto"
     with pytest.raises(InputError):
-        Loading(flash_attention="off").options("m", usual)
+        Loading(given=Given(flash_attention="off")).options("m", usual)
 
 
 def test_a_record_has_the_options_in_use_and_older_records_keep_their_bytes():

@@ -308,4 +308,4 @@ def test_sampling_in_words_omits_settings_without_an_effect():
     assert sampling_words(Sampling()) == "greedy"
     off = Sampling(temperature=0.8, top_k=0, top_p=1.0, min_p=0.0)
     assert sampling_words(off) == "temperature 0.8"
-    assert sampling_words(Sampling(repeat_penalty=1.1)) == "greedy, repeat-penalty 1.1"
+    assert sampling_words(Sampling(repeat_penalty=1.1)) == "greedy, repeat penalty 1.1"

@@ -7,9 +7,18 @@ import json
 import msgspec
 import pytest
 
-from glyphscope.events import RunRequest
+from glyphscope.events import (
+    LoadOptions,
+    LoopSettings,
+    RepairSettings,
+    RouterSettings,
+    RunRequest,
+    Sampling,
+    settings_of,
+    wrong_values,
+)
 from glyphscope.sessions import Settings, load_settings, save_settings
-from glyphscope.sessions.settings import VERSION, bounds
+from glyphscope.sessions.settings import VERSION
 
 OLD = {
     "glyphscope_settings": 1,
@@ -96,6 +105,10 @@ def test_a_new_project_equals_a_default_request_with_the_order_of_its_constraint
     assert Settings(constraint="gbnf").first_options()["order"] == "schema"
 
 
-def test_bounds_are_those_of_the_settings():
-    assert bounds("context") == (512, 131_072)
-    assert bounds("temperature") == (0, 5)
+def test_every_default_is_within_the_bounds_of_its_setting():
+    structs = (Settings, Sampling, RepairSettings, RouterSettings, LoopSettings, LoadOptions)
+    for struct in structs:
+        assert list(wrong_values(struct())) == []
+    assert list(wrong_values(RunRequest(prompt="", registry={}))) == []
+    context = settings_of(Settings)["context"].setting
+    assert (context.least, context.most) == (512, 131_072), "as msgspec checks them"

@@ -52,6 +52,7 @@ from glyphscope_gui.evaluate.words import (
 )
 from glyphscope_gui.evaluate.worker import Growing
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
+from glyphscope_gui.shared.named_files import NamedFiles
 from glyphscope_gui.theme import ThemeManager
 from made_results import (
     GOOD,
@@ -571,7 +572,7 @@ def test_every_preset_can_be_evaluated():
 def test_a_suite_that_cannot_be_read_cannot_be_selected(qapp, tmp_path):
     path = tmp_path / "mine.json"
     path.write_text('{"glyphscope_suite": 1, "name": "mine"')
-    choice = suite_choice(str(path))
+    choice = suite_choice(str(path), NamedFiles())
     assert choice.problem and choice.title == "mine"
     model = TicksModel()
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from msgspec import UNSET
 from PySide6.QtCore import Qt
 
 from fake_hub import gguf
@@ -50,7 +51,7 @@ def panel(qtbot, monkeypatch):
 
 def choose(panel, name, value):
     field = panel._fields[name]
-    field.setCurrentIndex(field.findData(value))
+    field.show_value(value)
     field.activated.emit(field.currentIndex())
 
 
@@ -195,7 +196,7 @@ def test_the_size_of_batches_can_be_chosen(panel):
     panel.optionsChosen.connect(chosen.append)
     choose(panel, "batch", 128)
     assert chosen[-1] == LoadOptions(batch=128)
-    choose(panel, "batch", 0)
+    choose(panel, "batch", UNSET)
     assert chosen[-1] == LoadOptions(), "as measured"
 
 

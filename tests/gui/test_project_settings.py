@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QPlainTextEdit, QWidget
 from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import History, Places, load_settings
-from glyphscope.sessions.settings import LIMIT_VARIABLE, Settings, bounds
+from glyphscope.sessions.settings import LIMIT_VARIABLE
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.runs.recorder import bundled_run
@@ -89,8 +89,7 @@ def test_a_setting_changed_elsewhere_is_shown(make):
     store.update(theme="light", context=2048)
     assert field(dialog, "theme").currentData() == "light"
     assert field(dialog, "context").value() == 2048
-    least, most = bounds("context")
-    assert (field(dialog, "context").minimum(), field(dialog, "context").maximum()) == (least, most)
+    assert (field(dialog, "context").minimum(), field(dialog, "context").maximum()) == (512, 131_072)
 
 
 def test_a_setting_is_found_by_a_word(make, qtbot):
@@ -275,18 +274,3 @@ def test_another_code_font_is_used_at_once(qapp, qtbot):
         choose_mono("")
         manager.choose("light")
         manager.deleteLater()
-
-
-def test_the_default_settings_are_within_their_bounds():
-    usual = Settings()
-    for name in (
-        "context",
-        "font_size",
-        "history_limit",
-        "seed",
-        "temperature",
-        "max_tokens",
-        "alternatives",
-    ):
-        least, most = bounds(name)
-        assert least <= getattr(usual, name) <= most

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-from glyphscope.events import AnyEvent, Code, RunEvent
+from glyphscope.events import AnyEvent, Code, Field, RunEvent, settings_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "events.md"
 
@@ -107,8 +107,23 @@ def _table(info: types.StructType, without: set[str]) -> list[str]:
     fields = [field for field in info.fields if field.name not in without]
     if not fields:
         return ["It has no further members."] if without else []
+    settings = settings_of(info.cls)
+    head, line = "| member | type | if it is left out |", "|---|---|---|"
     rows = [f"| `{field.encode_name}` | {_type(field.type)} | {_default(field)} |" for field in fields]
-    return ["| member | type | if it is left out |", "|---|---|---|", *rows]
+    if settings:
+        head, line = f"{head} setting |", f"{line}---|"
+        rows = [f"{row} {_setting(settings.get(field.name))} |" for row, field in zip(rows, fields)]
+    return [head, line, *rows]
+
+
+def _setting(field: Field | None) -> str:
+    """Return the hint of a setting, and its bounds; empty for another member."""
+    if field is None:
+        return ""
+    words, setting = field.setting.about, field.setting
+    if setting.special not in (msgspec.UNSET, None) and not setting.choices:
+        words += f"; {setting.special:g} is {setting.special_words}"
+    return f"{words}; {setting.bounds}" if setting.is_bounded else words
 
 
 def _type(info: types.Type) -> str:

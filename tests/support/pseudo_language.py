@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import runpy
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -17,14 +18,23 @@ WINDOW = Path(glyphscope_gui.__file__).parent
 
 def texts_found(folder: Path) -> tuple[Path, set[str]]:
     """Return the file of translations that pyside6-lupdate makes, in the folder, and all texts in it."""
-    made = folder / f"glyphscope_{LANGUAGE}.ts"
-    _qt_tool("lupdate", *map(str, sorted(WINDOW.rglob("*.py"))), "-ts", str(made))
+    made, stated = folder / f"glyphscope_{LANGUAGE}.ts", folder / "setting_texts.py"
+    stated.write_text("".join(f"tr({text!r})\n" for text in sorted(stated_texts())), "utf-8")
+    _qt_tool("lupdate", *map(str, sorted(WINDOW.rglob("*.py"))), str(stated), "-ts", str(made))
     return made, {message.findtext("source", "") for message in ET.parse(made).iter("message")}
 
 
+def stated_texts() -> set[str]:
+    """Return the texts of the settings, as `make translation` lists them."""
+    listed = runpy.run_path(str(Path(__file__).parents[2] / "packaging/setting_texts.py"))["texts"]
+    return set(filter(None, listed()))
+
+
 def texts_said() -> set[str]:
-    """Return all first arguments of calls of `tr`; a failure names the place of one that is not a literal."""
-    said = set()
+    """Return all first arguments of calls of `tr`, and the texts of settings; a failure names the place of an argument
+    that is not a literal.
+    """
+    said = stated_texts()
     for path in WINDOW.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tr":

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from glyphscope.cli.inputs import STDIN, InputError, read_json, read_text, shown_source
-from glyphscope.events import Message, default_order
+from glyphscope.events import Message, default_order, settings_of
 from glyphscope.prompting.message_list import read_messages
 from glyphscope.runs import RunState, answer_messages, history_after, run_state
 from glyphscope.sessions.bundle import read_run
@@ -33,11 +33,7 @@ MessagesOption: TypeAlias = Annotated[
     ),
 ]
 
-_BY_NAME = (
-    "thinking", "tool_choice", "constrain_from", "reasoning_budget", "free_text", "order", "strategy", "dispatch",
-    "stop_on", "max_tokens", "evidence", "shape",
-)  # fmt: skip
-_WITHOUT_OPTION = ("preset", "alternatives")
+_WITHOUT_OPTION = ("preset",)
 
 
 def _continued(context: typer.Context, file: Path | None) -> Path | None:
@@ -161,14 +157,15 @@ def _defaults(state: RunState) -> dict[str, Any]:
         return {}
     request, model = state.started.request, state.started.model
     name = request.model or model.path
-    defaults = {name: getattr(request, name) for name in _BY_NAME}
+    defaults = {
+        field.key: field.written(getattr(settings, field.name))
+        for settings in (request, request.repair)
+        for field in settings_of(type(settings)).values()
+    }
     defaults |= {
         "seed": request.sampling.seed,
         "notation": "native" if request.native else request.notation,
         "constraint": "mask" if request.constraint == "endpoint" else request.constraint,
-        "calls": request.most_calls or 0,
-        "repair": request.repair.attempts,
-        "extract": request.repair.extract,
     }
     if request.order == default_order(request.constraint):
         del defaults["order"]

@@ -1,12 +1,37 @@
-"""Options that belong together, as one parameter of a command: a dataclass whose fields are the options."""
+"""Options that belong together, as one parameter of a command: a dataclass whose fields are the options, or all options
+of a settings struct.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar, get_type_hints
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+import typer
+from msgspec import UNSET
+
+from glyphscope.events import Field, settings_of
+from glyphscope.events.setting import literals
+
+Settings = TypeVar("Settings", bound=msgspec.Struct)
+
+
+class Given(dict[str, Any], Generic[Settings]):
+    """The options of a settings struct that were given on the command line, by the names of its fields."""
+
+    def over(self, settings: Settings) -> Settings:
+        """The settings with the given ones in place of their own."""
+        return msgspec.structs.replace(settings, **self)
+
+    @property
+    def flags(self) -> list[str]:
+        """The given options as they are written."""
+        return [f"--{name.replace('_', '-')}" for name in self]
+
 
 Result = TypeVar("Result")
 
@@ -14,7 +39,8 @@ Result = TypeVar("Result")
 def with_groups(
     command: Callable[..., Result] | None = None, *, only: tuple[str, ...] = ()
 ) -> Callable[..., Any]:
-    """A decorator for commands: in place of each parameter that is a dataclass, the command line has its fields.
+    """A decorator for commands: in place of each parameter that is a dataclass, the command line has its fields, and in
+    place of one (or a field) that is `Given[…]`, the options of that struct.
 
     `only`: the names of the fields that the command takes; by default, all of them. Parameters are keyword-only, so
     that one without a default may follow one with a default.
@@ -22,27 +48,109 @@ def with_groups(
     if command is None:
         return functools.partial(with_groups, only=only)
     own = inspect.signature(command, eval_str=True)
-    parameters: list[inspect.Parameter] = []
-    groups: dict[str, tuple[Any, tuple[str, ...]]] = {}
+    parameters: dict[str, inspect.Parameter] = {}
+    makers: dict[str, Callable[[dict[str, Any]], Any]] = {}
     for parameter in own.parameters.values():
-        group = parameter.annotation
-        if not is_dataclass(group):
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        hints = get_type_hints(group, include_extras=True)
-        members = [member for member in fields(group) if not only or member.name in only]
-        groups[parameter.name] = (group, tuple(member.name for member in members))
-        for member in members:
-            annotation, default = hints[member.name], member.default
-            kind = inspect.Parameter.KEYWORD_ONLY
-            parameters.append(inspect.Parameter(member.name, kind, default=default, annotation=annotation))
+        made, makers[parameter.name] = _expanded(
+            parameter.name, parameter.annotation, parameter.default, only
+        )
+        parameters |= {each.name: each for each in made}
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> Result:
-        for name, (group, names) in groups.items():
-            given[name] = group(**{member: given.pop(member) for member in names if member in given})
-        return command(**given)
+        return command(**{name: make(given) for name, make in makers.items()})
 
-    wrapped.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+    wrapped.__signature__ = own.replace(parameters=[*parameters.values()])  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {name: each.annotation for name, each in parameters.items()}
     return wrapped
+
+
+_Maker = Callable[[dict[str, Any]], Any]
+
+
+def _expanded(
+    name: str, kind: Any, default: Any, only: tuple[str, ...]
+) -> tuple[list[inspect.Parameter], _Maker]:
+    """The parameters in place of one, and what makes its value of theirs."""
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    if get_origin(kind) is Given:
+        options = {
+            field.name: field
+            for field in settings_of(get_args(kind)[0]).values()
+            if not only or field.name in only
+        }
+        made = [
+            inspect.Parameter(field.key, keyword_only, default=None, annotation=command_option(field))
+            for field in options.values()
+        ]
+        return made, lambda given: Given(_given(options, given))
+    if is_dataclass(kind):
+        hints = get_type_hints(kind, include_extras=True)
+        made, makers = [], {}
+        for member in fields(kind):
+            whole = get_origin(hints[member.name]) is Given
+            if not only or whole or member.name in only:
+                unset = inspect.Parameter.empty if member.default is MISSING else member.default
+                more, makers[member.name] = _expanded(member.name, hints[member.name], unset, only)
+                made += more
+        group: Any = kind
+        return made, lambda given: group(**{member: make(given) for member, make in makers.items()})
+    return [inspect.Parameter(name, keyword_only, default=default, annotation=kind)], lambda given: given[
+        name
+    ]
+
+
+def command_option(field: Field) -> Any:
+    """The annotation of a command's parameter for a setting: its type, bounds and help. None is not given."""
+    setting, kind = field.setting, field.kind
+    if names := _choice_names(field):
+        return Annotated[Literal[tuple(names)] | None, typer.Option(help=setting_help(field))]
+    least, most = (field.least, setting.most) if setting.is_bounded else (None, None)
+    metavar = None
+    if setting.choices:  # of a text with other values too
+        metavar = "|".join([*(str(choice.value) for choice in setting.choices), "NAME"])
+    return Annotated[
+        kind | None, typer.Option(help=setting_help(field), metavar=metavar, min=least, max=most)
+    ]
+
+
+def setting_help(field: Field) -> str:
+    """Its hint, the value that is no amount, and the default."""
+    setting, default = field.setting, field.default
+    words = setting.about
+    if field.kind is bool:
+        words = f"{setting.title}; {words[0].lower()}{words[1:]}"
+    if setting.special is not UNSET and not setting.choices:
+        words += f"; {field.written(setting.special):g} is {setting.special_words}"
+    if setting.usual:
+        usual = setting.usual
+    elif isinstance(default, bool):
+        usual = "on" if default else "off"
+    elif setting.choices:
+        usual = _choice_name(default)
+    else:
+        usual = setting.special_words if default == setting.special else f"{default:g}"
+    return f"{words}. [{usual}]".replace("’", "'")
+
+
+def _given(options: dict[str, Field], given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for field in options.values():
+        value = given.get(field.key)
+        if value is not None:
+            yield (
+                field.name,
+                _choice_names(field).get(value, value) if field.setting.choices else field.read(value),
+            )
+
+
+def _choice_names(field: Field) -> dict[str, Any]:
+    """The values of a setting with choices, by their names on the command line; empty for any other setting."""
+    if field.kind is str or not field.setting.choices:
+        return {}
+    values = dict.fromkeys((*(choice.value for choice in field.setting.choices), *literals(field.kind)))
+    return {_choice_name(value): value for value in values}
+
+
+def _choice_name(value: Any) -> str:
+    """The name of a choice on the command line; what is left out is chosen automatically."""
+    return "auto" if value is UNSET else str(value)

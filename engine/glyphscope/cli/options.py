@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from glyphscope.events import ArgumentOrder, ConstrainFrom, Notation, Shape, Thinking
+from glyphscope.events import (
+    AnyNotation,
+    ArgumentOrder,
+    Notation,
+    RunRequest,
+    Shape,
+    Thinking,
+    settings_of,
+)
+
+_REQUEST = settings_of(RunRequest)
 
 
 def model_option(help: str) -> Any:
@@ -37,46 +47,25 @@ RegistryOption: TypeAlias = Annotated[
         help="Tools that may be called (JSON), or default, verbs, workspace, destiny. Default: the bundled seven.",
     ),
 ]
-NotationOption: TypeAlias = Annotated[Notation, typer.Option(help="Notation of the call.")]
-AnyNotation: TypeAlias = Literal["glyph", "json", "native"]
+
+
+def request_option(name: str) -> Any:
+    """The option for a setting of `RunRequest`, in commands that take only some of them."""
+    return typer.Option(help=_REQUEST[name].setting.about.replace("’", "'") + ".")
+
+
+NotationOption: TypeAlias = Annotated[Notation, request_option("notation")]
 AnyNotationOption: TypeAlias = Annotated[
     AnyNotation, typer.Option(help="Notation of the call; native is that of the model's chat template.")
 ]
-ShapeOption: TypeAlias = Annotated[
-    Shape, typer.Option(help="Arrangement of the tool's name and its arguments.")
-]
+ShapeOption: TypeAlias = Annotated[Shape, request_option("shape")]
 OrderOption: TypeAlias = Annotated[
     ArgumentOrder | None,
     typer.Option(
         help="Allowed order of arguments under the constraint. Default: any under a mask, otherwise the schema's."
     ),
 ]
-ThinkingOption: TypeAlias = Annotated[
-    Thinking,
-    typer.Option(help="The switch for thinking in the model's chat template; auto is its own default."),
-]
-ToolChoiceOption: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="auto|required|none|NAME", help="Tool choice: required, auto, none, or the name of a tool."
-    ),
-]
-CallsOption: TypeAlias = Annotated[
-    int,
-    typer.Option(min=0, help="Maximum number of calls in one answer; 0 means no limit.", show_default=True),
-]
-ConstrainFromOption: TypeAlias = Annotated[
-    ConstrainFrom,
-    typer.Option(
-        help="Where the constraint begins: at the first token, after the reasoning, or where a call begins."
-    ),
-]
-ReasoningBudgetOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option(min=0, metavar="TOKENS", help="Maximum number of reasoning tokens under a mask."),
-]
-
-
+ThinkingOption: TypeAlias = Annotated[Thinking, request_option("thinking")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout.")]
 ModelOption: TypeAlias = Annotated[
     str,
@@ -85,9 +74,3 @@ ModelOption: TypeAlias = Annotated[
         "`recorded:FILE`."
     ),
 ]
-
-
-def notation_members(notation: AnyNotation) -> dict[str, Any]:
-    """The members of a request for the notation of calls: a model's own form is JSON with the form's name."""
-    is_native = notation == "native"
-    return {"notation": "json" if is_native else notation, "native": "auto" if is_native else ""}

@@ -15,16 +15,15 @@ from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import (
-    AnyNotation,
     AnyNotationOption,
     JsonOption,
     ModelOption,
     RegistryOption,
     ShapeOption,
-    notation_members,
 )
 from glyphscope.cli.output import PlainTable, console, print_json, print_text
 from glyphscope.events import (
+    AnyNotation,
     PromptEvaluated,
     PromptPart,
     PromptRendered,
@@ -32,6 +31,7 @@ from glyphscope.events import (
     RunStarted,
     Shape,
     Thinking,
+    notation_members,
 )
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, loss_words, prompt_changes

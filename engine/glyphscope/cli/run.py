@@ -23,21 +23,8 @@ from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.load_options import Loading, StoredPrompts
 from glyphscope.cli.model_loading import opened
-from glyphscope.cli.option_groups import with_groups
-from glyphscope.cli.options import (
-    AnyNotationOption,
-    CallsOption,
-    ConstrainFromOption,
-    JsonOption,
-    ModelOption,
-    OrderOption,
-    ReasoningBudgetOption,
-    RegistryOption,
-    ShapeOption,
-    ThinkingOption,
-    ToolChoiceOption,
-    notation_members,
-)
+from glyphscope.cli.option_groups import Given, with_groups
+from glyphscope.cli.options import JsonOption, ModelOption, RegistryOption
 from glyphscope.cli.output import console, print_line, seen_json
 from glyphscope.cli.run_printer import RunView
 from glyphscope.cli.sampling_options import SamplingOptions
@@ -49,11 +36,10 @@ from glyphscope.cli.streaming import BAD_REQUEST, interruptible, recorded
 from glyphscope.events import (
     AnyEvent,
     ConstraintKind,
-    EvidenceKind,
     RunRequest,
-    StopOn,
     default_order,
     encode_event,
+    notation_members,
 )
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.models.opening import EMBEDDED
@@ -73,34 +59,16 @@ def run(
     ] = None,
     model: ModelOption = EMBEDDED,
     registry: RegistryOption = None,
-    notation: AnyNotationOption = "glyph",
-    shape: ShapeOption = "flat",
-    thinking: ThinkingOption = "auto",
-    tool_choice: ToolChoiceOption = "required",
-    calls: CallsOption = 1,
-    constrain_from: ConstrainFromOption = "reasoning",
-    reasoning_budget: ReasoningBudgetOption = None,
-    constraint: Annotated[
-        ConstraintKind, typer.Option(help="Method that constrains the model to the registry.")
-    ] = "mask",
+    given: Given[RunRequest],
     grammar: Annotated[
         Path | None,
         typer.Option(metavar="G.gbnf", help="GBNF file that replaces the registry's grammar."),
     ] = None,
-    free_text: Annotated[bool, typer.Option("--free-text", help="Allow free text before the call.")] = False,
-    order: OrderOption = None,
     how: StrategyOptions,
-    stop_on: Annotated[StopOn, typer.Option(help="When a run stops early.")] = "error",
     system: SystemOption = None,
     messages: MessagesOption = None,
     continued: ContinueOption = None,
     sampling: SamplingOptions,
-    evidence: Annotated[
-        EvidenceKind,
-        typer.Option(
-            help="Tokens for which the model's own figures are recorded; fewer tokens decode faster."
-        ),
-    ] = "all",
     loading: Loading,
     stored: StoredPrompts,
     record: Annotated[
@@ -118,43 +86,36 @@ def run(
     are executed, and the exit code is 0 if the enforced conditions of the conversation were met.
     """
     options = loading.options(model)
+    usual = RunRequest(prompt="", registry={})
+    constraint = given.get("constraint", usual.constraint)
+    members = {
+        "order": default_order(constraint),
+        **given,
+        **notation_members(given.get("notation", usual.notation)),
+    }
     own = _own_grammar(grammar, constraint)
     before = None if continued is None else recorded_state(continued)
     own_tools = read_registry(registry)
     if before is not None and before.started is not None and registry is None:
         own_tools = parse_document(before.started.request.registry, str(continued))
-    how.warn_of_unused()
+    how.warn_of_unused(given.over(usual))
     request = RunRequest(
         **conversation_members(prompt, system, messages, before),
         registry=own_tools.to_document(),
         model=model,
-        **notation_members(notation),
-        shape=shape,
-        thinking=thinking,
-        tool_choice=tool_choice,
-        most_calls=calls or None,
-        constrain_from=constrain_from,
-        reasoning_budget=reasoning_budget,
-        constraint=constraint,
         grammar=own,
-        free_text=free_text,
-        order=order or default_order(constraint),
-        **how.members,
-        stop_on=stop_on,
-        sampling=sampling.of(model),
-        max_tokens=sampling.max_tokens,
         stop=stop_strings(sampling.stop or ()),
-        evidence=evidence,
+        **{**how.members, **members},
+        sampling=sampling.of(model),
     )
     if before is not None:
-        given = {"grammar": bool(grammar), "router": bool(how.router or how.answer)}
-        given |= {"loop": bool(how.preset or how.loop), "stop": bool(sampling.stop)}
+        named = {"grammar": bool(grammar), "router": bool(how.router or how.answer)}
+        named |= {"loop": bool(how.preset or how.loop), "stop": bool(sampling.stop)}
         request = msgspec.structs.replace(
-            request, **rest_of(before, {**given, "sampling": sampling.profile is not None})
+            request, **rest_of(before, {**named, "sampling": sampling.profile is not None})
         )
         if sampling.profile is None:
-            changed = msgspec.structs.replace(request.sampling, **sampling.given)
-            request = msgspec.structs.replace(request, sampling=changed)
+            request = msgspec.structs.replace(request, sampling=sampling.given.over(request.sampling))
     seeds = sampling.seeds
     if seeds is not None:
         seeds_to_run(seeds, request)  # rejected before a model is opened

@@ -11,8 +11,9 @@ import msgspec
 import typer
 
 from glyphscope.cli.inputs import InputError, read_text
+from glyphscope.cli.option_groups import Given
 from glyphscope.cli.output import print_note
-from glyphscope.events import LoopSettings, RepairSettings, RouterSettings, Strategy
+from glyphscope.events import LoopSettings, RepairSettings, RouterSettings, RunRequest
 from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.routing.candidates import read_router, router_preset, router_presets
 from glyphscope.structs import ready
@@ -31,19 +32,7 @@ _REPAIRS = "the loop reports errors to the model itself, see max_invalid_turns"
 class StrategyOptions:
     """How the prompt becomes a call, and how the call is executed."""
 
-    strategy: Annotated[Strategy, typer.Option(help="How the prompt becomes a call.")] = "direct"
-    repair: Annotated[
-        int, typer.Option("--repair", metavar="N", min=0, help="Repair an invalid answer, at most N times.")
-    ] = 0
-    extract: Annotated[
-        bool,
-        typer.Option(
-            "--extract/--no-extract", help="Extract a call from surrounding text; the extraction is recorded."
-        ),
-    ] = True
-    dispatch: Annotated[bool, typer.Option("--dispatch", help="Execute the call; the loop always does.")] = (
-        False
-    )
+    repair: Given[RepairSettings]
     approve: Annotated[
         list[str] | None,
         typer.Option(
@@ -83,26 +72,24 @@ class StrategyOptions:
     def members(self) -> dict[str, Any]:
         """The members of the request. Raises InputError, PromptError and GlyphscopeError."""
         return {
-            "strategy": self.strategy,
             "router": _router_settings(self.router, self.answer or ()),
-            "repair": RepairSettings(attempts=self.repair, extract=self.extract),
+            "repair": self.repair.over(RepairSettings()),
             "loop": _loop_settings(self.preset or (), self.loop or ()),
-            "dispatch": self.dispatch,
             "approvals": parse_approvals(self.approve or ()),
         }
 
-    def warn_of_unused(self) -> None:
+    def warn_of_unused(self, request: RunRequest) -> None:
         """Report options without an effect in the strategy, as a run would look as if they had one."""
         # the loop's sizes, times and lists of tools apply to every executed call
-        executes = self.dispatch or self.strategy == "loop"
-        routes = self.strategy == "route-execute"
+        executes = request.dispatch or request.strategy == "loop"
+        routes = request.strategy == "route-execute"
         unused = (
             ("--set", self.loop, executes, _CALLS),
             ("--preset", self.preset, executes, _CALLS),
             ("--approve", self.approve, executes, _CALLS),
             ("--router", self.router, routes, _ASKS),
             ("--answer", self.answer, routes, _ASKS),
-            ("--repair", self.repair, self.strategy != "loop", _REPAIRS),
+            ("--repair", self.repair.get("attempts"), request.strategy != "loop", _REPAIRS),
         )
         for name, value, is_used, why in unused:
             if value and not is_used:

@@ -124,7 +124,7 @@ class SamplerState:
 
         `recent` are the text's tokens so far, `best` is the first token with the largest logit, if known.
         """
-        if best is not None and self._takes_best and (allowed is None or allowed[best]):
+        if best is not None and self._sampling.takes_best and (allowed is None or allowed[best]):
             return Draw(best, np.array([best]), np.ones(1))
         draw = self.put(-1, logits, allowed, recent)
         ids, final = draw.ids, draw.probabilities
@@ -148,11 +148,6 @@ class SamplerState:
         if min_p < candidates.size or sampling.temperature != 1.0:
             weights = _softmax(logits[ids].astype(np.float64) / sampling.temperature)
         return Draw(token, ids, weights, candidates, top_p)
-
-    @property
-    def _takes_best(self) -> bool:
-        """Whether the allowed token with the largest logit is always chosen."""
-        return self._sampling.temperature <= 0 and self._sampling.repeat_penalty == 1.0
 
     def skip(self) -> None:
         """Use up the random number of a token that was put in place of a sampled one."""

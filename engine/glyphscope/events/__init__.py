@@ -10,39 +10,44 @@ shape, `/args/max_results` in the tool-args shape); `rule` is a JSON Pointer int
 """
 
 from glyphscope.events.base import Code, ModelInfo, RunEvent, Status, TemplateForm
-from glyphscope.events.evidence import BEGUN, Alternative, Filter, Narrowed, Origin, PromptPart, TokenStep
-from glyphscope.events.load_options import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
-from glyphscope.events.request import (
+from glyphscope.events.choices import (
     NOTATIONS,
-    SAMPLING_OFF,
     SHAPES,
     STRATEGIES,
     TOOL_CHOICES,
+    AnyNotation,
     Approval,
-    ApprovalRule,
     ArgumentOrder,
-    BranchPoint,
     ConstrainFrom,
     ConstraintKind,
     EvidenceKind,
-    LoopSettings,
-    Message,
     NativeForm,
     Notation,
+    Shape,
+    StopOn,
+    Strategy,
+    Thinking,
+    default_order,
+    notation_members,
+)
+from glyphscope.events.evidence import BEGUN, Alternative, Filter, Narrowed, Origin, PromptPart, TokenStep
+from glyphscope.events.load_options import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
+from glyphscope.events.request import (
+    SAMPLING_OFF,
+    ApprovalRule,
+    BranchPoint,
+    LoopSettings,
+    Message,
     PrefixPart,
     Relaxed,
     RepairSettings,
     RouterSettings,
     RunRequest,
     Sampling,
-    Shape,
-    StopOn,
-    Strategy,
-    Thinking,
     ToolCall,
-    default_order,
     under_constraint,
 )
+from glyphscope.events.setting import Choice, Field, Setting, settings_of, wrong_value, wrong_values
 from glyphscope.events.stages import (
     CandidatesFound,
     Change,

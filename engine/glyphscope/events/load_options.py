@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
+
+from glyphscope.events.setting import Choice, Setting
 
 KvType: TypeAlias = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
 """ggml's types in which llama.cpp can store a KV cache."""
@@ -22,24 +24,42 @@ MAX_LAYERS = 1000
 MAX_SEQUENCES = 64
 
 
-class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`context` in tokens, at most what the model was trained for. `threads` 0: one for each physical core.
+_KV_TYPES = tuple(Choice(kind, kind) for kind in get_args(KvType))
+_FLASH = tuple(Choice(each, each) for each in get_args(FlashAttention))
+_BATCHES = (Choice(UNSET, "as measured"), *(Choice(size, f"{size} tokens") for size in get_args(Batch)))
 
-    `gpu_layers` -1: all of them, if this build of llama.cpp has a GPU. `kv_type`: of keys and values in the cache.
-    `flash_attention` auto: if llama.cpp finds it faster, and always with a quantised cache. In a record, these are
-    the values in use; auto remains only if llama.cpp decides.
-    `batch`: the most tokens of a prompt that are evaluated at once. If it is left out, the size that was measured for
-    the model on this machine is used, and 64 until then; a record without it was made with 64.
-    `sequences` of so many tokens share the context, so that several generations are decoded in one batch; one if it is
-    left out.
+
+class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """In a record, these are the values in use; `flash_attention` auto remains only if llama.cpp decides.
+
+    If `batch` is left out, the size that was measured for the model on this machine is used, and 64 until then; a
+    record without it was made with 64. `sequences` of so many tokens share the context, so that several generations are
+    decoded in one batch; one if it is left out.
     """
 
-    context: Annotated[int, Meta(ge=16, le=MAX_CONTEXT)] = 4096
-    threads: Annotated[int, Meta(ge=0, le=MAX_THREADS)] = 0
-    gpu_layers: Annotated[int, Meta(ge=-1, le=MAX_LAYERS)] = -1
-    kv_type: KvType = "f16"
-    flash_attention: FlashAttention = "auto"
-    batch: Batch | UnsetType = UNSET
+    context: Annotated[int, Meta(ge=16, le=MAX_CONTEXT), Setting(
+        "Context", "Maximum tokens of prompt and answer together, at most the model’s own; the KV cache grows with it",
+        step=1024, unit="tokens",
+    )] = 4096  # fmt: skip
+    threads: Annotated[int, Meta(ge=0, le=MAX_THREADS), Setting(
+        "Threads", "Number of threads; more than physical cores are usually slower",
+        special=0, special_words="one per core",
+    )] = 0  # fmt: skip
+    gpu_layers: Annotated[int, Meta(ge=-1, le=MAX_LAYERS), Setting(
+        "GPU layers", "Layers offloaded to the GPU, if llama.cpp was built with GPU support",
+        special=-1, special_words="all",
+    )] = -1  # fmt: skip
+    kv_type: Annotated[KvType, Setting(
+        "KV cache type", "Type of the KV cache; q8_0 needs half the memory of f16, with little loss of accuracy",
+        choices=_KV_TYPES,
+    )] = "f16"  # fmt: skip
+    flash_attention: Annotated[FlashAttention, Setting(
+        "Flash attention", "Attention in one pass; required by a quantised KV cache", choices=_FLASH,
+    )] = "auto"  # fmt: skip
+    batch: Annotated[Batch | UnsetType, Setting(
+        "Prompt batches", "Maximum number of prompt tokens evaluated at once; progress is shown after each batch",
+        choices=_BATCHES,
+    )] = UNSET  # fmt: skip
     sequences: Annotated[int, Meta(ge=2, le=MAX_SEQUENCES)] | UnsetType = UNSET
 
     @property

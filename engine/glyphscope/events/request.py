@@ -2,48 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import UNSET
 
-Notation: TypeAlias = Literal["glyph", "json"]
-Shape: TypeAlias = Literal["flat", "tool-args", "name-arguments", "name-parameters"]
-"""The last one is the shape of Llama 3's own calls; `SHAPES` are the ones to choose from."""
-NativeForm: TypeAlias = Literal["hermes", "llama", "mistral", "openai", "template"]
-"""`openai` is an endpoint's own `tool_calls`, whatever its model writes; `template` is the form of turns that was
-derived from the model's chat template (`RunRequest.form`).
-"""
-ConstraintKind: TypeAlias = Literal["off", "mask", "gbnf", "endpoint"]
-"""`endpoint`: enforced by the server of a remote model; `mask` and `gbnf` become this there."""
-ArgumentOrder: TypeAlias = Literal["schema", "any"]
-"""The order in which the grammar allows the arguments of a call, and the members of objects in them."""
-Thinking: TypeAlias = Literal["auto", "on", "off"]
-"""The switch for reasoning in a model's chat template; `auto` leaves it undefined: the template decides."""
-ConstrainFrom: TypeAlias = Literal["start", "reasoning", "call"]
-"""Where the constraint begins: at the first token, after the reasoning, or where the model begins a call."""
-EvidenceKind: TypeAlias = Literal["all", "chosen", "none"]
-"""The tokens whose raw figures are reported: `chosen` omits the forced ones, whose logits are then not computed."""
-StopOn: TypeAlias = Literal["error", "unknown-tool", "never"]
-Strategy: TypeAlias = Literal["direct", "two-stage", "route-execute", "loop"]
-ToolUse: TypeAlias = Literal["enforced", "relaxed", "disabled"]
-FailurePolicy: TypeAlias = Literal["fatal", "tolerated"]
-Approval: TypeAlias = Literal["ask", "allow", "deny"]
+from glyphscope.events.choices import (
+    CONSTRAINT_CHOICES,
+    EVIDENCE_CHOICES,
+    FAILURE_CHOICES,
+    NOTATION_CHOICES,
+    ORDER_CHOICES,
+    SHAPE_CHOICES,
+    START_CHOICES,
+    STOP_CHOICES,
+    STRATEGY_CHOICES,
+    THINKING_CHOICES,
+    TOOL_CHOICE_CHOICES,
+    TOOL_USE_CHOICES,
+    Approval,
+    ArgumentOrder,
+    ConstrainFrom,
+    ConstraintKind,
+    EvidenceKind,
+    FailurePolicy,
+    NativeForm,
+    Notation,
+    Shape,
+    StopOn,
+    Strategy,
+    Thinking,
+    ToolUse,
+    default_order,
+)
+from glyphscope.events.setting import MAX_INTEGER, Setting, settings_of
 
-NOTATIONS: tuple[Notation, ...] = get_args(Notation)
-SHAPES: tuple[Shape, ...] = ("flat", "tool-args", "name-arguments")
-TOOL_CHOICES: tuple[str, ...] = ("auto", "required", "none")
-"""Values of `RunRequest.tool_choice`; any other is a tool's name. A tool with one of these names cannot be chosen."""
-STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
-
-
-def default_order(constraint: ConstraintKind) -> ArgumentOrder:
-    """The default order of arguments.
-
-    Masks allow any order: it costs them little and leaves the model its own order. GBNF cannot record which properties
-    were written: beyond a few, any order would need too many rules, so there, and for endpoints, which get GBNF or a
-    schema, it must be requested. Without a constraint it has no effect.
-    """
-    return "any" if constraint == "mask" else "schema"
+MAX_AMOUNT = 2**31 - 1
+"""The largest amount of tokens or bytes: a field of the window holds no more."""
 
 
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -70,20 +65,45 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How a token is sampled. `temperature` 0 is greedy; `top_k` 0, `top_p` 1, `min_p` 0, `repeat_penalty` 1 are
-    off.
-    """
+    """How a token is sampled. `temperature` 0 is greedy."""
 
-    temperature: float = 0.0
-    top_k: int = 40
-    top_p: float = 0.95
-    min_p: float = 0.05
-    repeat_penalty: float = 1.0
-    repeat_last_n: int = 64
-    seed: int = 1
+    temperature: Annotated[float, Setting(
+        "Temperature", "0 always takes the most likely token; higher values vary more",
+        least=0, most=10, step=0.1, words="temperature {value:g}",
+    )] = 0.0  # fmt: skip
+    top_k: Annotated[int, Setting(
+        "Top-k", "Keeps the k most likely allowed tokens", least=0, most=1_000_000, special=0, words="top-k {value}",
+    )] = 40  # fmt: skip
+    top_p: Annotated[float, Setting(
+        "Top-p", "Keeps the most likely tokens up to this total probability",
+        least=0, most=1, special=1.0, step=0.05, words="top-p {value:g}",
+    )] = 0.95  # fmt: skip
+    min_p: Annotated[float, Setting(
+        "Min-p", "Removes tokens below this share of the highest probability",
+        least=0, most=1, special=0.0, step=0.01, words="min-p {value:g}",
+    )] = 0.05  # fmt: skip
+    repeat_penalty: Annotated[float, Setting(
+        "Repeat penalty", "Makes recent tokens less likely",
+        least=0.01, most=10, special=1.0, step=0.05, words="repeat penalty {value:g}",
+    )] = 1.0  # fmt: skip
+    repeat_last_n: Annotated[int, Setting(
+        "Penalty window", "Number of recent tokens, prompt included, that the repeat penalty covers",
+        least=-1, most=1_000_000, special=-1, special_words="all tokens", unit="tokens",
+        words="penalty over {value} tokens",
+    )] = 64  # fmt: skip
+    seed: Annotated[int, Setting(
+        "Seed", "The same seed samples the same tokens", least=0, most=MAX_INTEGER, words="seed {value}",
+    )] = 1  # fmt: skip
+
+    @property
+    def takes_best(self) -> bool:
+        """Whether the allowed token with the largest logit is always chosen."""
+        return self.temperature <= 0 and self.repeat_penalty == 1.0
 
 
-SAMPLING_OFF: dict[str, float] = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0}
+SAMPLING_OFF: dict[str, float] = {
+    name: field.off for name, field in settings_of(Sampling).items() if field.off is not UNSET
+}
 """The values of `Sampling` that have no effect."""
 
 
@@ -104,7 +124,9 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     synonyms: dict[str, tuple[str, ...]] = {}
     names: dict[str, tuple[str, ...]] = {}
     answers: tuple[str, ...] = ()
-    max_questions: int = 1
+    max_questions: Annotated[int, Setting(
+        "Questions", "Maximum number of questions from the router", least=0, most=100,
+    )] = 1  # fmt: skip
     temperature: float = 0.0
 
 
@@ -114,8 +136,14 @@ class RepairSettings(msgspec.Struct, frozen=True, kw_only=True):
     replaces it.
     """
 
-    attempts: int = 0
-    extract: bool = True
+    attempts: Annotated[int, Setting(
+        "Repairs", "Repair attempts after an invalid call, with the error in the prompt",
+        least=0, most=100, special=0, unit="times", key="repair",
+    )] = 0  # fmt: skip
+    extract: Annotated[bool, Setting(
+        "Extract a call from surrounding text",
+        "Removes code fences, surrounding text and trailing commas; each change is reported",
+    )] = True  # fmt: skip
     preset: str = "repair"
     template: str | None = None
 
@@ -134,20 +162,51 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     presets: tuple[str, ...] = ()
-    tool_use: ToolUse = "relaxed"
-    failure_policy: FailurePolicy = "fatal"
-    max_tool_args_bytes: int = 200_000
-    max_tool_output_bytes: int = 200_000
-    parallel_tool_calls: bool = False
-    max_tool_calls_per_turn: int | None = None
-    max_turns: int = 8
-    max_total_tokens: int = 16_384
-    max_seconds: float = 600.0
-    max_tool_seconds: float = 60.0
-    max_identical_calls: int = 3
-    max_invalid_turns: int = 3
-    fix_empty_final: bool = True
-    fix_empty_final_disable_tools: bool = True
+    tool_use: Annotated[ToolUse, Setting(
+        "Tool choice", "Whether a run may, must or must not call tools", choices=TOOL_USE_CHOICES,
+    )] = "relaxed"  # fmt: skip
+    failure_policy: Annotated[FailurePolicy, Setting(
+        "Failed calls", "Effect of a failed call on the run", choices=FAILURE_CHOICES,
+    )] = "fatal"  # fmt: skip
+    max_tool_args_bytes: Annotated[int, Setting(
+        "Arguments", "Calls with larger arguments are not executed; the model is informed",
+        least=1, most=MAX_AMOUNT, unit="bytes",
+    )] = 200_000  # fmt: skip
+    max_tool_output_bytes: Annotated[int, Setting(
+        "Results", "For a larger result, the model receives only its size", least=1, most=MAX_AMOUNT, unit="bytes",
+    )] = 200_000  # fmt: skip
+    parallel_tool_calls: Annotated[bool, Setting(
+        "Parallel calls", "Off: only the first call of a turn is executed; the others are counted",
+    )] = False  # fmt: skip
+    max_tool_calls_per_turn: Annotated[int | None, Setting(
+        "Calls per turn", "Maximum executed calls per turn, with parallel calls",
+        least=1, most=1000, special=None, special_words="no limit",
+    )] = None  # fmt: skip
+    max_turns: Annotated[int, Setting(
+        "Turns", "Maximum number of turns", least=1, most=10_000,
+    )] = 8  # fmt: skip
+    max_total_tokens: Annotated[int, Setting(
+        "Total tokens", "Maximum number of tokens in all turns", least=1, most=MAX_AMOUNT,
+    )] = 16_384  # fmt: skip
+    max_seconds: Annotated[float, Setting(
+        "Time", "Maximum duration of the run", least=0.001, most=86_400, step=1, unit="s",
+    )] = 600.0  # fmt: skip
+    max_tool_seconds: Annotated[float, Setting(
+        "Time per call", "Maximum duration of a call; then it is cancelled",
+        least=0.001, most=86_400, step=1, unit="s",
+    )] = 60.0  # fmt: skip
+    max_identical_calls: Annotated[int, Setting(
+        "Same call", "Maximum executions of an identical call", least=1, most=1000, unit="times",
+    )] = 3  # fmt: skip
+    max_invalid_turns: Annotated[int, Setting(
+        "No-progress turns", "Consecutive turns without progress before the run stops", least=1, most=1000,
+    )] = 3  # fmt: skip
+    fix_empty_final: Annotated[bool, Setting(
+        "Retry an empty answer", "Once, with a request for an answer in text",
+    )] = True  # fmt: skip
+    fix_empty_final_disable_tools: Annotated[bool, Setting(
+        "… without tools", "Offer no tools in that retry",
+    )] = True  # fmt: skip
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
     transforms: tuple[str, ...] = ()
@@ -227,31 +286,76 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     preset: str = "default"
     system: str | None = None
     system_prompt: str = ""
-    notation: Notation = "glyph"
-    shape: Shape = "flat"
+    notation: Annotated[Notation, Setting(
+        "Notation", "Notation of the call; native is that of the model’s chat template", choices=NOTATION_CHOICES,
+    )] = "glyph"  # fmt: skip
+    shape: Annotated[Shape, Setting(
+        "Shape of a call", "Arrangement of the tool’s name and its arguments", choices=SHAPE_CHOICES,
+    )] = "flat"  # fmt: skip
     native: NativeForm | Literal["", "auto"] = ""
-    thinking: Thinking = "auto"
+    thinking: Annotated[Thinking, Setting(
+        "Thinking", "Whether the model reasons first, for chat templates with such a switch; auto is their default",
+        choices=THINKING_CHOICES,
+    )] = "auto"  # fmt: skip
     form: dict[str, Any] = {}
-    tool_choice: str = "required"
-    most_calls: int | None = 1
-    constrain_from: ConstrainFrom = "reasoning"
-    reasoning_budget: int | None = None
-    constraint: ConstraintKind = "mask"
+    tool_choice: Annotated[str, Setting(
+        "Tool choice",
+        "Whether the answer must, may or must not call a tool, or calls one by name; strategy direct only",
+        choices=TOOL_CHOICE_CHOICES,
+    )] = "required"  # fmt: skip
+    most_calls: Annotated[int | None, Setting(
+        "Calls per answer", "Maximum number of calls in one answer; strategy direct only",
+        least=1, most=1000, special=None, special_words="no limit", key="calls",
+    )] = 1  # fmt: skip
+    constrain_from: Annotated[ConstrainFrom, Setting(
+        "Constrain from",
+        "Where the constraint begins: at the first token, after the reasoning, or where a call begins",
+        choices=START_CHOICES,
+    )] = "reasoning"  # fmt: skip
+    reasoning_budget: Annotated[int | None, Setting(
+        "Reasoning budget", "Maximum number of reasoning tokens under a mask, which then ends the reasoning",
+        least=0, most=100_000, special=None, special_words="no limit", unit="tokens",
+    )] = None  # fmt: skip
+    constraint: Annotated[ConstraintKind, Setting(
+        "Constraint", "Method that constrains the model to the registry", choices=CONSTRAINT_CHOICES,
+    )] = "mask"  # fmt: skip
     grammar: str | None = None
-    free_text: bool = False
-    order: ArgumentOrder = "schema"
-    strategy: Strategy = "direct"
-    stop_on: StopOn = "error"
+    free_text: Annotated[bool, Setting(
+        "Free text", "Allow free text before the call",
+    )] = False  # fmt: skip
+    order: Annotated[ArgumentOrder, Setting(
+        "Order of arguments",
+        "The order of arguments that the constraint allows; GBNF has to list every order, so with more than "
+        "four properties it uses the schema’s",
+        usual="any under a mask, otherwise the schema’s", choices=ORDER_CHOICES,
+    )] = "schema"  # fmt: skip
+    strategy: Annotated[Strategy, Setting(
+        "Strategy", "How the prompt becomes a call", choices=STRATEGY_CHOICES,
+    )] = "direct"  # fmt: skip
+    stop_on: Annotated[StopOn, Setting(
+        "Stop on", "When a run stops early", choices=STOP_CHOICES,
+    )] = "error"  # fmt: skip
     sampling: Sampling = Sampling()
-    max_tokens: int = 512
+    max_tokens: Annotated[int, Setting(
+        "Max tokens", "Maximum number of tokens in one answer",
+        least=1, most=1_000_000, words="at most {value} tokens",
+    )] = 512  # fmt: skip
     stop: tuple[str, ...] = ()
-    alternatives: int = 10
-    evidence: EvidenceKind = "all"
+    alternatives: Annotated[int, Setting(
+        "Alternatives per token",
+        "Most likely other tokens that are reported for each token; more make records larger", least=0, most=100,
+    )] = 10  # fmt: skip
+    evidence: Annotated[EvidenceKind, Setting(
+        "Evidence", "Tokens for which the model’s own figures are recorded; fewer tokens decode faster",
+        choices=EVIDENCE_CHOICES,
+    )] = "all"  # fmt: skip
     repeatable: bool = False
     router: RouterSettings = RouterSettings()
     repair: RepairSettings = RepairSettings()
     loop: LoopSettings = LoopSettings()
-    dispatch: bool = False
+    dispatch: Annotated[bool, Setting(
+        "Execute the call", "Off: the run ends with the call; the tool loop always executes",
+    )] = False  # fmt: skip
     sources: dict[str, str] = {}
     approvals: tuple[ApprovalRule, ...] = ()
     written: tuple[PrefixPart, ...] = ()

@@ -33,6 +33,8 @@ from glyphscope.events import (
     StopOn,
     Strategy,
     Thinking,
+    settings_of,
+    wrong_value,
 )
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.lessons.lesson import Experiment, Lesson
@@ -47,10 +49,9 @@ MAX_TOKENS = 512
 """The maximum tokens of an answer of a lesson's run."""
 _MEMBERS = ("description", "enabled", "required", "additionalProperties")
 """The members of a tool that are not arguments; in a place, they follow its name."""
-_USUAL = Sampling()
 
 
-class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
+class RunSettings(Sampling, frozen=True, kw_only=True):
     """The settings of a run in a block. `change` and `remove` edit the registry at places such as
     `search/max_results/maximum`; `written` is the prefix of the answer. `calls` 0 is any number of calls.
     """
@@ -58,7 +59,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str = ""
     registry: str | dict[str, Any] = "default"
     tools: tuple[str, ...] | None = None
-    change: dict[str, Any] = {}
+    change: dict[str, Any] = msgspec.field(default_factory=dict)
     remove: tuple[str, ...] = ()
     system: str | None = None
     preset: str = "default"
@@ -81,23 +82,16 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     loop: tuple[str, ...] = ()
     written: str = ""
     max_tokens: int = 128
-    seed: int = 1
-    temperature: float = 0.0
-    top_k: int = _USUAL.top_k
-    top_p: float = _USUAL.top_p
-    min_p: float = _USUAL.min_p
-    repeat_penalty: float = 1.0
 
 
 _Made = TypeVar("_Made")
 
 NAMES = frozenset(RunSettings.__struct_fields__)
+_SAMPLING = tuple(settings_of(Sampling))
 VARY = (
-    "prompt", "notation", "shape", "constraint", "constrain_from", "thinking", "stop_on", "seed", "temperature",
-    "max_tokens",
+    "prompt", "notation", "shape", "constraint", "constrain_from", "thinking", "stop_on", "max_tokens", *_SAMPLING,
 )  # fmt: skip
 """The settings that can be varied, in addition to places in the registry."""
-_SAMPLING = ("seed", "temperature", "top_k", "top_p", "min_p", "repeat_penalty")
 _SAME = (
     "prompt", "system", "preset", "shape", "constraint", "grammar", "free_text", "strategy", "stop_on", "max_tokens",
     "thinking", "tool_choice", "constrain_from", "reasoning_budget",
@@ -108,14 +102,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "repair": (0, 5),
     "calls": (0, 100),
     "reasoning_budget": (0, MAX_TOKENS),
-    "seed": (0, 2**32 - 1),
-    "temperature": (0, 10),
-    "top_k": (0, 1_000_000),
-    "top_p": (0, 1),
-    "min_p": (0, 1),
-    "repeat_penalty": (0.01, 10),
 }
-"""The smallest and the largest value of a numeric setting."""
+"""The smallest and the largest value of numbers that are narrower in a lesson than in a request."""
 
 
 def merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,6 +122,9 @@ def bound_problems(given: Mapping[str, Any]) -> Iterator[Found]:
         value = given.get(name)
         if value is not None and not least <= value <= most:
             yield (name,), f"{name} is from {least:g} to {most:g}; this is {shown(value)}."
+    for name, field in settings_of(Sampling).items():
+        if name in given and (problem := wrong_value(field, given[name])):
+            yield (name,), f"{name} is {problem}."
     for name in ("constraint", "shape"):
         if given.get(name) in ("endpoint", "name-parameters"):
             yield (name,), f'"{given[name]}" is not available in lessons.'

@@ -52,12 +52,7 @@ def wait_for(ready: Callable[[float], object], seconds: float) -> bool:
         check_stopped()
 
 
-@contextmanager
-def acquired(lock: threading.Lock | threading.Semaphore) -> Iterator[None]:
-    """The lock, once no other thread has it. Raises Stopped."""
+def acquire(lock: threading.Lock | threading.Semaphore) -> None:
+    """Wait for the lock. Raises Stopped."""
     while not lock.acquire(timeout=LOOK):
         check_stopped()
-    try:
-        yield
-    finally:
-        lock.release()

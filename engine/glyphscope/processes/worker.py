@@ -20,7 +20,7 @@ import msgspec
 
 from glyphscope.processes import how_ended
 from glyphscope.processes.pipe import start_child
-from glyphscope.processes.stopping import acquired, wait_for
+from glyphscope.processes.stopping import acquire, wait_for
 from glyphscope.text.figures import duration
 from glyphscope.text.shorten import shorten
 
@@ -76,13 +76,14 @@ class WorkerProcess(Generic[A]):
 
     def ask(self, question: msgspec.Struct, seconds: float) -> A:
         """The answer. Raises ProcessDied, also if the answer takes longer than `seconds`, and Stopped."""
-        with acquired(self._lock):
-            process = self._started()
-            try:
-                return process.ask(question, seconds)
-            except BaseException:  # a late answer would be taken for the next question's
-                self._drop()
-                raise
+        acquire(self._lock)
+        try:
+            return self._started().ask(question, seconds)
+        except BaseException:  # a late answer would be taken for the next question's
+            self._drop()
+            raise
+        finally:
+            self._lock.release()
 
     def kill(self) -> None:
         """Ends the process, even in the middle of a question, which then raises ProcessDied. From any thread."""
@@ -123,6 +124,9 @@ class _Process(Generic[A]):
         self._name = name
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._child, self._pipe = start_child(command, answers, environment, self._stderr)
+        assert self._child.stdout, "it is a pipe"
+        self._poll = select.poll()
+        self._poll.register(self._child.stdout, select.POLLIN)
         self._ready = False
 
     @property
@@ -161,10 +165,7 @@ class _Process(Generic[A]):
                 pipe.close()
 
     def _read(self, seconds: float) -> A:
-        assert self._child.stdout, "it is a pipe"
-        poll = select.poll()
-        poll.register(self._child.stdout, select.POLLIN)
-        if not wait_for(lambda left: poll.poll(left * 1000), seconds):
+        if not wait_for(self._has_answer, seconds):
             raise ProcessDied(f"{self._name} did not finish within {duration(seconds)}.", signal=TIMEOUT)
         try:
             answer = self._pipe.read()
@@ -173,6 +174,9 @@ class _Process(Generic[A]):
         if answer is None:
             raise self._death()
         return answer
+
+    def _has_answer(self, seconds: float) -> bool:
+        return bool(self._poll.poll(seconds * 1000))
 
     def _death(self) -> ProcessDied:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -226,12 +230,14 @@ class WorkerPool(Generic[A]):
 
     def ask(self, question: msgspec.Struct, seconds: float) -> A:
         """As `WorkerProcess.ask`, once one of the processes is free."""
-        with acquired(self._some):
-            worker = self._idle.pop()  # the one that was used last, whose caches are full
-            try:
-                return worker.ask(question, seconds)
-            finally:
-                self._idle.append(worker)
+        some = self._some
+        acquire(some)
+        worker = self._idle.pop()  # the one that was used last, whose caches are full
+        try:
+            return worker.ask(question, seconds)
+        finally:
+            self._idle.append(worker)
+            some.release()
 
     def close(self) -> None:
         """Ends the processes, also in the middle of a question. A later question starts one again."""

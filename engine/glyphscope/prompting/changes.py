@@ -1,8 +1,7 @@
 """The differences between two prompts, in text and tokens, and the place where the cache ended: from events only.
 
 The prompts are divided into their tokens if the events contain them, otherwise into words; token counts are then
-None. Differences are found by Myers' algorithm within a bound; beyond it, everything counts as replaced, which is
-correct, but not minimal.
+None. Beyond a bound, everything counts as replaced, which is correct, but not minimal.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Literal, TypeAlias
 
+from rapidfuzz.distance import Indel
+
 from glyphscope.events import BEGUN, PromptEvaluated, PromptPart, PromptRendered
 from glyphscope.prompting.costs import part_words
 from glyphscope.text.figures import duration_ms
@@ -21,8 +22,8 @@ from glyphscope.text.lines import common_length
 Kind: TypeAlias = Literal["same", "removed", "added"]
 Why: TypeAlias = Literal["first", "kept", "restored", "changed", "less", "more", "unknown"]
 
-_MAX_EDITS = 600
-"""Edits up to which the shortest edit script is computed; the time grows with their square."""
+_MAX_COMPARED = 1_000_000_000
+"""Pairs of units up to which the shortest edit script is computed, in an eighth of a byte each."""
 _WORDS = re.compile(r"\s*[^\W_]+|\s*[\W_]", re.DOTALL)
 _SHOWN = 40
 """Characters of the text at a place that are shown."""
@@ -92,7 +93,7 @@ def prompt_changes(before: PromptRendered, after: PromptRendered) -> Changes:
     begin = common_length(one, other)
     end = common_length(one[begin:][::-1], other[begin:][::-1])
     steps: list[tuple[Kind, str]] = [("same", text) for text in one[:begin]]
-    steps += _myers(one[begin : len(one) - end], other[begin : len(other) - end])
+    steps += _edits(one[begin : len(one) - end], other[begin : len(other) - end])
     steps += [("same", text) for text in one[len(one) - end :]]
     return Changes(tuple(_pieces(steps, counted)))
 
@@ -231,48 +232,19 @@ def _units(prompt: PromptRendered, counted: bool) -> list[str]:
     return [prompt.text[end - length : end] for end, length in zip(ends, prompt.lengths)]
 
 
-def _myers(one: Sequence[str], other: Sequence[str]) -> list[tuple[Kind, str]]:
-    """The shortest edit script (Myers 1986, Algorithmica 1:251), removals before additions."""
-    reached = {1: 0}
-    trail: list[dict[int, int]] = []
-    for edits in range(min(len(one) + len(other), _MAX_EDITS) + 1):
-        trail.append(dict(reached))
-        for k in range(-edits, edits + 1, 2):
-            down = k == -edits or (k != edits and reached[k - 1] < reached[k + 1])
-            x = reached[k + 1] if down else reached[k - 1] + 1
-            y = x - k
-            while x < len(one) and y < len(other) and one[x] == other[y]:
-                x, y = x + 1, y + 1
-            reached[k] = x
-            if x >= len(one) and y >= len(other):
-                return _way_back(one, other, trail)
-    return [*(("removed", text) for text in one), *(("added", text) for text in other)]
-
-
-def _way_back(
-    one: Sequence[str], other: Sequence[str], trail: Sequence[dict[int, int]]
-) -> list[tuple[Kind, str]]:
-    steps: list[tuple[Kind, str]] = []
-    x, y = len(one), len(other)
-    for edits in range(len(trail) - 1, -1, -1):
-        reached = trail[edits]
-        k = x - y
-        down = k == -edits or (k != edits and reached[k - 1] < reached[k + 1])
-        before = k + 1 if down else k - 1
-        from_x = reached[before]
-        from_y = from_x - before
-        while x > from_x and y > from_y:
-            x, y = x - 1, y - 1
-            steps.append(("same", one[x]))
-            if x == 0 and y == 0:
-                break
-        if edits and down:
-            y -= 1
-            steps.append(("added", other[y]))
-        elif edits:
-            x -= 1
-            steps.append(("removed", one[x]))
-    return steps[::-1]
+def _edits(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[Kind, str]]:
+    """The shortest edit script."""
+    if len(one) * len(other) > _MAX_COMPARED:
+        yield from (("removed", text) for text in one)
+        yield from (("added", text) for text in other)
+        return
+    for block in Indel.opcodes(one, other):
+        old, new = one[block.src_start : block.src_end], other[block.dest_start : block.dest_end]
+        if block.tag == "equal":
+            yield from (("same", text) for text in old)
+        else:
+            yield from (("removed", text) for text in old)
+            yield from (("added", text) for text in new)
 
 
 def _pieces(steps: Sequence[tuple[Kind, str]], counted: bool) -> Iterator[Piece]:

@@ -9,13 +9,25 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
 from glyphscope.errors import RecordError, StorageError
-from glyphscope.events import LoadOptions, LoopSettings, Notation, RunRequest, Sampling, default_order
+from glyphscope.events import (
+    Choice,
+    LoadOptions,
+    LoopSettings,
+    Notation,
+    RunRequest,
+    Sampling,
+    Setting,
+    default_order,
+    settings_of,
+)
+from glyphscope.events.choices import CONSTRAINT_CHOICES, NOTATION_CHOICES, SHAPE_CHOICES
+from glyphscope.events.setting import literals
 from glyphscope.inputs import read_file
 from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.sessions.files import Migrations, atomic_write, migrate, move_aside
@@ -33,12 +45,10 @@ MAX_MODELS = 50
 LIMIT_VARIABLE = "GLYPHSCOPE_PROMPT_CACHE_MB"
 """The number of MB for evaluated prompts, which overrides the setting."""
 
-Count = Annotated[int, Meta(ge=1, le=100_000)]
-Bytes = Annotated[int, Meta(ge=1_000, le=100_000_000)]
-"""The size limit of a tool's arguments or result."""
 OwnShape = Literal["flat", "tool-args", "name-arguments"]
 OwnConstraint = Literal["off", "mask", "gbnf"]
 
+_THEMES = (Choice("system", "System"), Choice("light", "Light"), Choice("dark", "Dark"))
 _KEY = "glyphscope_settings"
 _USUAL = RunRequest(prompt="", registry={})
 _MAX_SHOWN = 60
@@ -60,27 +70,64 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     recent_projects: tuple[str, ...] = ()
     model: str = ""
     model_folders: tuple[str, ...] = ()
-    context: Annotated[int, Meta(ge=512, le=131_072)] = 4096
+    context: Annotated[int, Meta(ge=512, le=131_072), Setting(
+        "Context", "Maximum tokens of prompt and answer; more needs more memory. A change reloads the model",
+        step=512, unit="tokens",
+    )] = 4096  # fmt: skip
     load_options: dict[str, LoadOptions] = {}
-    theme: Literal["system", "light", "dark"] = "system"
-    font_size: Annotated[int, Meta(ge=0, le=32)] = 0
+    theme: Annotated[Literal["system", "light", "dark"], Setting(
+        "Colours", "", choices=_THEMES,
+    )] = "system"  # fmt: skip
+    font_size: Annotated[int, Meta(ge=0, le=32), Setting(
+        "Text size", "Text size of the whole window", special=0, special_words="as in the system", unit="pt",
+    )] = 0  # fmt: skip
     code_font: str = ""
     geometry: str = ""
     state: str = ""
-    history_limit: Count = 2000
-    prompt_cache_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 500
+    history_limit: Annotated[int, Meta(ge=1, le=100_000), Setting(
+        "Runs kept in the history", "Older runs are deleted first; pinned runs are kept", step=100, unit="runs",
+    )] = 2000  # fmt: skip
+    prompt_cache_mb: Annotated[int, Meta(ge=0, le=1_000_000), Setting(
+        "Evaluated prompts on disk",
+        "The next start does not evaluate them again. Those not used for longest are deleted first; 0 stores "
+        "none", step=100, unit="MB",
+    )] = 500  # fmt: skip
     welcomed: bool = False
     evaluate_on: str = ""
-    read_ahead: bool = True
-    notation: Notation = _USUAL.notation
-    shape: OwnShape = "flat"
-    constraint: OwnConstraint = "mask"
-    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = _USUAL.sampling.seed
-    temperature: Annotated[float, Meta(ge=0, le=5)] = _USUAL.sampling.temperature
-    max_tokens: Count = _USUAL.max_tokens
-    alternatives: Annotated[int, Meta(ge=1, le=100)] = _USUAL.alternatives
-    call_bytes: Bytes = _USUAL.loop.max_tool_args_bytes
-    result_bytes: Bytes = _USUAL.loop.max_tool_output_bytes
+    read_ahead: Annotated[bool, Setting(
+        "Read ahead while the model is idle",
+        "Evaluate the next prompt before Run is pressed, so that the run begins at once, and measure a "
+        "model’s prompt batches once; not on battery",
+    )] = True  # fmt: skip
+    notation: Annotated[Notation, Setting(
+        "Notation", "Notation of calls in new projects", choices=NOTATION_CHOICES[:2],
+    )] = _USUAL.notation  # fmt: skip
+    shape: Annotated[OwnShape, Setting(
+        "Shape of a call", "", choices=SHAPE_CHOICES,
+    )] = "flat"  # fmt: skip
+    constraint: Annotated[OwnConstraint, Setting(
+        "Constraint", "Constraint of new projects", choices=CONSTRAINT_CHOICES,
+    )] = "mask"  # fmt: skip
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1), Setting(
+        "Seed", "The same seed samples the same tokens",
+    )] = _USUAL.sampling.seed  # fmt: skip
+    temperature: Annotated[float, Meta(ge=0, le=5), Setting(
+        "Temperature", "0 always takes the most likely token", step=0.1,
+    )] = _USUAL.sampling.temperature  # fmt: skip
+    max_tokens: Annotated[int, Meta(ge=1, le=100_000), Setting(
+        "Maximum tokens", "In new projects; a run ends there", step=64, unit="tokens",
+    )] = _USUAL.max_tokens  # fmt: skip
+    alternatives: Annotated[int, Meta(ge=1, le=100), Setting(
+        "Alternatives per token", "In new projects; more alternatives make records larger",
+    )] = _USUAL.alternatives  # fmt: skip
+    call_bytes: Annotated[int, Meta(ge=1_000, le=100_000_000), Setting(
+        "Maximum size of arguments", "In new projects; a call with larger arguments is not executed",
+        step=10_000, unit="bytes",
+    )] = _USUAL.loop.max_tool_args_bytes  # fmt: skip
+    result_bytes: Annotated[int, Meta(ge=1_000, le=100_000_000), Setting(
+        "Maximum size of a result", "In new projects; a larger result is sent to the model as an error",
+        step=10_000, unit="bytes",
+    )] = _USUAL.loop.max_tool_output_bytes  # fmt: skip
     other: dict[str, Any] = {}
 
     def load_options_of(self, model: str) -> LoadOptions:
@@ -121,15 +168,6 @@ class LoadedSettings(NamedTuple):
 
     settings: Settings
     notice: str
-
-
-def bounds(name: str) -> tuple[float, float]:
-    """The minimum and the maximum of a numeric setting."""
-    meta = next(field.type for field in msgspec.structs.fields(Settings) if field.name == name)
-    info = msgspec.inspect.type_info(ready(meta))
-    assert isinstance(info, msgspec.inspect.IntType | msgspec.inspect.FloatType)
-    assert info.ge is not None and info.le is not None
-    return info.ge, info.le
 
 
 def load_settings(path: Path) -> LoadedSettings:
@@ -180,8 +218,8 @@ def _from_1(document: dict[str, Any]) -> dict[str, Any]:
     for name in ("context", "font_size", "history_limit"):
         value = document.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
-            least, most = bounds(name)
-            document[name] = int(min(max(value, least), most))
+            stated = settings_of(Settings)[name].setting
+            document[name] = int(min(max(value, stated.least), stated.most))
     return document
 
 
@@ -200,7 +238,7 @@ def _converted(document: dict[str, Any]) -> LoadedSettings:
             values[field.name] = msgspec.convert(value, ready(field.type))
         except (msgspec.ValidationError, UnicodeEncodeError) as error:
             wrong.append(
-                f"{field.name} was {json_excerpt(value, _MAX_SHOWN)} ({_expected(field.type) or error})"
+                f"{field.name} was {json_excerpt(value, _MAX_SHOWN)} ({_expected(field.name) or error})"
             )
     if document.get(_KEY) == VERSION:
         del document[_KEY]
@@ -210,14 +248,14 @@ def _converted(document: dict[str, Any]) -> LoadedSettings:
     return LoadedSettings(Settings(**values, other=document), notice)
 
 
-def _expected(kind: Any) -> str:
+def _expected(name: str) -> str:
     """The allowed values of a setting in words; empty if its own error explains it better."""
-    if get_origin(kind) is Literal:
-        return f"it is one of {', '.join(map(str, get_args(kind)))}"
-    info = msgspec.inspect.type_info(ready(kind))
-    if isinstance(info, msgspec.inspect.IntType | msgspec.inspect.FloatType) and info.le is not None:
-        return f"it is a number from {info.ge} to {info.le}"
-    return ""
+    field = settings_of(Settings).get(name)
+    if field is None:
+        return ""
+    if values := literals(field.kind):
+        return f"it is one of {', '.join(map(str, values))}"
+    return f"it is a number {field.setting.bounds}" if field.setting.is_bounded else ""
 
 
 def _first(item: str, items: tuple[str, ...]) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def continue_aborted(
 def depends_on_text_only(request: RunRequest) -> bool:
     """Whether the text alone decides the next token."""
     sampling = request.sampling
-    greedy = sampling.temperature == 0 and sampling.repeat_penalty == 1
+    greedy = sampling.takes_best
     return request.constraint == "off" and greedy and not request.stop
 
 

@@ -19,7 +19,7 @@ from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import Interaction, NonInteractive
 from glyphscope.runs.prepared import PreparedRequest, in_fitting_shape, prepare, request_of
 from glyphscope.runs.relaxation import check_relaxed
-from glyphscope.runs.sampling import check_sampling
+from glyphscope.runs.sampling import check_options
 from glyphscope.strategies.adapted_request import adapt_request, check_native, check_tool_choice
 from glyphscope.strategies.decode import ending_of
 from glyphscope.strategies.generate import call_task
@@ -69,7 +69,7 @@ def run(
     yield emitter.started(adapted, model.info)
     context: Context | None = None
     try:
-        check_sampling(adapted)
+        check_options(adapted)
         check_native(adapted, model)
         check_prefix(adapted)
         check_relaxed(adapted)

@@ -24,7 +24,7 @@ from glyphscope_gui.compare.variants import (
     PRESETS,
     Basis,
     Variant,
-    settings_of,
+    playground_request,
     variant_of,
 )
 from glyphscope_gui.compare.words import ANOTHER_RUN, earlier_words
@@ -302,7 +302,7 @@ class ComparePresenter(Page):
     @property
     def _basis(self) -> Basis:
         project = self.context.project
-        return Basis(variant_of(project.options), settings_of(project), self.models.names)
+        return Basis(variant_of(project.options), playground_request(project), self.models.names)
 
     @property
     def _is_free(self) -> bool:

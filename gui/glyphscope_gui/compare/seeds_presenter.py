@@ -16,7 +16,7 @@ from glyphscope_gui.compare.ab_prompts import few_seeds
 from glyphscope_gui.compare.background_queue import BackgroundRun, BackgroundRuns
 from glyphscope_gui.compare.comparison import Comparison
 from glyphscope_gui.compare.seeds_page import SeedsPage
-from glyphscope_gui.compare.variants import WARM_TEMPERATURE, Variant, settings_of, variant_of
+from glyphscope_gui.compare.variants import WARM_TEMPERATURE, Variant, playground_request, variant_of
 from glyphscope_gui.compare.words import ANOTHER_RUN, earlier_words
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase, RunController
@@ -131,7 +131,7 @@ class SeedsPresenter(QObject):
         self._show_about()
 
     def _show_temperature(self) -> None:
-        request = settings_of(self._context.project)
+        request = playground_request(self._context.project)
         self._page.temperature.show_value(self._variant.value("temperature", request) or WARM_TEMPERATURE)
 
     def _show_sources(self) -> None:
@@ -148,7 +148,7 @@ class SeedsPresenter(QObject):
         self._show_about()
 
     def _show_about(self) -> None:
-        request, variant = settings_of(self._context.project), self._variant
+        request, variant = playground_request(self._context.project), self._variant
         model = model_name(variant.value("model", request)).name
         self._page.about.setText(
             tr("{model}, “{prompt}”", model=model, prompt=" ".join(variant.value("prompt", request).split()))

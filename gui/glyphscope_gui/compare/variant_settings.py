@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 from glyphscope.events import RunRequest
 from glyphscope_gui.compare.variants import Variant
 from glyphscope_gui.run_settings.popup import SettingsPopup
-from glyphscope_gui.run_settings.sampling_settings import FormRow, sampling_fields
+from glyphscope_gui.run_settings.sampling_settings import sampling_fields
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
@@ -22,20 +22,12 @@ from glyphscope_gui.shared.layouts import grid_layout, hbox
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.run_choices import (
     CONSTRAINTS,
-    MAX_SEED,
-    MAX_TEMPERATURE,
     NOTATIONS,
     SHAPES,
     STARTS,
     STRATEGIES,
 )
-from glyphscope_gui.shared.settings_grid import (
-    ChoiceSetting,
-    DecimalSetting,
-    LinesSetting,
-    NumberSetting,
-    SettingsGrid,
-)
+from glyphscope_gui.shared.settings_grid import ChoiceSetting, FormRow, LinesSetting, SettingsGrid
 
 _UNANSWERED = tr("Its questions are not answered here.")
 _STRATEGIES = tuple(
@@ -148,15 +140,7 @@ class VariantSettings(SettingsPopup):
                     "at the top first."
                 ),
             ),
-            "temperature": FormRow(
-                tr("Temperature"),
-                DecimalSetting(0, MAX_TEMPERATURE),
-                tr("0 always takes the most likely token"),
-            ),
-            "seed": FormRow(
-                tr("Seed"), NumberSetting(0, MAX_SEED), tr("The same seed samples the same tokens")
-            ),
-            **sampling_fields(),
+            **sampling_fields("temperature", "seed"),
             "system_prompt": FormRow(
                 tr("System prompt"),
                 LinesSetting(str, str, tr("none")),

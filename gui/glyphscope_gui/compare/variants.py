@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -16,6 +17,8 @@ from glyphscope.events import (
     Sampling,
     Shape,
     Strategy,
+    notation_members,
+    settings_of,
     under_constraint,
 )
 from glyphscope.runs import PreparedRequest
@@ -25,7 +28,7 @@ from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.run_choices import MAX_TEMPERATURE, WORDS
-from glyphscope_gui.shared.sampling_words import SAMPLING_WORDS
+from glyphscope_gui.shared.sampling_words import value_words
 
 Notation: TypeAlias = Literal["glyph", "json", "native"]
 MIN_COLUMNS, MAX_COLUMNS = 2, 4
@@ -38,10 +41,10 @@ OWN = "own"
 """The key of a custom setting, outside the presets."""
 
 
-_SAMPLING = Sampling.__struct_fields__
+_SAMPLING = tuple(settings_of(Sampling))
 CHANGEABLE: dict[str, Callable[[Any], str]] = {
     "model": lambda value: " ".join(model_name(value)).strip(),
-    **SAMPLING_WORDS,
+    **{name: partial(value_words, name) for name in _SAMPLING},
     "max_tokens": lambda value: tr("at most %n token(s)", "", value),
     "stop": lambda value: (
         tr("stop at {stops}", stops=" ".join(stop_lines(value))) if value else tr("no stop string")
@@ -90,7 +93,7 @@ class Variant:
         """
         own: dict[str, object] = {"native": "auto"}
         if self.notation != "native":
-            own = {"native": "", "notation": self.notation, "shape": self.shape}
+            own = {**notation_members(self.notation), "shape": self.shape}
         own |= {
             "constrain_from": self.constrain_from,
             "constraint": self.constraint,
@@ -188,7 +191,7 @@ def variant_of(options: RunRequest) -> Variant:
     return Variant(notation, options.shape, options.constraint, strategy, options.constrain_from)
 
 
-def settings_of(project: ProjectController) -> RunRequest:
+def playground_request(project: ProjectController) -> RunRequest:
     """The playground's settings with the current model and the prompts, without the tools."""
     prompt = project.prompt.state
     return msgspec.structs.replace(

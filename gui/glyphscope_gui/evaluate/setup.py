@@ -21,21 +21,13 @@ from glyphscope.evals.suites.other_files import is_own
 from glyphscope.evals.suites.own import own_suites
 from glyphscope.evals.suites.reading import STARTER, bundled_suites, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite
-from glyphscope.events import LoopSettings, RunRequest
+from glyphscope.events import LoopSettings, RunRequest, settings_of
 from glyphscope.inputs import read_file
 from glyphscope.text.figures import estimate
-from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.named_files import NamedFile, NamedFiles
-from glyphscope_gui.shared.run_choices import (
-    CONSTRAINTS,
-    NOTATIONS,
-    ORDERS,
-    SHAPES,
-    STARTS,
-    STRATEGIES,
-    THINKING,
-    Choices,
-)
+from glyphscope_gui.shared.run_choices import Choices
+from glyphscope_gui.shared.settings_grid import translated
 
 
 class Axis(NamedTuple):
@@ -49,20 +41,13 @@ class Axis(NamedTuple):
 
 def axes() -> tuple[Axis, ...]:
     """All axes but suites and models, in the order in which they are shown."""
+    suites = (None, tr("As in the suite"), tr("The strategy that each suite defines"))
+    usual = (None, tr("Default"), tr("Any order with Mask, the schema’s order with GBNF"))
     return (
-        Axis("notations", tr("Notation"), NOTATIONS),
-        Axis("constraints", tr("Constraint"), CONSTRAINTS),
-        Axis(
-            "strategies",
-            tr("Strategy"),
-            ((None, tr("As in the suite"), tr("The strategy that each suite defines")), *STRATEGIES),
-        ),
-        Axis(
-            "shapes",
-            tr("Shape"),
-            SHAPES,
-            tr("The position of name and arguments in the call; a native notation has its own shape"),
-        ),
+        _axis("notations", "notation"),
+        _axis("constraints", "constraint"),
+        _axis("strategies", "strategy", suites),
+        _axis("shapes", "shape"),
         Axis(
             "repairs",
             tr("Repair"),
@@ -85,19 +70,17 @@ def axes() -> tuple[Axis, ...]:
                 ("baseline", tr("Without"), ""),
             ),
         ),
-        Axis(
-            "thinking",
-            tr("Thinking"),
-            THINKING,
-            tr("For models whose chat template has a thinking switch"),
-        ),
-        Axis("constrain_from", tr("Constrain from"), STARTS, tr("Where the constraint begins")),
-        Axis(
-            "orders",
-            tr("Order of arguments"),
-            ((None, tr("Default"), tr("Any order with Mask, the schema’s order with GBNF")), *ORDERS),
-            tr("The order of arguments that the constraint allows"),
-        ),
+        _axis("thinking", "thinking"),
+        _axis("constrain_from", "constrain_from"),
+        _axis("orders", "order", usual),
+    )
+
+
+def _axis(name: str, setting: str, *before: tuple[Any, str, str]) -> Axis:
+    """The axis of a setting of a request, with values that only an evaluation has `before` its choices."""
+    stated = settings_of(RunRequest)[setting].setting
+    return Axis(
+        name, in_language(stated.title), (*before, *translated(stated.choices)), in_language(stated.about)
     )
 
 
@@ -201,7 +184,7 @@ def suite_choice(source: str, files: NamedFiles) -> SuiteChoice:
     return SuiteChoice(source, suite.name, suite.about, len(suite.scenarios), "", notes, missing)
 
 
-_MAX_TOKENS = next(each.default for each in msgspec.structs.fields(RunRequest) if each.name == "max_tokens")
+_MAX_TOKENS = settings_of(RunRequest)["max_tokens"].default
 """The default for runs whose suite does not set it."""
 
 

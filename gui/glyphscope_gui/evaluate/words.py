@@ -11,9 +11,9 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS, comparison_words, conclusion, sensitivity_words
 from glyphscope.evals.running.progress import SampleBegun
-from glyphscope.events import DEFAULT_LOAD
+from glyphscope.events import DEFAULT_LOAD, RunRequest, settings_of
 from glyphscope.text.figures import duration_ms, plain_number
-from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.model_names import model_name, opened_name
 from glyphscope_gui.shared.run_choices import WORDS
 
@@ -74,13 +74,22 @@ WIDEST_REASON = f"{REASON_WORDS['WRONG_ARGUMENTS']} /max_results/0/name"
 """The widest usual reason."""
 
 WORKAROUNDS = {"production": tr("production"), "baseline": tr("baseline")}
-THINKING = {"auto": tr("thinking auto"), "on": tr("thinking on"), "off": tr("thinking off")}
+
+
+def _of_request(name: str) -> tuple[str, Callable[[Arm], str]]:
+    """The title and the words of an axis that is a setting of a request."""
+    field = settings_of(RunRequest)[name]
+
+    def words(arm: Arm) -> str:
+        value = getattr(arm, name)
+        return in_language(field.words(value), value=value) if value is not None else tr("as in the suite")
+
+    return in_language(field.setting.title), words
+
+
 _PARTS: dict[str, tuple[str, Callable[[Arm], str]]] = {
     "model": (tr("Model"), lambda arm: model_name(arm.model).name),
-    "notation": (tr("Notation"), lambda arm: WORDS[arm.notation]),
-    "shape": (tr("Shape"), lambda arm: WORDS.get(arm.shape, arm.shape)),
-    "constraint": (tr("Constraint"), lambda arm: WORDS[arm.constraint]),
-    "strategy": (tr("Strategy"), lambda arm: WORDS[arm.strategy] if arm.strategy else tr("as in the suite")),
+    **{name: _of_request(name) for name in ("notation", "shape", "constraint", "strategy")},
     "repair": (
         tr("Repair"),
         lambda arm: tr("%n repair(s)", "", arm.repair) if arm.repair else tr("no repair"),
@@ -88,12 +97,7 @@ _PARTS: dict[str, tuple[str, Callable[[Arm], str]]] = {
     "profile": (tr("Profile"), lambda arm: arm.profile),
     "workarounds": (tr("Workarounds"), lambda arm: WORKAROUNDS.get(arm.workarounds, arm.workarounds)),
     "preset": (tr("Preset"), lambda arm: tr("prompt {preset}", preset=arm.preset)),
-    "thinking": (tr("Thinking"), lambda arm: THINKING.get(arm.thinking, arm.thinking)),
-    "constrain_from": (
-        tr("Constrain from"),
-        lambda arm: WORDS.get(arm.constrain_from, arm.constrain_from),
-    ),
-    "order": (tr("Order of arguments"), lambda arm: WORDS.get(arm.order, arm.order)),
+    **{name: _of_request(name) for name in ("thinking", "constrain_from", "order")},
 }
 """The axes of an arm: the title of each, and its value in words."""
 

@@ -9,7 +9,6 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
-    QDoubleSpinBox,
     QFormLayout,
     QFrame,
     QSpinBox,
@@ -17,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.evals.align import align, difference_words
-from glyphscope.events import AnyEvent, RunRequest
+from glyphscope.events import AnyEvent, RunRequest, Sampling, settings_of
 from glyphscope.lessons.lesson import Experiment
 from glyphscope.lessons.run_settings import MAX_TOKENS, value_at
 from glyphscope.runs import RunState, run_state
@@ -29,37 +28,14 @@ from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.runs.run_controller import BackgroundEvents
 from glyphscope_gui.shared.fields import choice_box, field_label
 from glyphscope_gui.shared.labels import LessonLabel, named, push_button
-from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
-from glyphscope_gui.shared.run_choices import CONSTRAINTS, NOTATIONS, SHAPES, STARTS, THINKING, Choices
+from glyphscope_gui.shared.settings_grid import setting_field, translated
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import PAD
 
-_CHOICES: dict[str, Choices] = {
-    "notation": NOTATIONS,
-    "shape": SHAPES,
-    "constraint": CONSTRAINTS,
-    "constrain_from": STARTS,
-    "thinking": THINKING,
-    "stop_on": (
-        ("error", tr("error"), ""),
-        ("unknown-tool", tr("unknown tool"), ""),
-        ("never", tr("never"), ""),
-    ),
-}
+_SAMPLING, _REQUEST = settings_of(Sampling), settings_of(RunRequest)
 _FOR_LIVE = tr("Changes apply to live runs; the recording uses the settings of the lesson.")
-_WORDS = {
-    "prompt": tr("prompt"),
-    "notation": tr("notation"),
-    "shape": tr("shape"),
-    "constraint": tr("constraint"),
-    "constrain_from": tr("constraint begins"),
-    "thinking": tr("thinking"),
-    "stop_on": tr("stop on"),
-    "seed": tr("seed"),
-    "temperature": tr("temperature"),
-    "max_tokens": tr("max tokens"),
-}
 
 
 class LessonExperiment(QFrame):
@@ -207,22 +183,21 @@ class LessonExperiment(QFrame):
             return value_at(self._request.registry, name)
         if name == "notation" and self._request.native:
             return "native"
-        if name in ("seed", "temperature"):
+        if name in _SAMPLING:
             return getattr(self._request.sampling, name)
         return getattr(self._request, name)
 
     def _field(self, name: str) -> tuple[QWidget, Callable[[], Any]]:
         """The field of a setting, and the function that reads it."""
         value = self._value(name)
-        if name in _CHOICES:
-            box = choice_box(self, choices=_CHOICES[name])
+        if name in _REQUEST and _REQUEST[name].setting.choices:
+            box = choice_box(self, choices=translated(_REQUEST[name].setting.choices))
             box.setCurrentIndex(max(box.findData(value), 0))
             return box, box.currentData
-        if name == "temperature":
-            real = QDoubleSpinBox(self, singleStep=0.1)
-            real.setRange(0, 10)
-            real.setValue(value)
-            return real, real.value
+        if name in _SAMPLING:
+            number: Any = setting_field(_SAMPLING[name], self)
+            number.show_value(value)
+            return number, number.value
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31:
             whole = QSpinBox(self)
             whole.setRange(
@@ -243,7 +218,7 @@ class LessonExperiment(QFrame):
         form.setVerticalSpacing(6)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for name in self.part.vary:
-            words = _WORDS.get(name, name)
+            words = _title(name)
             field, self._readers[name] = self._field(name)
             named(field, words=tr("{setting} of the experiment", setting=words))
             field.setMaximumWidth(16_777_215 if name == "prompt" else 260)
@@ -259,6 +234,14 @@ class LessonExperiment(QFrame):
         column.addLayout(buttons)
         for foot in (self.notice, self.run, self.difference):
             column.addWidget(foot)
+
+
+def _title(name: str) -> str:
+    """The title of a setting; a place in the registry is its own."""
+    field = _SAMPLING.get(name) or _REQUEST.get(name)
+    if field is not None:
+        return in_language(field.setting.title)
+    return tr("Prompt") if name == "prompt" else name
 
 
 def _change_words(part: Experiment) -> list[str]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
-from msgspec import UNSET
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QProgressBar, QWidget
 
-from glyphscope.events import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
-from glyphscope.events.load_options import MAX_CONTEXT, MAX_LAYERS, MAX_THREADS, Batch
+from glyphscope.events import DEFAULT_LOAD, LoadOptions, settings_of
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.memory import ModelFacts, memory_needed
 from glyphscope_gui.model_picker.words import batches_words, facts_words, memory_words, status_words
@@ -18,11 +16,9 @@ from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.labels import named, push_button, set_role, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
-from glyphscope_gui.shared.settings_grid import ChoiceSetting, NumberSetting, SettingsGrid
+from glyphscope_gui.shared.settings_grid import SettingsGrid, setting_field
 
 _STEPS = 1000
-_MIN_CONTEXT = 256
-_MEASURED = 0
 
 
 class LoadPanel(QWidget):
@@ -41,34 +37,13 @@ class LoadPanel(QWidget):
         self.facts = words_label(parent=self, selectable=True)
         self.memory = words_label(parent=self, name="modelMemory")
         self.grid = SettingsGrid(2, self)
-        self._fields: dict[str, NumberSetting | ChoiceSetting] = {}
-        context = NumberSetting(_MIN_CONTEXT, MAX_CONTEXT, tr(" tokens"), self)
-        context.setSingleStep(1024)
-        size = tr("Maximum tokens of prompt and answer together; the KV cache grows with it")
-        self._add("context", tr("Context"), context, size)
-        threads = NumberSetting(0, MAX_THREADS, parent=self)
-        threads.setSpecialValueText(tr("one per core"))
-        self._add(
-            "threads", tr("Threads"), threads, tr("More threads than physical cores are usually slower")
-        )
-        layers = NumberSetting(-1, MAX_LAYERS, parent=self)
-        layers.setSpecialValueText(tr("all"))
-        gpu = tr("Layers offloaded to the GPU, if llama.cpp was built with GPU support")
-        self._add("gpu_layers", tr("GPU layers"), layers, gpu)
-        kv = ChoiceSetting([(kind, kind, "") for kind in get_args(KvType)], self)
-        self._add(
-            "kv_type",
-            tr("KV cache type"),
-            kv,
-            tr("q8_0 needs half the memory of f16, with little loss of accuracy"),
-        )
-        attention = {"auto": tr("auto"), "on": tr("on"), "off": tr("off")}
-        flash = ChoiceSetting([(each, attention[each], "") for each in get_args(FlashAttention)], self)
-        self._add("flash_attention", tr("Flash attention"), flash, tr("Required by a quantised KV cache"))
-        sizes = [(size, tr("{tokens} tokens", tokens=size), "") for size in get_args(Batch)]
-        batch = ChoiceSetting([(_MEASURED, tr("as measured"), ""), *sizes], self)
-        tip = tr("Prompt tokens evaluated at once; progress is shown after each batch")
-        self._add("batch", tr("Prompt batches"), batch, tip)
+        self._fields = {
+            name: setting_field(setting, self) for name, setting in settings_of(LoadOptions).items()
+        }
+        for name, field in self._fields.items():
+            field.setObjectName(f"load_{name}")
+            field.edited.connect(lambda value, name=name: self._edit(name, value))
+            self.grid.add_setting(settings_of(LoadOptions)[name], field)
         self.batches = words_label(parent=self, name="modelBatches")
         set_role(self.batches, "muted")
         self.again = push_button(
@@ -87,8 +62,7 @@ class LoadPanel(QWidget):
         self._facts, self.options = facts, options
         self.facts.setText(facts_words(facts))
         for name, field in self._fields.items():
-            value = getattr(options, name)
-            field.show_value(_MEASURED if value is UNSET else value)
+            field.show_value(getattr(options, name))
         self._show_memory()
         self.show()
 
@@ -97,14 +71,7 @@ class LoadPanel(QWidget):
         self.batches.setText("" if times is None else batches_words(times))
         self.again.setVisible(times is not None)
 
-    def _add(self, name: str, words: str, field: NumberSetting | ChoiceSetting, tip: str) -> None:
-        field.setObjectName(f"load_{name}")
-        field.edited.connect(lambda value: self._edit(name, value))
-        self._fields[name] = field
-        self.grid.add(words, field, tip)
-
     def _edit(self, name: str, value: Any) -> None:
-        value = UNSET if name == "batch" and value == _MEASURED else value
         self.options = msgspec.structs.replace(self.options, **{name: value})
         self._show_memory()
         if name not in ("context", "batch"):

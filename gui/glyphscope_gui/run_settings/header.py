@@ -215,13 +215,7 @@ class Header(FollowsSize, QFrame):
 
     def _lay_out(self) -> None:
         self._upper = (self.logo, self.brand, self.picker, self.notation, self.shape, self.constraint)
-        self._lower = (
-            self.strategy,
-            self.settings_button,
-            self.seed,
-            self.temperature,
-            self.sampling_button,
-        )
+        self._lower = (self.strategy, self.settings_button, self.seed, self.temperature, self.sampling_button)
         self._buttons = (self.step_button, self.stop_button, self.run_button)
         self._all = (*self._upper, *self._lower, *self._buttons)
         self._widgets: dict[HeaderPart, tuple[QWidget, ...]] = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median_low
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from glyphscope.evals.matrix.profiles import Profile, profiles
-from glyphscope.events import ModelInfo, RunRequest, Sampling
+from glyphscope.events import ModelInfo, RunRequest, Sampling, settings_of
 from glyphscope.runs import RunState
 from glyphscope.runs.sampling import sampling_words, stop_lines, stop_problem, stop_strings
 from glyphscope.text.figures import count
@@ -19,12 +19,8 @@ from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
-from glyphscope_gui.shared.settings_grid import DecimalSetting, LinesSetting, NumberSetting, SettingsGrid
+from glyphscope_gui.shared.settings_grid import FormRow, LinesSetting, SettingsGrid, setting_row
 
-_ALL_TOKENS = -1
-"""The penalty's window that covers all tokens."""
-_MAX_NUMBER = 1_000_000
-"""The largest number of each field."""
 _NAMES = {
     "default": tr("llama.cpp’s defaults"),
     "deterministic": tr("Deterministic"),
@@ -43,58 +39,17 @@ _MEASURED = ("top_k", "top_p", "min_p", "max_tokens")
 """The settings that show their effect in the shown run (`_effects`)."""
 
 
-class FormRow(NamedTuple):
-    """`field` is one of `shared/settings_grid.py`."""
-
-    title: str
-    field: Any
-    tip: str
-
-
-def sampling_fields() -> dict[str, FormRow]:
-    """A row for each setting of `Sampling` except temperature and seed, and the two of a request that end an answer."""
-    last = NumberSetting(_ALL_TOKENS, _MAX_NUMBER, tr(" tokens"))
-    last.setSpecialValueText(tr("all tokens"))
-    top_k = NumberSetting(0, _MAX_NUMBER)
-    top_k.setSpecialValueText(tr("off"))
-    min_p = DecimalSetting(0, 1, 0.01)
-    min_p.setSpecialValueText(tr("off"))
-    top_p, penalty, most = (
-        DecimalSetting(0, 1, 0.05),
-        DecimalSetting(0.01, 10, 0.05),
-        NumberSetting(1, _MAX_NUMBER),
-    )
+def sampling_fields(*others: str) -> dict[str, FormRow]:
+    """A row for each setting of `Sampling` except temperature and seed (with these `others` first), and for the two of
+    a request that end an answer.
+    """
+    fields = settings_of(Sampling)
+    names = [*others, *(name for name in fields if name not in ("temperature", "seed"))]
+    shown = (*(fields[name] for name in names), settings_of(RunRequest)["max_tokens"])
+    rows = {setting.name: setting_row(setting) for setting in shown}
     stop = LinesSetting(read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one per line"))
-    rows = (
-        ("top_k", tr("Top-k"), top_k, tr("Keeps the k most likely allowed tokens")),
-        (
-            "top_p",
-            tr("Top-p"),
-            top_p,
-            tr("Keeps the most likely tokens up to this total probability; 1 is off"),
-        ),
-        ("min_p", tr("Min-p"), min_p, tr("Removes tokens below this share of the highest probability")),
-        (
-            "repeat_penalty",
-            tr("Repeat penalty"),
-            penalty,
-            tr("Makes recent tokens less likely; 1 is off"),
-        ),
-        (
-            "repeat_last_n",
-            tr("Penalty window"),
-            last,
-            tr("Number of recent tokens, prompt included, that the penalty covers"),
-        ),
-        ("max_tokens", tr("Max tokens"), most, tr("Maximum number of tokens in one answer")),
-        (
-            "stop",
-            tr("Stop strings"),
-            stop,
-            tr("The answer ends before the first of these strings; \\n is a line feed, \\t a tab"),
-        ),
-    )
-    return {name: FormRow(title, field, tip) for name, title, field, tip in rows}
+    tip = tr("The answer ends before the first of these strings; \\n is a line feed, \\t a tab")
+    return {**rows, "stop": FormRow(tr("Stop strings"), stop, tip)}
 
 
 class SamplingSettings(SettingsPopup):

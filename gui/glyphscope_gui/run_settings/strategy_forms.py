@@ -11,7 +11,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
-from glyphscope.events import LoopSettings, RouterSettings, RunRequest
+from glyphscope.events import TOOL_CHOICES, LoopSettings, RouterSettings, RunRequest, settings_of
 from glyphscope.prompting.strategies import strategy_preset
 from glyphscope.runs.transforms.registry import TRANSFORMS
 from glyphscope.strategies.loop.guards import calls_per_turn
@@ -28,79 +28,12 @@ from glyphscope_gui.run_settings.strategy_texts import (
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
-from glyphscope_gui.shared.run_choices import ORDERS, STARTS
 from glyphscope_gui.shared.settings_grid import (
-    ChoiceSetting,
-    FlagSetting,
     LinesSetting,
-    NumberSetting,
     SettingsGrid,
     StructForm,
     TextSetting,
-)
-
-_MAX_INTEGER = 2**31 - 1
-"""The largest number of a field without a limit: Qt's."""
-_LOOP_LIMITS = (  # member of LoopSettings, title, least, most, unit, hint
-    ("max_turns", tr("Turns"), 1, 10_000, "", tr("Maximum number of turns")),
-    (
-        "max_total_tokens",
-        tr("Total tokens"),
-        1,
-        _MAX_INTEGER,
-        "",
-        tr("Maximum number of tokens in all turns"),
-    ),
-    ("max_seconds", tr("Time"), 1, 86_400, tr(" s"), tr("Maximum duration of the run")),
-    (
-        "max_tool_seconds",
-        tr("Time per call"),
-        1,
-        86_400,
-        tr(" s"),
-        tr("Maximum duration of a call; then it is cancelled"),
-    ),
-    (
-        "max_tool_args_bytes",
-        tr("Arguments"),
-        1,
-        _MAX_INTEGER,
-        tr(" bytes"),
-        tr("Calls with larger arguments are not executed; the model is informed"),
-    ),
-    (
-        "max_tool_output_bytes",
-        tr("Results"),
-        1,
-        _MAX_INTEGER,
-        tr(" bytes"),
-        tr("For a larger result, the model receives only its size"),
-    ),
-    (
-        "max_identical_calls",
-        tr("Same call"),
-        1,
-        1000,
-        tr(" times"),
-        tr("Maximum executions of an identical call"),
-    ),
-    (
-        "max_invalid_turns",
-        tr("No-progress turns"),
-        1,
-        1000,
-        "",
-        tr("Consecutive turns without progress before the run stops"),
-    ),
-)
-_TOOL_USES = (
-    ("relaxed", tr("Auto"), tr("The model may call tools or answer directly")),
-    ("enforced", tr("Required"), tr("An answer is rejected until a call has succeeded")),
-    ("disabled", tr("None"), tr("No tools are offered or executed")),
-)
-_FAILURE_POLICIES = (
-    ("fatal", tr("Must not fail"), tr("The last call of every tool must have succeeded")),
-    ("tolerated", tr("May fail"), tr("The run continues after a failed call")),
+    setting_field,
 )
 
 
@@ -123,7 +56,7 @@ class LoopForm(StructForm):
         vbox(line, self.grid, parent=self, spacing=8)
 
     def show_settings(self, settings: LoopSettings) -> None:
-        effective = calls_per_turn(settings) or 0  # 1 if parallel calls are disabled
+        effective = calls_per_turn(settings)  # 1 if parallel calls are disabled
         super().show_settings(msgspec.structs.replace(settings, max_tool_calls_per_turn=effective))
         self._settings = settings
         self._fields["max_tool_calls_per_turn"].setEnabled(settings.parallel_tool_calls)
@@ -144,38 +77,7 @@ class LoopForm(StructForm):
         self.presets_note.setText(note)
 
     def _fill(self) -> None:
-        self._add(
-            "tool_use",
-            tr("Tool choice"),
-            ChoiceSetting(_TOOL_USES),
-            tr("Whether a run may, must or must not call tools"),
-        )
-        self._add(
-            "failure_policy",
-            tr("Failed calls"),
-            ChoiceSetting(_FAILURE_POLICIES),
-            tr("Effect of a failed call on the run"),
-        )
-        for name, title, least, most, suffix, tip in _LOOP_LIMITS:
-            self._add(name, title, NumberSetting(least, most, suffix), tip)
-        per_turn = NumberSetting(0, 1000)
-        per_turn.setSpecialValueText(tr("no limit"))
-        parallel = FlagSetting(tr("Parallel calls"))
-        self._add_check(
-            "parallel_tool_calls",
-            parallel,
-            tr("Off: only the first call of a turn is executed; the others are counted"),
-        )
-        self._add(
-            "max_tool_calls_per_turn",
-            tr("Calls per turn"),
-            per_turn,
-            tr("Maximum executed calls per turn, with parallel calls"),
-        )
-        empty = FlagSetting(tr("Retry an empty answer"))
-        self._add_check("fix_empty_final", empty, tr("Once, with a request for an answer in text"))
-        without = FlagSetting(tr("… without tools"))
-        self._add_check("fix_empty_final_disable_tools", without, tr("Offer no tools in that retry"))
+        self.add_settings()
         allow = TextSetting(lambda text: read_names(text) or None, names_text, tr("all tools"))
         self._add(
             "allow",
@@ -196,13 +98,6 @@ class LoopForm(StructForm):
             tr("Workarounds for models with unusual calls; each use is reported"),
             wide=True,
         )
-
-    def _set(self, name: str, value: Any) -> None:
-        if name == "max_tool_calls_per_turn":
-            value = value or None
-        if name in ("max_seconds", "max_tool_seconds"):
-            value = float(value)
-        super()._set(name, value)
 
     def _menu_button(
         self, words: str, choices: Iterable[tuple[str, str]], slot: Callable[[], None]
@@ -275,20 +170,14 @@ class RouterForm(StructForm):
         self._add(
             "answers", tr("Answers"), answers, tr("Answers to the router’s questions, in order, one per line")
         )
-        self._add(
-            "max_questions",
-            tr("Questions"),
-            NumberSetting(0, 100),
-            tr("Maximum number of questions from the router"),
-        )
+        self.add_settings("max_questions")
         for name, title in (("router", tr("Router prompt")), ("executor", tr("Executor prompt"))):
             field = LinesSetting(
                 _custom, lambda custom: custom or "", tr("the preset “{preset}”", preset=name)
             )
             field.document().setDocumentMargin(4)
             tip = tr(
-                "A custom template that replaces the preset:\n\n{template}",
-                template=strategy_preset(name),
+                "A custom template that replaces the preset:\n\n{template}", template=strategy_preset(name)
             )
             self._add(f"{name}_system", title, field, tip)
 
@@ -300,17 +189,18 @@ def _custom(text: str) -> str | None:
 
 MAX_TOOLS, MAX_NAME = 300, 100
 """The first tools that are offered by name, and the characters of a name."""
-_TOOL_CHOICES = (
-    ("required", tr("Required"), tr("The answer must call a tool")),
-    ("auto", tr("Auto"), tr("The model decides whether to call a tool or answer in text")),
-    ("none", tr("None"), tr("The answer is text without calls")),
-)
-_MAX_CALLS, _MAX_TOKENS = 1000, 100_000
-_NO_LIMIT = -1
+_ANSWER = {
+    "tool_choice": "toolChoicePicker",
+    "most_calls": "mostCallsSpin",
+    "constrain_from": "constrainFromPicker",
+    "order": "argumentOrderPicker",
+    "reasoning_budget": "reasoningBudgetSpin",
+}
+"""The settings of the form, with the names of their fields."""
 
 
 class AnswerForm(SettingsGrid):
-    """Tool choice, number of calls, start of the constraint, order of arguments, budget of reasoning.
+    """The settings of an answer.
 
     `chosen` carries a dict of the fields of RunRequest that the user changed.
     """
@@ -320,38 +210,14 @@ class AnswerForm(SettingsGrid):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(2, parent)
         self._tools: tuple[str, ...] = ()
-        self.choice = named(ChoiceSetting(_TOOL_CHOICES), "toolChoicePicker")
-        tip = tr(
-            "Tool choice: whether the answer must, may or must not call a tool, or must call one "
-            "tool by name. Strategy Direct only."
-        )
-        self.add(tr("Tool choice"), self.choice, tip)
-        self.calls = named(NumberSetting(0, _MAX_CALLS), "mostCallsSpin")
-        self.calls.setSpecialValueText(tr("no limit"))
-        tip = tr(
-            "Maximum number of calls in one answer. Strategy Direct only; the tool loop has a separate setting."
-        )
-        self.add(tr("Calls per answer"), self.calls, tip)
-        self.start = named(ChoiceSetting(STARTS), "constrainFromPicker")
-        tip = tr("Where the constraint begins. A later start leaves the model more freedom.")
-        self.add(tr("Constrain from"), self.start, tip)
-        self.order = named(ChoiceSetting(ORDERS), "argumentOrderPicker")
-        tip = tr(
-            "The order of arguments that the constraint allows. GBNF has to list every order, so "
-            "with more than four properties it uses the schema’s."
-        )
-        self.add(tr("Order of arguments"), self.order, tip)
-        self.budget = named(NumberSetting(_NO_LIMIT, _MAX_TOKENS, tr(" tokens")), "reasoningBudgetSpin")
-        self.budget.setSpecialValueText(tr("no limit"))
-        tip = tr("Maximum tokens of reasoning; then the mask ends it. Needs the constraint Mask.")
-        self.add(tr("Reasoning budget"), self.budget, tip)
-        self.choice.edited.connect(lambda value: self.chosen.emit({"tool_choice": value}))
-        self.calls.edited.connect(lambda value: self.chosen.emit({"most_calls": value or None}))
-        self.start.edited.connect(lambda value: self.chosen.emit({"constrain_from": value}))
-        self.order.edited.connect(lambda value: self.chosen.emit({"order": value}))
-        self.budget.edited.connect(
-            lambda value: self.chosen.emit({"reasoning_budget": None if value == _NO_LIMIT else value})
-        )
+        self._fields: dict[str, Any] = {}
+        for name, object_name in _ANSWER.items():
+            setting = settings_of(RunRequest)[name]
+            field = named(setting_field(setting), object_name)
+            self.add_setting(setting, field)
+            self._fields[name] = field
+            field.edited.connect(lambda value, name=name: self.chosen.emit({name: value}))
+        self.choice, self.calls, self.start, self.order, self.budget = self._fields.values()
 
     def show_tools(self, names: Iterable[str]) -> None:
         """Show the tools that can be required by name; the chosen one stays, even if it is not among them."""
@@ -360,21 +226,17 @@ class AnswerForm(SettingsGrid):
             return
         self._tools = shown
         chosen = self.choice.currentData()
-        while self.choice.count() > len(_TOOL_CHOICES):
+        while self.choice.count() > len(TOOL_CHOICES):
             self.choice.removeItem(self.choice.count() - 1)
-        own = {value for value, *_ in _TOOL_CHOICES}
         for name in shown:
-            if name not in own:
+            if name not in TOOL_CHOICES:
                 self.choice.addItem(tr("Only {tool}", tool=shorten(name, MAX_NAME)), name)
         self.choice.show_value(chosen)
 
     def show_options(self, options: RunRequest) -> None:
         """Show the options without a signal; options without effect are disabled."""
-        self.choice.show_value(options.tool_choice)
-        self.calls.show_value(options.most_calls or 0)
-        self.start.show_value(options.constrain_from)
-        self.order.show_value(options.order)
-        self.budget.show_value(_NO_LIMIT if options.reasoning_budget is None else options.reasoning_budget)
+        for name, field in self._fields.items():
+            field.show_value(getattr(options, name))
         direct = options.strategy == "direct"
         in_one_stage = options.strategy in ("direct", "loop")  # the other strategies split a call into stages
         self.choice.setEnabled(direct)

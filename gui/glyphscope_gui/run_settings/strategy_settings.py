@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.events import ApprovalRule, ModelInfo, RunRequest
+from glyphscope.events import ApprovalRule, ModelInfo, RepairSettings, RunRequest, settings_of
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.strategy_forms import AnswerForm, LoopForm, RouterForm
 from glyphscope_gui.run_settings.strategy_texts import approvals_text, read_approvals
@@ -15,16 +12,17 @@ from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
-from glyphscope_gui.shared.run_choices import STRATEGIES, THINKING
+from glyphscope_gui.shared.run_choices import STRATEGIES
 from glyphscope_gui.shared.settings_grid import (
-    ChoiceSetting,
     FlagSetting,
-    NumberSetting,
     SettingsGrid,
+    StructForm,
     TextSetting,
+    setting_field,
+    setting_tip,
 )
 
-THINKING_TIP = tr("Whether the model reasons first, for chat templates with a thinking switch.")
+_THINKING = settings_of(RunRequest)["thinking"]
 
 
 class StrategySettings(SettingsPopup):
@@ -41,8 +39,7 @@ class StrategySettings(SettingsPopup):
         self.router.chosen.connect(lambda settings: self._change(router=settings))
         self.answer.chosen.connect(lambda changes: self._change(**changes))
         self.thinking.edited.connect(lambda value: self._change(thinking=value))
-        self.attempts.edited.connect(lambda value: self._repair(attempts=value))
-        self.extract.edited.connect(lambda value: self._repair(extract=value))
+        self.repair.chosen.connect(lambda settings: self._change(repair=settings))
         self.dispatch.edited.connect(lambda value: self._change(dispatch=value))
         self.approvals.edited.connect(self._approve)
 
@@ -57,8 +54,7 @@ class StrategySettings(SettingsPopup):
         self.router.show_settings(options.router)
         self.thinking.show_value(options.thinking)
         self.answer.show_options(options)
-        self.attempts.show_value(options.repair.attempts)
-        self.extract.show_value(options.repair.extract)
+        self.repair.show_settings(options.repair)
         self.dispatch.show_value(options.dispatch)
         self.approvals.show_value(options.approvals)
         self.approvals.setEnabled(strategy == "loop" or options.dispatch)
@@ -66,7 +62,7 @@ class StrategySettings(SettingsPopup):
     def show_model(self, model: ModelInfo | None) -> None:
         """Show the options that the open model supports; None while none is open."""
         why_not = _no_thinking_words(model)
-        tip = f"{THINKING_TIP} {why_not}".rstrip()
+        tip = " ".join(filter(None, (setting_tip(_THINKING), why_not)))
         self.thinking.setEnabled(not why_not)
         named(self.thinking, description=tip, tip=tip)
 
@@ -76,27 +72,17 @@ class StrategySettings(SettingsPopup):
         super().show_below(anchor)
 
     def _make_fields(self) -> None:
-        self.thinking = named(ChoiceSetting(THINKING), "thinkingPicker")
-        self.attempts = NumberSetting(0, 20, tr(" times"))
-        self.attempts.setSpecialValueText(tr("off"))
-        self.extract = FlagSetting(tr("Extract a call from surrounding text"))
+        self.thinking = named(setting_field(_THINKING), "thinkingPicker")
+        self.repair = StructForm(RepairSettings(), 2)
+        self.repair.add_settings()
+        self.attempts, self.extract = self.repair.field("attempts"), self.repair.field("extract")
         self.dispatch = FlagSetting(tr("Execute the call"))
         self.dispatch.setToolTip(tr("Off: the run ends with the call, which is not executed"))
         self.approvals = TextSetting(read_approvals, approvals_text, tr("every call needs approval"))
 
     def _lay_out(self) -> None:
         template = SettingsGrid(2)
-        template.add(tr("Thinking"), self.thinking, THINKING_TIP)
-        repair = SettingsGrid(2)
-        repair.add(
-            tr("Repairs"),
-            self.attempts,
-            tr("Repair attempts after an invalid call, with the error in the prompt"),
-        )
-        repair.add_check(
-            self.extract,
-            tr("Removes code fences, surrounding text and trailing commas; each change is reported"),
-        )
+        template.add_setting(_THINKING, self.thinking)
         calls = SettingsGrid(2)
         calls.add(
             tr("Approval rules"),
@@ -115,7 +101,7 @@ class StrategySettings(SettingsPopup):
             self.router_box,
             _section(tr("Chat template"), template),
             _section(tr("Answer"), self.answer),
-            _section(tr("Answer without a call"), repair),
+            _section(tr("Answer without a call"), self.repair.grid),
             _section(tr("Calls"), self.dispatch, calls),
         ):
             self.column.addWidget(part)
@@ -125,9 +111,6 @@ class StrategySettings(SettingsPopup):
         """Keep the identity to which a rule is bound, which is not in the text, when another rule is edited."""
         bound = {(r.tool, r.source, r.action): r for r in self._options.approvals}
         self._change(approvals=tuple(bound.get((r.tool, r.source, r.action), r) for r in rules))
-
-    def _repair(self, **changes: Any) -> None:
-        self._change(repair=msgspec.structs.replace(self._options.repair, **changes))
 
 
 def _section(title: str, *widgets: QWidget) -> QWidget:

@@ -45,6 +45,15 @@ def tr(text: str, comment: str = "", n: int = -1, /, **parts: object) -> str:
     the `(s)`. A translation whose parts differ from those of the English text is not used. Invisible characters of a
     part are replaced by visible symbols (`visible`).
     """
+    return _in_language(text, comment, n, parts)
+
+
+def in_language(text: str, **parts: object) -> str:
+    """`tr` for a text that is stated with a setting (`packaging/setting_texts.py` lists them for Qt's tools)."""
+    return _in_language(text, "", -1, parts) if text else ""
+
+
+def _in_language(text: str, comment: str, n: int, parts: dict[str, object]) -> str:
     translated = _CATALOGUE.text(text, comment, n) if _CATALOGUE else ""
     try:
         return _filled(translated or _english(text, n), n, parts)

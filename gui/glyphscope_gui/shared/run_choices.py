@@ -1,80 +1,39 @@
-"""The values of a run's settings: their limits, as all pickers offer them, and as names of runs and columns contain
-them.
-"""
+"""The values of a run's settings: as all pickers offer them, and as names of runs and columns contain them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from glyphscope_gui.shared.language import tr
+from glyphscope.events import Sampling, choices, settings_of
+from glyphscope_gui.shared.language import in_language, tr
+from glyphscope_gui.shared.settings_grid import translated
 
 Choices: TypeAlias = Sequence[tuple[Any, str, str]]
 """The value, title and hint of each."""
 
 MAX_SEED = 2**31 - 1
-MAX_TEMPERATURE = 5.0
+MAX_TEMPERATURE = float(settings_of(Sampling)["temperature"].setting.most)
 
-NOTATIONS: Choices = (
-    ("glyph", "GLYPH", tr("Calls are written in GLYPH")),
-    ("json", "JSON", tr("Calls are written in JSON")),
-    ("native", tr("Native"), tr("The notation of the model’s chat template, which also defines the shape")),
-)
-SHAPES: Choices = (
-    ("flat", tr("flat"), '{"action": name, …arguments}'),
-    ("tool-args", "tool/args", '{"tool": name, "args": {…}}'),
-    ("name-arguments", "name/args", '{"name": name, "arguments": {…}}'),
-)
-CONSTRAINTS: Choices = (
-    ("off", tr("Off"), tr("The output is not constrained; the run stops at the deciding character")),
-    ("mask", tr("Mask"), tr("Only tokens that can still lead to a valid call are allowed")),
-    ("gbnf", "GBNF", tr("The same, by llama.cpp’s grammar sampler")),
-)
-STRATEGIES: Choices = (
-    ("direct", tr("Direct"), tr("One prompt, one answer, one call.")),
-    (
-        "two-stage",
-        tr("Two-stage"),
-        tr("First the tool’s name, then its arguments, constrained by that tool’s schema."),
-    ),
-    (
-        "route-execute",
-        tr("Route → execute"),
-        tr("A router chooses a tool by name; an executor, which sees only that tool, calls it."),
-    ),
-    (
-        "loop",
-        tr("Tool loop"),
-        tr("Calls are executed and their results sent back to the model, turn by turn, until it answers."),
-    ),
-)
-STARTS: Choices = (
-    (
-        "start",
-        tr("From the first token"),
-        tr("The call comes first; reasoning that the prompt opened is closed"),
-    ),
-    ("reasoning", tr("After reasoning"), tr("The model reasons freely, then calls under the constraint")),
-    ("call", tr("From the call"), tr("Unconstrained until the model begins a call")),
-)
+NOTATIONS: Choices = translated(choices.NOTATION_CHOICES)
+SHAPES: Choices = translated(choices.SHAPE_CHOICES)
+CONSTRAINTS: Choices = translated(choices.CONSTRAINT_CHOICES)
+STRATEGIES: Choices = translated(choices.STRATEGY_CHOICES)
+STARTS: Choices = translated(choices.START_CHOICES)
 """Where the constraint starts (`constrain_from`)."""
-ORDERS: Choices = (
-    ("any", tr("Any"), tr("The model chooses the order of the arguments")),
-    ("schema", tr("As in the schema"), tr("Arguments have the order of the schema")),
-)
-THINKING: Choices = (
-    ("auto", tr("Template default"), tr("Not set: the chat template decides")),
-    ("on", tr("On"), tr("The model reasons before it answers")),
-    ("off", tr("Off"), tr("The model answers without reasoning")),
-)
+ORDERS: Choices = translated(choices.ORDER_CHOICES)
+THINKING: Choices = translated(choices.THINKING_CHOICES)
 
 WORDS: dict[str, str] = {
-    "glyph": "GLYPH", "json": "JSON", "native": tr("native"),
-    "flat": tr("flat"), "tool-args": "tool/args", "name-arguments": "name/args",
-    "off": tr("no constraint"), "mask": tr("mask"), "gbnf": "GBNF", "endpoint": tr("endpoint’s constraint"),
-    "direct": tr("direct"), "two-stage": tr("two-stage"),
-    "route-execute": tr("route → execute"), "loop": tr("tool loop"),
-    "start": tr("from the first token"), "reasoning": tr("after reasoning"), "call": tr("from the call"),
-    "any": tr("any order"), "schema": tr("the schema’s order"),
-}  # fmt: skip
+    choice.value: in_language(choice.words or choice.title)
+    for each in (
+        choices.NOTATION_CHOICES,
+        choices.SHAPE_CHOICES,
+        choices.CONSTRAINT_CHOICES,
+        choices.STRATEGY_CHOICES,
+        choices.START_CHOICES,
+        choices.ORDER_CHOICES,
+    )
+    for choice in each
+} | {"endpoint": tr("endpoint’s constraint")}
 """The values of all settings but thinking within a name, such as `GLYPH mask, after reasoning`."""

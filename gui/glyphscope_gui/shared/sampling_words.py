@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from glyphscope.events import Sampling
-from glyphscope_gui.shared.language import tr
+from glyphscope.events import Sampling, settings_of
+from glyphscope_gui.shared.language import in_language, tr
 
-SAMPLING_WORDS: dict[str, Callable[[Any], str]] = {
-    "temperature": lambda value: tr("temperature {value:g}", value=value),
-    "top_k": lambda value: tr("top-k {value}", value=value),
-    "top_p": lambda value: tr("top-p {value:g}", value=value),
-    "min_p": lambda value: tr("min-p {value:g}", value=value),
-    "repeat_penalty": lambda value: tr("repeat penalty {value:g}", value=value),
-    "repeat_last_n": lambda value: tr("penalty over {value} tokens", value=value),
-    "seed": lambda value: tr("seed {value}", value=value),
-}
-"""The words for a value, by the field of `Sampling`."""
-_DEFAULT = Sampling()
+_FIELDS = settings_of(Sampling)
+
+
+def value_words(name: str, value: Any) -> str:
+    """The words for a value of that field of `Sampling`: `top-k 40`."""
+    return in_language(_FIELDS[name].words(value), value=value)
 
 
 def sampling_words(sampling: Sampling, *, short: bool = False) -> str:
@@ -27,13 +21,11 @@ def sampling_words(sampling: Sampling, *, short: bool = False) -> str:
     `short`: `temp 0.7, seed 3`, and nothing at temperature 0 with the other defaults.
     """
     names = ["temperature", *(["seed"] if sampling.temperature > 0 else [])]
-    others = (name for name in SAMPLING_WORDS if name not in ("temperature", "seed"))
-    names += (name for name in others if getattr(sampling, name) != getattr(_DEFAULT, name))
+    others = (name for name in _FIELDS if name not in ("temperature", "seed"))
+    names += (name for name in others if getattr(sampling, name) != _FIELDS[name].default)
     if short and names == ["temperature"]:
         return ""
-    words = {**SAMPLING_WORDS, "temperature": _temp} if short else SAMPLING_WORDS
-    return ", ".join(words[name](getattr(sampling, name)) for name in names)
-
-
-def _temp(value: float) -> str:
-    return tr("temp {value:g}", value=value)
+    words = {name: value_words(name, getattr(sampling, name)) for name in names}
+    if short:
+        words["temperature"] = tr("temp {value:g}", value=sampling.temperature)
+    return ", ".join(words.values())

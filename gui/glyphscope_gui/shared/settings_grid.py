@@ -1,21 +1,38 @@
-"""A compact form in pairs of columns, and its fields: user edits emit `edited`, showing a value emits no signal."""
+"""A compact form in pairs of columns, and its fields: user edits emit `edited`, showing a value emits no signal.
+
+`setting_field` makes the field of a setting; its title, hint, bounds and choices are stated with the setting.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
 
+from glyphscope.events import Choice, Field, settings_of
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
+from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import LeavesWheel, grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 
+_MOST = 2**31 - 1
+"""The largest number of Qt's own field."""
 _FIRST_LINE = 7
 """Pixels from the edge of a multi-line field to its first line."""
+
+
+class FormRow(NamedTuple):
+    """`field` is one of this module's."""
+
+    title: str
+    field: Any
+    tip: str
 
 
 class SettingsGrid(QWidget):
@@ -58,6 +75,13 @@ class SettingsGrid(QWidget):
         self._cells += 1
         return note
 
+    def add_setting(self, setting: Field, field: QWidget) -> None:
+        """Add the field of a setting with its title and hint."""
+        if isinstance(field, QCheckBox):
+            self.add_check(field, setting_tip(setting))
+        else:
+            self.add(in_language(setting.setting.title), field, setting_tip(setting))
+
     def add_check(self, field: QCheckBox, tip: str = "") -> None:
         """Add a check box with its words beside it."""
         line, column = divmod(self._cells, self._columns)
@@ -87,12 +111,20 @@ class StructForm(QWidget):
         """Return the field of that setting."""
         return self._fields[name]
 
+    def add_settings(self, *names: str) -> None:
+        """Add the fields of these members; by default, of all that are settings."""
+        fields = settings_of(type(self._settings))
+        for name in names or fields:
+            self.add_setting(fields[name])
+
+    def add_setting(self, setting: Field) -> None:
+        """Add the field of a member that is a setting."""
+        field = setting_field(setting)
+        self.grid.add_setting(setting, field)
+        self._follow(setting.name, field)
+
     def _add(self, name: str, title: str, field: Any, tip: str) -> None:
         self.grid.add(title, field, tip)
-        self._follow(name, field)
-
-    def _add_check(self, name: str, field: QCheckBox, tip: str) -> None:
-        self.grid.add_check(field, tip)
         self._follow(name, field)
 
     def _follow(self, name: str, field: Any) -> None:
@@ -112,6 +144,11 @@ class _Number(LeavesWheel):
 
     edited: Any
     _shown: float
+    _setting: Field | None = None
+
+    def of_setting(self, setting: Field) -> None:
+        """Show and report values as the setting has them: None for no limit, and decimals."""
+        self._setting = setting
 
     def _set_up(self: Any) -> None:
         self.setKeyboardTracking(False)
@@ -120,8 +157,9 @@ class _Number(LeavesWheel):
         self._shown = self.value()
         self.valueChanged.connect(self._changed)
 
-    def show_value(self: Any, value: float) -> None:
+    def show_value(self: Any, value: Any) -> None:
         """Show the nearest value that the box can show, as a file may contain any; without a signal."""
+        value = value if self._setting is None else self._setting.written(value)
         value = min(max(value, self.minimum()), self.maximum())
         self._shown = round(value, self.decimals()) if isinstance(self, QDoubleSpinBox) else round(value)
         self.setValue(self._shown)
@@ -129,7 +167,7 @@ class _Number(LeavesWheel):
     def _changed(self, value: float) -> None:
         if value != self._shown:
             self._shown = value
-            self.edited.emit(value)
+            self.edited.emit(value if self._setting is None else self._setting.read(value))
 
 
 class NumberSetting(_Number, QSpinBox):
@@ -137,9 +175,9 @@ class NumberSetting(_Number, QSpinBox):
 
     edited = Signal(object)
 
-    def __init__(self, least: int, most: int, suffix: str = "", parent: QWidget | None = None) -> None:
+    def __init__(self, least: float, most: float, suffix: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setRange(least, most)
+        self.setRange(max(math.ceil(least), -_MOST), min(math.floor(most), _MOST))
         self.setSuffix(suffix)
         self.setGroupSeparatorShown(True)
         self._set_up()
@@ -174,7 +212,7 @@ class ChoiceSetting(LeavesWheel, QComboBox):
         self.edited.emit(self.itemData(place))
 
     def show_value(self, value: Any) -> None:
-        place = self.findData(value)
+        place = next((place for place in range(self.count()) if self.itemData(place) == value), -1)
         if place < 0:  # from a project of a newer version
             self.addItem(str(value), value)
             place = self.count() - 1
@@ -261,6 +299,59 @@ class LinesSetting(GrowingEdit):
         if value != self._value:
             self._value = value
             self.edited.emit(value)
+
+
+SettingField: TypeAlias = NumberSetting | DecimalSetting | ChoiceSetting | FlagSetting
+
+
+def setting_field(setting: Field, parent: QWidget | None = None) -> SettingField:
+    """The field for a setting's values; its title and hint are added with it to a form."""
+    stated = setting.setting
+    if stated.choices:
+        return ChoiceSetting(translated(stated.choices), parent)
+    if setting.kind is bool:
+        return FlagSetting(in_language(stated.title))
+    if setting.kind is float and stated.step < 1:
+        field: NumberSetting | DecimalSetting = DecimalSetting(
+            stated.least, stated.most, stated.step or 0.1, parent
+        )
+    else:
+        unit = f" {in_language(stated.unit)}" if stated.unit else ""
+        field = NumberSetting(setting.least, stated.most, unit, parent)
+        field.setSingleStep(round(stated.step) or 1)
+    if _is_special(setting):
+        field.setSpecialValueText(in_language(stated.special_words))
+    field.of_setting(setting)
+    return field
+
+
+def setting_row(setting: Field) -> FormRow:
+    """The row of a form for a setting."""
+    return FormRow(in_language(setting.setting.title), setting_field(setting), setting_tip(setting))
+
+
+def setting_tip(setting: Field) -> str:
+    """Its hint, with the value that is no amount if its field does not name it."""
+    stated = setting.setting
+    about = in_language(stated.about)
+    if stated.special is UNSET or stated.choices or _is_special(setting):
+        return about
+    return tr(
+        "{about}; {value} is {state}",
+        about=about,
+        value=f"{stated.special:g}",
+        state=in_language(stated.special_words),
+    )
+
+
+def translated(choices: Iterable[Choice]) -> list[tuple[Any, str, str]]:
+    """The choices in the language of the window: the value, title and hint of each."""
+    return [(each.value, in_language(each.title), in_language(each.about)) for each in choices]
+
+
+def _is_special(setting: Field) -> bool:
+    """Whether its lowest value is no amount, so that the field shows words in its place."""
+    return setting.setting.special is not UNSET and setting.written(setting.setting.special) == setting.least
 
 
 def mark_refused(field: QWidget, reason: str) -> None:

@@ -9,7 +9,6 @@ from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from glyphscope_gui.project.settings_store import SettingsStore
-from glyphscope_gui.settings.sections import THEMES
 from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
@@ -84,8 +83,8 @@ def _recent_menu(parent: QMenu, settings: SettingsStore, open_project: Callable[
 def _add_themes(menu: QMenu, settings: SettingsStore) -> None:
     group = QActionGroup(menu)
     colours = {"system": tr("System colours"), "light": tr("Light colours"), "dark": tr("Dark colours")}
-    for value, words in THEMES:
-        action = menu.addAction(colours.get(value, words))
+    for value, words in colours.items():
+        action = menu.addAction(words)
         action.setCheckable(True)
         action.setData(value)
         action.setChecked(settings.value.theme == value)

@@ -1,0 +1,36 @@
+"""The texts of the settings, which the window translates, as lines of Python in which Qt's tools find them:
+`python packaging/setting_texts.py > texts.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from glyphscope.events import (
+    LoadOptions,
+    LoopSettings,
+    RepairSettings,
+    RouterSettings,
+    RunRequest,
+    Sampling,
+    settings_of,
+)
+from glyphscope.sessions import Settings
+
+STATED = (Sampling, RunRequest, RepairSettings, RouterSettings, LoopSettings, LoadOptions, Settings)
+
+
+def texts() -> Iterator[str]:
+    """Every title, hint, unit and words of the settings, and of their choices."""
+    for struct in STATED:
+        for field in settings_of(struct).values():
+            setting = field.setting
+            yield from (setting.title, setting.about, setting.unit, setting.special_words, setting.words)
+            for choice in setting.choices:
+                yield from (choice.title, choice.about, choice.words)
+
+
+if __name__ == "__main__":
+    print("from glyphscope_gui.shared.language import tr\n")
+    for text in dict.fromkeys(filter(None, texts())):
+        print(f"tr({text!r})")
