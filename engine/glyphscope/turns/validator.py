@@ -251,6 +251,8 @@ class FormValidator:
 
     def _count(self, out: list[RunEvent]) -> None:
         """Record the violations among the new events up to the limit; beyond it, drop them and stop."""
+        if self._counted == len(out):
+            return
         room = max(self._limits.errors - len(self.violations), 0)
         found = [event for event in out[self._counted :] if isinstance(event, Violation)]
         for violation in found[:room]:

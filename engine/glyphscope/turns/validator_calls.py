@@ -169,8 +169,7 @@ class Calls:
         if parameter is not None:  # its opening also begins other markers
             before = [path for path in before if not path.begun]
         after = [path for old in before for path in self._steps.step(old, char, at)]
-        strict = any(path.strict for path in before)
-        if parameter is not None and not any(path.strict or not strict for path in after):
+        if parameter is not None and _stays_open(before, after):
             self._paths = [parameter]
             self._open_validator(parameter).raise_floor(at)
             self._drive(char, at - 1)
@@ -256,8 +255,8 @@ class Calls:
     def _spell(self, at: int) -> None:
         """Pass the certain part of the tool's name to the validator."""
         if (
-            not self.in_call
-            or self._name_at == _NAME_READ
+            self._name_at == _NAME_READ
+            or not self.in_call
             or any(path.form.object is not None or path.namespace for path in self._paths)
         ):
             return
@@ -390,6 +389,11 @@ class Calls:
             closing = Path(form, (Op("text", (form.section_close,)), Op("closed")))
             self._paths += self._steps.enter(closing, at)
         self.left_form = False
+
+
+def _stays_open(before: list[Path], after: list[Path]) -> bool:
+    """Whether a parameter whose opening was read begins, as no other marker continues as well as before."""
+    return not any(path.strict for path in after) if any(path.strict for path in before) else not after
 
 
 def _at_opening(path: Path) -> bool:
