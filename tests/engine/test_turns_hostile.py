@@ -271,8 +271,12 @@ DAMAGED: list[tuple[str, str, str, list[tuple[str, Any]]]] = [
                     "</tool_call:opensource>\n</tool_calls:opensource>", "", [("say", None)]),
     ("tencent-Hy3", '<tool_calls:opensource>\n<tool_call:opensource>say<tool_sep:opensource>{"text": "hi"}'
                     "<end_of_tool_call:opensource>\n</tool_calls:opensource>", "", [("say", None)]),
-    ("MiniMax-M3", '<tool_call><invoke name="say"><text>hi</text></invoke></tool_call>', "<tool_call>",
-     [("say", None)]),
+    # a part of the notation that is missing from all markers
+    ("MiniMax-M3", '<tool_call><invoke name="say"><text>hi</text></invoke></tool_call>', "", [ONE]),
+    ("MiniMax-M3", '<tool_call>\n<invoke name="say"><text>hi</text></invoke>\n</tool_call>', "", [ONE]),
+    ("MiniMax-M3", 'So: <invoke name="add"><a>5</a><b>x</b></invoke>', "So:", [("add", {"a": 5, "b": "x"})]),
+    ("Apertus-8B-Instruct", '<|tools_prefix|>{"say": {"text": "hi"}}<|tools_suffix|>', "", [ONE]),
+    ("Apertus-8B-Instruct", '<|tools_prefix|>{"say": {"text": "hi"}}', "", [ONE]),
     # text that mentions markers
     (CODER, "The marker is <function=say> here.", "The marker is <function=say> here.", []),
     (CODER, "Use <function=say> and </function>.", "Use <function=say> and </function>.", []),

@@ -35,6 +35,11 @@ SMALL = {
     "Python with quoted values": _template("NAME(ARGUMENTS)", 'KEY="VALUE"', ", ", ", "),
     "Python with bare values": _template("NAME(ARGUMENTS)", "KEY=VALUE", ", ", ", "),
     "no marker after a value": _template("<call>NAME|ARGUMENTS</call>", "KEY=VALUE", ";"),
+    "another text without arguments": _template(
+        "<call>NAME:{% if c.function.arguments %} ARGUMENTS{% else %} none{% endif %}</call>",
+        "KEY=VALUE",
+        ";",
+    ),
 }
 
 

@@ -6,6 +6,7 @@ A row is selected by the derived form or the renderings, never by a model's name
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from glyphscope import resources
 from glyphscope.structs import ready
 from glyphscope.turns.form import CallForm, Correction, Encoding, Piece, ReasoningForm, TurnForm, Wrap
+from glyphscope.turns.markup import is_tag, without_namespace
 
 TABLE = "forms/corrections.toml"
 
@@ -68,11 +70,41 @@ def corrections() -> tuple[Row, ...]:
 
 
 def correct(form: TurnForm, renderings: dict[str, str]) -> TurnForm:
-    """The form with all rows applied that match it; `corrections` of the result lists them."""
+    """The form with all rows applied that match it; `corrections` of the result lists them.
+
+    Before the rows' ways of writing calls are those in which models leave out a part of the first one.
+    """
+    if form.calls:
+        form = replace(form, calls=(*form.calls, *_without_parts(form.calls[0])))
     for row in corrections():
         if _applies(row.when, form, renderings):
             form = _corrected(form, row)
     return form
+
+
+def _without_parts(call: CallForm) -> Iterator[CallForm]:
+    """A call without the list that it is in, and without the namespace of its markers; both are only read."""
+    opened, closed = call.section_open.rstrip(), call.section_close.lstrip()
+    if call.listed and call.object is not None and is_tag(opened[:-1].rstrip()) and closed.startswith("]"):
+        closing = Piece("text", closed[1:].strip(), ("",))
+        pieces = (Piece("text", opened[:-1].rstrip()), Piece("object"), *([closing] if closing.text else []))
+        yield CallForm(pieces, call.arguments, call.object, strict=False)
+    texts = [call.section_open, *(piece.text for piece in call.pieces)]
+    if any(without_namespace(text) != text for text in texts):
+        arguments = replace(call.arguments, parameter=tuple(map(_bare, call.arguments.parameter)))
+        yield replace(
+            call,
+            pieces=tuple(map(_bare, call.pieces)),
+            arguments=arguments,
+            section_open=without_namespace(call.section_open),
+            section_close=without_namespace(call.section_close),
+            separator=without_namespace(call.separator),
+            strict=False,
+        )
+
+
+def _bare(piece: Piece) -> Piece:
+    return replace(piece, text=without_namespace(piece.text), also=tuple(map(without_namespace, piece.also)))
 
 
 def _applies(when: Condition, form: TurnForm, renderings: dict[str, str]) -> bool:

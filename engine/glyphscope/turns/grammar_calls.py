@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, product
 
 import msgspec
+from msgspec.structs import replace
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder
@@ -35,6 +36,7 @@ from glyphscope.grammar.tree import (
     terminal,
 )  # fmt: skip
 from glyphscope.registry import Tool
+from glyphscope.text.lines import common_length
 from glyphscope.turns.form import ArgumentsForm, CallForm, CallObject, Piece, TurnForm
 from glyphscope.turns.grammar_arguments import entries_of, surface_of
 from glyphscope.turns.grammar_markers import Markers
@@ -154,9 +156,22 @@ class CallRules:
             self._check_name(tool.name, call)
             tail = self._pieces(rest, call, tool, white)
             if call.empty is not None and self._may_be_empty(tool):
-                tail = alt(tail, self.markers.written(call.empty))
+                tail = self._or_empty(rest, call, call.empty, tool, white)
             named.append((tool.name, self.book.inner(f"call-{tool.name}", tail)))
         return self.book.inner("call", seq(before, self._choice(named)))
+
+    def _or_empty(
+        self, pieces: tuple[Piece, ...], call: CallForm, empty: str, tool: Tool, white: WhiteSpace
+    ) -> Node:
+        """The pieces after the name, or the text of a call without arguments; their common beginning is written once,
+        because a lexeme never goes back.
+        """
+        first = pieces[0]
+        shared = common_length(first.text, empty) if first.kind == "text" and not first.also else 0
+        after = (replace(first, text=first.text[shared:]), *pieces[1:]) if shared else pieces
+        after = after[1:] if shared and shared == len(first.text) else after
+        rest = self._pieces(after, call, tool, white)
+        return seq(self.markers.written(empty[:shared]), alt(rest, self.markers.written(empty[shared:])))
 
     def _choice(self, named: list[tuple[str, Node]]) -> Node:
         names = sorted(name for name, _ in named)

@@ -50,6 +50,11 @@ def tags_of(text: str) -> list[str]:
     return out
 
 
+def without_namespace(text: str) -> str:
+    """A text without the namespaces of its markers."""
+    return _NAMESPACE.sub("", text)
+
+
 def after_space(text: str, at: int) -> int:
     """The first place after white space."""
     found = _SPACE.match(text, at)

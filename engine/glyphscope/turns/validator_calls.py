@@ -172,8 +172,9 @@ class Calls:
         if parameter is not None and _stays_open(before, after):
             self._paths = [parameter]
             self._open_validator(parameter).raise_floor(at)
-            self._drive(char, at - 1)
-            self.feed(char, 0, at)
+            read = self._read_since(parameter, at)
+            self._drive(char, parameter.begun_at - 1)
+            self.feed(read, 0, parameter.begun_at)
             return
         left = [path for path in after if path.strict and not path.unknown_name]
         loose = [path for path in after if not path.strict and not path.unknown_name]
@@ -184,6 +185,8 @@ class Calls:
         if not left and any(path.strict for path in before) and not (self._between and self._may_leave):
             self._leave(before, loose, at)
         self._paths = left + loose
+        if parameter is not None and self._may_be_key(self._read_since(parameter, at), parameter):
+            self._paths.append(parameter)
         if not self._paths:
             self._stop(at)
             return
@@ -194,6 +197,14 @@ class Calls:
                 self._close_arguments(at)
                 self._pending, self._pending_at = [char], at
             self._arrive(at + 1)
+
+    def _read_since(self, parameter: Path, at: int) -> str:
+        """The text from a parameter's key to the character `at`, which other paths have read."""
+        return "".join(self._pending)[parameter.begun_at - at - 1 :]
+
+    def _may_be_key(self, text: str, parameter: Path) -> bool:
+        """Whether the tool has an argument that begins like this text, which is also another marker's."""
+        return any(name.startswith(text) for name in self._tools.properties(parameter.name))
 
     def _leave(self, before: list[Path], loose: list[Path], at: int) -> None:
         """The text leaves the form at this character."""
@@ -289,7 +300,8 @@ class Calls:
         path = next((path for path in self._paths if path.begun), None)
         if path is None:
             return False
-        if path.kind == "parameter" and any(each.strict and not each.begun for each in self._paths):
+        others = (each for each in self._paths if not each.begun and each.strict >= path.strict)
+        if path.kind == "parameter" and any(others):
             return True
         self._paths = [path]
         self._pending = []

@@ -34,8 +34,8 @@ class Path(msgspec.Struct, frozen=True):
 
     `strict`: it has not left the form. `unknown_name`: there is no tool `name`. `namespace`: it may be a tool's that
     follows itself as its namespace. `named`: the name is complete. `beyond`: no further parameter can follow. `begun`:
-    the piece that a driver reads has begun. `call_at`: the character at which the call begins. `surplus`: the call
-    exceeds the limit.
+    the piece that a driver reads has begun, a parameter at `begun_at`. `call_at`: the character at which the call
+    begins. `surplus`: the call exceeds the limit.
     """
 
     form: CallForm
@@ -50,6 +50,7 @@ class Path(msgspec.Struct, frozen=True):
     named: bool = False
     beyond: bool = False
     begun: bool = False
+    begun_at: int = -1
     call_at: int | None = None
     surplus: bool = False
 
@@ -134,7 +135,9 @@ class Steps:
     def _read_on(self, path: Path, at: int) -> list[Path]:
         if path.read < len(path.text):
             return [path]
-        return [replace(path, begun=True)] if path.kind == "parameter" else self.enter(path, at + 1)
+        if path.kind == "parameter":
+            return [replace(path, begun=True, begun_at=at + 1)]
+        return self.enter(path, at + 1)
 
     def _name(self, path: Path, char: str, at: int) -> list[Path]:
         name = path.name + char
@@ -175,7 +178,7 @@ class Steps:
             return out + empty + (self.enter(new, at) if "" in op.options else [])
         if op.kind == "parameter":
             beyond = self.enter(replace(new, beyond=True), at)
-            return [_parameter(new, op.options[0]), *beyond, *empty]
+            return [_parameter(new, op.options[0], at), *beyond, *empty]
         if op.kind == "word":
             return [new, *self.enter(new, at)]
         if op.kind == "name" and new.named:  # some forms write it twice
@@ -195,12 +198,12 @@ class Steps:
         """The paths after a parameter: another parameter, or the pieces after the last one."""
         text = path.form.arguments.separator + path.form.arguments.opening
         beyond = self.enter(replace(path, beyond=True), at)
-        return [_parameter(path, text), *beyond]
+        return [_parameter(path, text, at), *beyond]
 
 
-def _parameter(path: Path, text: str) -> Path:
+def _parameter(path: Path, text: str, at: int) -> Path:
     """The path at a parameter's opening; without one, the parameter begins with its key."""
-    return replace(path, text=text, read=0, begun=not text)
+    return replace(path, text=text, read=0, begun=not text, begun_at=at)
 
 
 def expected(path: Path) -> str:
