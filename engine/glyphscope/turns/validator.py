@@ -251,15 +251,13 @@ class FormValidator:
 
     def _count(self, out: list[RunEvent]) -> None:
         """Record the violations among the new events up to the limit; beyond it, drop them and stop."""
-        if self._counted == len(out):
-            return
-        room = max(self._limits.errors - len(self.violations), 0)
-        found = [event for event in out[self._counted :] if isinstance(event, Violation)]
+        found = [event for event in out[self._counted :] if isinstance(event, Violation)] if out else []
+        room = max(self._limits.errors - len(self.violations), 0) if found else 0
         for violation in found[:room]:
             add_violation(self.violations, violation)
         if len(found) > room:
             out[:] = [event for event in out if event not in found[room:]]
-            if all(violation.code != "LIMIT_EXCEEDED" for violation in self.violations):
+            if all(each.code != "LIMIT_EXCEEDED" for each in self.violations):
                 self._out = out
                 self._stop(f"more than {self._limits.errors} violations", found[room].char)
                 self.violations.append(out[-1])  # type: ignore[arg-type]
@@ -564,7 +562,7 @@ class FormValidator:
             self._marker(found, again)
         for text, at in again:
             self._run(text, at)
-        if self._mode == "calls":  # perhaps only since that marker
+        if self._mode == "calls":
             self._end_in_calls()
         if self._mode == "reasoning" and self._unasked:
             self._close_segment("text")
