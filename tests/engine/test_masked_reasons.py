@@ -5,21 +5,27 @@ from __future__ import annotations
 import pytest
 
 from glyphscope import resources
-from glyphscope.events import Alternative, RunRequest
+from glyphscope.events import Alternative, RunRequest, Strategy
+from glyphscope.explain.constraint_attribution import is_control_token
 from glyphscope.explain.mask_impact import mask_impact
 from glyphscope.explain.mask_impact_report import worst_words
 from glyphscope.explain.masked import (
     CONTROL_TOKEN,
     INSIDE_CHARACTER,
+    NOT_ALLOWED,
     ORDER,
     AlternativeReasons,
     masked_reasons,
+    special_names,
+    state_after,
     token_reasons,
 )
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry, load_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.run_state import RunState
 from glyphscope.sessions.records import parse_record
+from glyphscope.strategies import run
 
 RECORDS = [f"runs/{name}" for name in resources.names("runs", ".jsonl")]
 RECORDS += [f"lessons/runs/{name}" for name in resources.names("lessons/runs", ".jsonl")]
@@ -35,7 +41,7 @@ def masked(text: str | bytes) -> Alternative:
 
 
 @pytest.mark.slow
-def test_every_masked_alternative_of_every_bundled_record_has_a_reason() -> None:
+def test_every_masked_alternative_of_every_bundled_record_has_its_own_reason() -> None:
     count = 0
     for name in RECORDS:
         state = state_of(name)
@@ -45,9 +51,74 @@ def test_every_masked_alternative_of_every_bundled_record_has_a_reason() -> None
             for token in stage.tokens:
                 for place, one in enumerate(token.step.alternatives):
                     if one.allowed is False:
-                        assert reasons[token.step.index].texts[place], (name, token.step.index, one)
+                        reason = reasons[token.step.index].texts[place]
+                        assert reason and reason != NOT_ALLOWED, (name, token.step.index, one)
                         count += 1
     assert count > 6_000
+
+
+@pytest.mark.slow
+def test_the_grammar_that_explains_a_stage_accepts_its_text_and_every_alternative_that_the_mask_allowed() -> (
+    None
+):
+    stages, count = set(), 0
+    for name in RECORDS:
+        run = state_of(name)
+        assert run.started is not None and run.registry is not None
+        for stage in run.stages:
+            names = special_names(stage.tokens)
+            state = AlternativeReasons(run.started.request, run.registry, stage.place, names).start()
+            if state is None:
+                assert not any(one.allowed is False for t in stage.tokens for one in t.step.alternatives)
+                continue
+            stages.add((run.started.request.strategy, stage.kind))
+            for token in stage.tokens:
+                for one in token.step.alternatives:
+                    if (
+                        one.allowed
+                        and one.text
+                        and not is_control_token(one.text)
+                        and "\ufffd" not in one.text
+                    ):
+                        assert state.feed_token(one.id, one.text).alive, (
+                            name,
+                            stage.text[: token.start],
+                            one,
+                        )
+                        count += 1
+                state = state_after(state, token)
+                assert state.alive or token.step.end, (name, stage.kind, token)
+    assert {("direct", "call"), ("two-stage", "name"), ("two-stage", "arguments"), ("loop", "turn")} <= stages
+    assert count > 5_000
+
+
+ROUTED = '{"choice":"call_tool","tool":"search","question":null}'
+CALL = '{action="search" query="AI news"}'
+
+
+@pytest.mark.parametrize(
+    ("strategy", "turns", "kinds"),
+    [
+        ("route-execute", (ROUTED, CALL), ["router", "executor"]),
+        ("two-stage", ('"search"', '{query="AI news"}'), ["name", "arguments"]),
+        ("loop", (CALL, "It rains."), ["turn", "turn"]),
+        ("direct", (CALL,), ["call"]),
+    ],
+)
+def test_each_stage_of_a_strategy_is_explained_by_its_own_grammar(
+    strategy: Strategy, turns: tuple[str, ...], kinds: list[str]
+) -> None:
+    request = RunRequest(prompt="x", registry=default_registry().to_document(), strategy=strategy)
+    state = run_state(run(request, ScriptedModel(turns=turns)))
+    assert state.registry is not None
+    stages = [stage for stage in state.stages if stage.kind != "tool"][: len(kinds)]
+    assert [stage.kind for stage in stages] == kinds
+    for stage, text in zip(stages, turns):
+        explains = AlternativeReasons(request, state.registry, stage.place)
+        start = explains.start()
+        assert start is not None and start.feed(text).alive
+        (reason,) = explains.of(start, "", (masked("%"),)).texts
+        assert reason not in ("", NOT_ALLOWED) or stage.kind == "turn"  # which may be words
 
 
 @pytest.mark.parametrize(
@@ -60,7 +131,7 @@ def test_one_token_has_the_reasons_that_the_page_has(name: str) -> None:
     page = masked_reasons(state.started.request, state.registry, stage)
     for index, token in enumerate(stage.tokens):
         alone = token_reasons(
-            state.started.request, state.registry, stage.kind, stage.tokens, index, token.step.alternatives
+            state.started.request, state.registry, stage.place, stage.tokens, index, token.step.alternatives
         )
         assert alone == page.get(token.step.index, alone)
 
@@ -108,4 +179,4 @@ def test_a_custom_grammar_gives_the_reasons_and_not_the_registry() -> None:
     assert state is not None
     reasons = explains.of(state.feed("city="), "city=", (masked("a"), masked("Ax"), masked('{action="f"')))
     assert reasons.place == "name expects A-Z"
-    assert reasons.texts == ("name expects A-Z", "the constraint does not allow it here", "name expects A-Z")
+    assert reasons.texts == ("name expects A-Z", NOT_ALLOWED, "name expects A-Z")

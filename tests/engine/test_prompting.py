@@ -212,3 +212,16 @@ def test_a_signature_is_short_and_has_the_constraints():
         't(a: integer 1..9, b?: array of number >0 with ..3, c?: "x"|1|null, d?: {self?: {self?: {self?: object}}}, '
         "e?: string (date)|null, f?: string of length ..5 matching ^a|null, g?: any)"
     )
+
+
+@pytest.mark.parametrize(
+    "references", [["#"], [f"#/$defs/d{n}" for n in range(40)]], ids=["itself", "each other"]
+)
+def test_the_signature_of_schemas_that_refer_to_each_other_is_bounded(references):
+    properties = {f"q{n}": {"$ref": references[n % len(references)]} for n in range(40)}
+    inner = {"type": "object", "properties": properties}
+    schema = {**inner, "$defs": {f"d{n}": inner for n in range(40)}}
+    start = time.process_time()
+    text = "".join(piece for _, piece in signature_pieces(Tool("t", "", schema)))
+    assert time.process_time() - start < 2 and len(text) < 2_000_000
+    assert text.startswith("t(q0?: {q0?: ")

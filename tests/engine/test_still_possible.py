@@ -17,7 +17,11 @@ from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import write_value
 from glyphscope.registry import Tool, ToolRegistry, load_registry
 from glyphscope.strategies.constraints import answer_grammar
+from glyphscope.turns.grammar import TurnOptions, build_turn_grammar
+from glyphscope.turns.validator import FormValidator
 from glyphscope.validation.call import CallValidator
+from turn_forms import FORMS
+from turn_forms import write as native_call
 
 pytestmark = pytest.mark.slow
 
@@ -274,3 +278,143 @@ def test_the_names_of_an_object_with_other_keywords_are_listed(
     found = first_violation(registry, '{"action":"f","e":' + text, "json", "flat")
     assert found is not None
     assert (found.message, found.viable) == (message, viable)
+
+
+# native turns
+
+WRONG_NAMES = [
+    "wx",
+    "weath",
+    "weather_",
+    "weatherx",
+    "we ather",
+    "add_",
+    "a",
+    "zoo",
+    "",
+    "pin",
+    "pingu",
+    "W",
+    "weather_get_",
+]
+
+
+def native_violation(encoding: str, registry: ToolRegistry, text: str) -> Violation | None:
+    validator = FormValidator(FORMS[encoding], registry, thinking=False)
+    validator.feed(text)
+    return validator.violations[0] if validator.violations else None
+
+
+@cache
+def native_mask(title: str, encoding: str) -> State:
+    options = TurnOptions(order="any", thinking=False)
+    return compile_grammar(build_turn_grammar(FORMS[encoding], REGISTRIES[title], options, {})).start(
+        Limits()
+    )
+
+
+def parts(encoding: str, tool: str, given: tuple[str, ...]) -> tuple[str, str]:
+    """The text of a call up to another argument's name, and the text between that name and its value."""
+    whole = native_call(encoding, tool, **{name: SAMPLES[name] for name in given}, zqkey=7)
+    before, _, after = whole.partition("zqkey")
+    return before, after.partition("7")[0]
+
+
+@pytest.mark.parametrize("encoding", FORMS)
+def test_the_names_listed_at_a_wrong_key_of_a_native_call_are_those_that_can_follow(encoding: str) -> None:
+    checked = 0
+    for title, registry in REGISTRIES.items():
+        for tool in registry.allowed:
+            names = properties(tool)
+            for given in itertools.chain.from_iterable(itertools.permutations(names, n) for n in range(3)):
+                before, close = parts(encoding, tool.name, given)
+                if native_violation(encoding, registry, before):
+                    continue
+                mask = native_mask(title, encoding).feed(before)
+                every = {name for one in registry.allowed for name in properties(one)}
+                possible = {n for n in every if not native_violation(encoding, registry, before + n + close)}
+                assert possible == {n for n in every if mask.feed(n + close).alive}, before
+                for wrong in WRONG_KEYS:
+                    found = native_violation(encoding, registry, before + wrong + close)
+                    if found is None or found.char < len(before):
+                        continue
+                    where = (title, before + wrong + close, found)
+                    assert found.code in ("UNKNOWN_ARGUMENT", "DUPLICATE_ARGUMENT", "CONSTRAINT_OTHER"), where
+                    good = wrong[: found.char - len(before)]
+                    fitting = {name for name in possible if name.startswith(good)}
+                    assert listed(found) - ENDS == fitting, where
+                    assert all(mask.feed(name + close).alive for name in fitting), where
+                    checked += 1
+    assert checked > 200
+
+
+@pytest.mark.parametrize("encoding", FORMS)
+def test_the_tools_listed_at_a_wrong_name_of_a_native_call_are_those_that_can_follow(encoding: str) -> None:
+    checked = 0
+    for title, registry in REGISTRIES.items():
+        before, _, after = native_call(encoding, "zqtool").partition("zqtool")
+        mask = native_mask(title, encoding).feed(before)
+        for wrong in WRONG_NAMES:
+            found = native_violation(encoding, registry, before + wrong + after)
+            if found is None or registry.get(wrong) is not None:
+                continue
+            where = (title, before + wrong + after, found)
+            good = (wrong + after)[: found.char - len(before)]
+            assert found.code == "UNKNOWN_TOOL", where
+            names = {tool.name for tool in registry.allowed if tool.name.startswith(good)}
+            assert {name.strip('"') for name in listed(found)} == names, where
+            assert all(mask.feed(name).alive for name in names), where
+            checked += 1
+    assert checked > 20
+
+
+@pytest.mark.parametrize("encoding", FORMS)
+def test_the_arguments_listed_at_an_early_end_of_a_native_call_are_those_that_can_follow(
+    encoding: str,
+) -> None:
+    checked = 0
+    for title, registry in REGISTRIES.items():
+        for tool in registry.allowed:
+            names = properties(tool)
+            for given in itertools.chain.from_iterable(itertools.permutations(names, n) for n in range(3)):
+                whole = native_call(encoding, tool.name, **{name: SAMPLES[name] for name in given})
+                before, close = parts(encoding, tool.name, given)
+                found = native_violation(encoding, registry, whole)
+                if found is None or native_violation(encoding, registry, before):
+                    continue
+                where = (title, whole, found)
+                assert found.code == "MISSING_REQUIRED", where
+                mask = native_mask(title, encoding).feed(before)
+                assert listed(found) == set(names) - set(given), where
+                assert all(mask.feed(name + close).alive for name in listed(found)), where
+                checked += 1
+    assert checked >= 4
+
+
+@pytest.mark.parametrize("encoding", FORMS)
+def test_the_values_listed_at_a_wrong_value_of_a_native_call_are_those_that_can_follow(encoding: str) -> None:
+    title, checked = "closed", 0
+    registry = REGISTRIES[title]
+    for name in ("unit", "days"):
+        enum = WEATHER["properties"][name]["enum"]  # type: ignore[index]
+        written = {
+            write_value(one, "json"): native_call(encoding, "set", place="x", **{name: one}) for one in enum
+        }
+        assert not any(native_violation(encoding, registry, whole) for whole in written.values())
+        for wrong in (
+            ("celsiusx", "ce", "fahr", "zoo", 3, 151, 1500, 16) if name == "unit" else (3, 151, 1500, 16, 0)
+        ):
+            text = native_call(encoding, "set", place="x", **{name: wrong})
+            found = native_violation(encoding, registry, text)
+            assert found is not None
+            if found.code != "CONSTRAINT_ENUM":
+                continue
+            good, where = text[: found.char], (text, found)
+            fitting = {value for value, whole in written.items() if whole.startswith(good)}
+            assert listed(found) == fitting, where
+            alive = native_mask(title, encoding).feed(good).alive
+            assert not alive or all(native_mask(title, encoding).feed(written[v]).alive for v in fitting), (
+                where
+            )
+            checked += 1
+    assert checked > 5

@@ -219,7 +219,7 @@ def main() -> None:
         "--seconds", type=float, default=limited.SECONDS, help="the limit of a template's process"
     )
     parser.add_argument("paths", nargs="*", type=Path)
-    asked = parser.parse_args()
+    asked = parser.parse_intermixed_args()
     limited.SECONDS = asked.seconds
     outcomes: Counter[str] = Counter()
     slowest, faults = (0.0, 0), 0

@@ -268,7 +268,7 @@ def _reason(masked: MaskedToken, stage: StageState, request: RunRequest, registr
     first = _first_choice(stage.tokens[place].step)
     if first is None:
         return ""
-    return token_reasons(request, registry, stage.kind, stage.tokens, place, (first,)).texts[0]
+    return token_reasons(request, registry, stage.place, stage.tokens, place, (first,)).texts[0]
 
 
 def _explained(

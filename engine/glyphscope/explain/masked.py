@@ -8,23 +8,23 @@ masked alternative has one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import Alternative, RunRequest, StageKind, Token, TokenStep, Violation
+from glyphscope.events import Alternative, RunRequest, Token, TokenStep, Violation
 from glyphscope.explain.constraint_attribution import Attributor, is_control_token
 from glyphscope.explain.grammar_origins import rule_origin
+from glyphscope.explain.stage_constraint import ending_tokens, stage_constraint
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match.earley import ActiveRule, Limits, MatchLimit, State
 from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.match.words import Expectation
 from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.registry import ToolRegistry
-from glyphscope.runs.run_state import StageState
+from glyphscope.runs.run_state import NO_STAGE, StagePlace, StageState
 from glyphscope.strategies.constraints import answer_grammar
-from glyphscope.strategies.turns import answer_validator
 
 MAX_TOKENS = 5_000
 """Tokens of a stage that are explained by its grammar."""
@@ -36,8 +36,6 @@ _MAX_TOKEN = 100
 """Characters of the generated text with which an alternative is compared."""
 FEW = 4
 """Expectations that are listed for a place."""
-WHOLE_CALLS: tuple[StageKind, ...] = ("call", "turn")
-"""The kinds of stages whose text is validated as a call of the whole registry."""
 CONTROL_TOKEN = "a control token"
 SAME_TEXT = "the same text in other tokens"
 INSIDE_CHARACTER = "it begins inside a character"
@@ -67,28 +65,34 @@ def run_grammar(request: RunRequest, registry: ToolRegistry) -> Grammar:
     """The grammar that constrained the run. Raises GrammarError and PromptError."""
     if request.grammar is not None:
         return load_gbnf(request.grammar)
-    return answer_grammar(request, registry)
+    return answer_grammar(request, registry, ending_tokens(request))
 
 
 class AlternativeReasons:
     """Explains the alternatives in one stage of a run under `registry`. Not thread-safe."""
 
-    def __init__(self, request: RunRequest, registry: ToolRegistry, kind: StageKind = "call") -> None:
+    def __init__(
+        self,
+        request: RunRequest,
+        registry: ToolRegistry,
+        place: StagePlace = NO_STAGE,
+        names: Mapping[str, int] | None = None,
+    ) -> None:
+        """`names` are the ids of special tokens by their texts, as far as they are known."""
         self._request = request
         self._registry = registry
-        own = request.grammar is not None
-        self._validates = kind in WHOLE_CALLS and not own
+        self._constraint = stage_constraint(request, registry, place, names or {})
         self._most = _MAX_NATIVE if request.native else MAX_VALIDATED
-        self._attributor = None if own or request.order == "any" else Attributor(request, registry)
+        whole = request.strategy == "direct" and request.grammar is None and request.order != "any"
+        self._attributor = Attributor(request, registry) if whole else None
 
     def start(self) -> State | None:
-        """The grammar's state before the text; None if the stage has no grammar of its whole text.
+        """The grammar's state before the stage's text; None if it has no grammar.
 
         Raises GrammarError and PromptError.
         """
-        if self._request.strategy != "direct" or self._request.constraint == "off":
-            return None
-        return compile_grammar(run_grammar(self._request, self._registry)).start(Limits())
+        make = self._constraint.grammar
+        return None if make is None else compile_grammar(make()).start(Limits())
 
     def of(
         self,
@@ -158,12 +162,11 @@ class AlternativeReasons:
 
     def _verdict(self, before: str, one: Alternative) -> str:
         """Why no valid call continues with the alternative; empty if one does, or if that is unknown."""
-        if not self._validates or len(before) > self._most:
+        if self._constraint.validator is None or len(before) > self._most:
             return ""
         try:
-            validator = answer_validator(self._request, self._registry)
-            validator.feed(before)
-            if validator.violations:
+            validator = self._constraint.validator()
+            if any(isinstance(event, Violation) for event in validator.feed(before)):
                 return ""
             violations = [event for event in validator.feed(one.data) if isinstance(event, Violation)]
         except GlyphscopeError:
@@ -195,7 +198,7 @@ def innermost(active: Sequence[ActiveRule]) -> tuple[str, Origin | None]:
 
 def masked_reasons(request: RunRequest, registry: ToolRegistry, stage: StageState) -> dict[int, Reasons]:
     """The reasons by the index of the token. Tokens without an impossible alternative are left out."""
-    explains = AlternativeReasons(request, registry, stage.kind)
+    explains = AlternativeReasons(request, registry, stage.place, special_names(stage.tokens))
     state: State | None = None
     with suppress(GlyphscopeError):  # the grammar cannot be built
         state = explains.start()
@@ -224,13 +227,13 @@ def masked_reasons(request: RunRequest, registry: ToolRegistry, stage: StageStat
 def token_reasons(
     request: RunRequest,
     registry: ToolRegistry,
-    kind: StageKind,
+    place: StagePlace,
     tokens: Sequence[Token],
     index: int,
     alternatives: Sequence[Alternative],
 ) -> Reasons:
     """The reasons for alternatives of one token, the `index`-th of the `tokens` of a stage's text."""
-    explains = AlternativeReasons(request, registry, kind)
+    explains = AlternativeReasons(request, registry, place, special_names(tokens))
     token = tokens[index]
     before = "".join(each.step.text for each in tokens[:index])
     rest = "".join(each.step.text for each in tokens[index : index + _MAX_TOKEN])
@@ -240,6 +243,15 @@ def token_reasons(
             state = None if state is None else state_after(state, each)
         return explains.of(state, before, alternatives, step=token.step, rest=rest)
     return explains.of(None, before, alternatives, step=token.step)
+
+
+def special_names(tokens: Sequence[Token]) -> dict[str, int]:
+    """The ids of the control tokens that were generated or are among the alternatives, by their texts."""
+    names: dict[str, int] = {}
+    for token in tokens:
+        seen = [(token.step.text, token.step.id), *((one.text, one.id) for one in token.step.alternatives)]
+        names |= {text: number for text, number in seen if number >= 0 and is_control_token(text)}
+    return names
 
 
 def state_after(state: State, token: Token, cancel: Callable[[], bool] | None = None) -> State:

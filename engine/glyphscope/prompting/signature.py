@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import follow_reference
@@ -13,6 +13,11 @@ _MAX_DEPTH = 3
 """Levels of nested objects and arrays that are written out; deeper ones are named by their type."""
 
 _MAX_VALUES = 20
+_MAX_TEXT = 20_000
+"""Characters of a nested object; longer ones are named by their type, as schemas that refer to each other multiply."""
+
+_Known: TypeAlias = dict[tuple[int | str, int], str]
+"""The texts of the schemas inside a root, by their identity or reference and depth."""
 
 
 def signature_pieces(tool: Tool) -> list[tuple[str | None, str]]:
@@ -32,11 +37,21 @@ def signature_pieces(tool: Tool) -> list[tuple[str | None, str]]:
 def argument_types(tool: Tool) -> dict[str, str]:
     """The type of each argument, in the words of the signature."""
     properties = tool.parameters.get("properties", {})
-    return {name: type_text(schema, tool.parameters) for name, schema in properties.items()}
+    known: _Known = {}
+    return {name: type_text(schema, tool.parameters, 0, known) for name, schema in properties.items()}
 
 
-def type_text(schema: Any, root: dict[str, Any], depth: int = 0) -> str:
+def type_text(schema: Any, root: dict[str, Any], depth: int = 0, known: _Known | None = None) -> str:
     """The short form of a type; constraints without a short form are left to validator and grammar."""
+    known = {} if known is None else known
+    alone = isinstance(schema, dict) and schema.keys() == {"$ref"}
+    key = (str(schema["$ref"]) if alone else id(schema), depth)
+    if key not in known:
+        known[key] = _type_text(schema, root, depth, known)
+    return known[key]
+
+
+def _type_text(schema: Any, root: dict[str, Any], depth: int, known: _Known) -> str:
     for _ in range(_MAX_DEPTH):
         if not (isinstance(schema, dict) and isinstance(ref := schema.get("$ref"), str)):
             break
@@ -53,15 +68,17 @@ def type_text(schema: Any, root: dict[str, Any], depth: int = 0) -> str:
     for keyword in ("anyOf", "oneOf"):
         if isinstance(choices := schema.get(keyword), list):
             texts = (
-                (type_text(choice, root, depth + 1) for choice in choices) if depth < _MAX_DEPTH else ("any",)
+                (type_text(choice, root, depth + 1, known) for choice in choices)
+                if depth < _MAX_DEPTH
+                else ("any",)
             )
             return "|".join(dict.fromkeys(texts))
     kinds = schema.get("type", "any")
     kinds = kinds if isinstance(kinds, list) else [kinds]
-    return "|".join(_kind(kind, schema, root, depth) for kind in kinds)
+    return "|".join(_kind(kind, schema, root, depth, known) for kind in kinds)
 
 
-def _kind(kind: str, schema: dict[str, Any], root: dict[str, Any], depth: int) -> str:
+def _kind(kind: str, schema: dict[str, Any], root: dict[str, Any], depth: int, known: _Known) -> str:
     if kind in ("integer", "number"):
         text = kind + _range(schema, "minimum", "maximum", " ")
         for keyword, sign in (
@@ -81,19 +98,20 @@ def _kind(kind: str, schema: dict[str, Any], root: dict[str, Any], depth: int) -
             text += f" ({schema['format']})"
         return f"{text} matching {schema['pattern']}" if "pattern" in schema else text
     if kind == "array" and depth < _MAX_DEPTH:
-        inner = type_text(schema.get("items", True), root, depth + 1)
+        inner = type_text(schema.get("items", True), root, depth + 1, known)
         of = "" if inner == "any" else f" of {inner}"
         return f"array{of}" + _range(schema, "minItems", "maxItems", " with ")
     if kind == "object" and depth < _MAX_DEPTH and schema.get("properties"):
-        return "{" + _arguments(schema, root, depth + 1) + "}"
+        text = "{" + _arguments(schema, root, depth + 1, known) + "}"
+        return text if len(text) <= _MAX_TEXT else kind
     return kind
 
 
-def _arguments(schema: dict[str, Any], root: dict[str, Any], depth: int) -> str:
+def _arguments(schema: dict[str, Any], root: dict[str, Any], depth: int, known: _Known) -> str:
     required = schema.get("required", ())
     properties = schema.get("properties", {})
     return ", ".join(
-        _argument(name, type_text(item, root, depth), required) for name, item in properties.items()
+        _argument(name, type_text(item, root, depth, known), required) for name, item in properties.items()
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from glyphscope.errors import GlyphscopeError, RegistryError
 from glyphscope.events import (
@@ -23,6 +23,7 @@ from glyphscope.events import (
     PromptRendered,
     QuestionAnswered,
     QuestionAsked,
+    Routed,
     RunFailed,
     RunFinished,
     RunStarted,
@@ -97,6 +98,21 @@ class CallState:
         return "holds" if self.closed or self.ready is not None else "open"
 
 
+class StagePlace(NamedTuple):
+    """What decides the constraint of a stage: its kind, and from the stages before it the tool that was named for it,
+    whether a call was executed, and how often the router was asked.
+    """
+
+    kind: StageKind = "call"
+    tool: str = ""
+    called: bool = False
+    asked: int = 0
+
+
+NO_STAGE = StagePlace()
+"""Before the first stage; also the place of a call of the strategy direct."""
+
+
 @dataclass(slots=True)
 class StageState:
     """One stage after the events so far.
@@ -106,7 +122,8 @@ class StageState:
     the text by index, always including 0: `fields` and `tool` belong to that one, `violations` to all. `calls` are the
     valid ones; `call` is the last of them. `outline` has the strategy's events in this stage that do not belong to its
     text: routing, repairs, approvals, results, limits. `waited` is the time in seconds that the stage waited for a
-    person, which no time limit counts. `asked` is the time of an unanswered question.
+    person, which no time limit counts. `asked` is the time of an unanswered question. `earlier` has what the stages
+    before decide.
     """
 
     name: str = ""
@@ -131,6 +148,7 @@ class StageState:
     outline: list[AnyEvent] = field(default_factory=list)
     waited: float = 0.0
     asked: float | None = None
+    earlier: StagePlace = NO_STAGE
     _pieces: list[str] = field(default_factory=list)
 
     @property
@@ -139,6 +157,11 @@ class StageState:
         if len(self._pieces) > 1:
             self._pieces[:] = ["".join(self._pieces)]
         return self._pieces[0] if self._pieces else ""
+
+    @property
+    def place(self) -> StagePlace:
+        """What decides its constraint."""
+        return self.earlier._replace(kind=self.kind)
 
     @property
     def fields(self) -> dict[str, FieldState]:
@@ -327,10 +350,23 @@ def _begin(state: RunState, event: StageStarted) -> None:
     stage = state.stages[-1]
     if event.stage != CONTINUATION:
         if stage.name or stage.tokens:
-            stage = StageState()
+            stage = StageState(earlier=_after(stage))
             state.stages.append(stage)
         stage.title, stage.kind, stage.turn, stage.began = event.title, event.kind, event.turn, event.t
     stage.name = event.stage
+
+
+def _after(stage: StageState) -> StagePlace:
+    """The place of the stage after this one, as far as earlier stages decide it."""
+    place = stage.place
+    routed = [event.tool for event in stage.outline if isinstance(event, Routed)]
+    if stage.kind == "name" and stage.tool is not None:
+        place = place._replace(tool=stage.tool.name)
+    return place._replace(
+        tool=routed[-1] if routed else place.tool,
+        called=place.called or stage.kind == "tool",
+        asked=place.asked + (stage.kind == "router"),
+    )
 
 
 def _reduce_segment(segments: list[Segment], event: SegmentOpened | SegmentClosed) -> Segment:

@@ -183,7 +183,10 @@ class Calls:
             if left:
                 self.left_form = True  # the validator reports why
         if not left and any(path.strict for path in before) and not (self._between and self._may_leave):
-            self._leave(before, loose, at)
+            if loose and all(map(self._steps.names_no_tool, loose)):
+                self.left_form = True  # the validator reports why
+            else:
+                self._leave(before, loose, at)
         self._paths = left + loose
         if parameter is not None and self._may_be_key(self._read_since(parameter, at), parameter):
             self._paths.append(parameter)

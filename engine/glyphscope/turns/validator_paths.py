@@ -139,6 +139,10 @@ class Steps:
             return [replace(path, begun=True, begun_at=at + 1)]
         return self.enter(path, at + 1)
 
+    def names_no_tool(self, path: Path) -> bool:
+        """Whether its name is complete, and no tool's."""
+        return path.named and bool(path.name) and path.name not in self._known
+
     def _name(self, path: Path, char: str, at: int) -> list[Path]:
         name = path.name + char
         if path.unknown_name or (path.name and path.name not in self._known):

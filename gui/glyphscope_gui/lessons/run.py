@@ -16,7 +16,6 @@ from glyphscope.events import (
     SegmentOpened,
     Token,
 )
-from glyphscope.explain.masked import Reasons, token_reasons
 from glyphscope.lessons.lesson import View
 from glyphscope.runs import RunState
 from glyphscope.runs.run_state import StageState
@@ -34,12 +33,10 @@ from glyphscope_gui.runs.stage_choice import StageChoice, events_of
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable
 from glyphscope_gui.runs.token_table_model import TokenTableModel
-from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import ElidedLabel, LessonLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, grid_layout, hbox, holder, vbox
-from glyphscope_gui.shared.token_words import is_masked
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import mono_font, ui_font
 from glyphscope_gui.theme.sizes import PAD, scale
@@ -108,7 +105,6 @@ class LessonRun(FollowsSize, QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._views = show
         self._characters = 0
-        self._background = Background(self)
         self.player = LessonPlayer(self)
         self.choice = StageChoice(self)
         self.caption = LessonLabel(caption, "title", self)
@@ -275,24 +271,7 @@ class LessonRun(FollowsSize, QFrame):
         self.token_title.setText(token_title(token))
         self.token_note.show_literally(token_words(token, started.request))
         if not self.player.is_playing:
-            self._explain(started.request, stage, index, rows)
-
-    def _explain(
-        self, request: RunRequest, stage: StageState, index: int, rows: tuple[Alternative, ...]
-    ) -> None:
-        """Add the reasons of the masked alternatives once they are found."""
-        registry = self.player.state.registry
-        if registry is None or not any(is_masked(one) for one in rows):
-            return
-        tokens, kind = list(stage.tokens), stage.kind
-
-        def done(reasons: Reasons) -> None:
-            if [row.alternative for row in self.alternatives_model.rows] == list(rows):
-                self.alternatives_model.set_refused(reasons.texts, "")
-
-        self._background.start(
-            "reasons", lambda: token_reasons(request, registry, kind, tokens, index, rows), done
-        )
+            self.alternatives_model.explain(stage, index, started.request, self.player.state.registry)
 
     def _toggle(self) -> None:
         if self.player.is_playing:

@@ -150,6 +150,8 @@ class EvidenceDock(ScrollArea):
         all_rows = token.step.alternatives
         rows = all_rows if self._shows_all else all_rows[:FEW]
         self.alternatives_model.show_token(stage, token, rows, started.request, self._state.registry)
+        if started.request.strategy != "direct":  # whose tokens are explained together with their rules
+            self.alternatives_model.explain(stage, index, started.request, self._state.registry)
         self.alternatives.setVisible(bool(rows))
         self.all_button.setVisible(len(all_rows) > FEW)
         self.all_button.setText(

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Qt
 
-from glyphscope.events import Alternative, RunRequest, StageKind, Token
-from glyphscope.explain.masked import AlternativeReasons
+from glyphscope.events import Alternative, RunRequest, Token
+from glyphscope.explain.masked import AlternativeReasons, Reasons, token_reasons
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import StageState
+from glyphscope.runs.run_state import NO_STAGE, StagePlace
 from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope.text.tokens import token_text
+from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.token_words import is_masked, numbered
@@ -32,10 +34,10 @@ def reasons(
     registry: ToolRegistry,
     before: str,
     alternatives: Sequence[Alternative],
-    kind: StageKind = "call",
+    place: StagePlace = NO_STAGE,
 ) -> list[str]:
     """For each alternative, why no valid call can continue with it; "" if one can, or if the reason is unknown."""
-    return AlternativeReasons(request, registry, kind).verdicts(before, alternatives)
+    return AlternativeReasons(request, registry, place).verdicts(before, alternatives)
 
 
 class AlternativeRow(NamedTuple):
@@ -63,6 +65,7 @@ class AlternativesModel(TableModel[AlternativeRow]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._background = Background(self)
         self._refusal_of_all = ""
         self._chosen: int | bytes = -1
         self._special: frozenset[int] = frozenset()
@@ -82,18 +85,30 @@ class AlternativesModel(TableModel[AlternativeRow]):
     ) -> None:
         """Show the alternatives of a token of the stage, with the validator's reasons of the impossible ones.
 
-        Those of masked ones follow by `set_refused`; without a grammar of the whole text, here.
+        Those of masked ones follow by `set_refused` or `explain`.
         """
         why = [""] * len(alternatives)
-        others: Sequence[str] = ()
         if registry is not None:
-            before = stage.text[: token.start]
-            why = reasons(request, registry, before, alternatives, stage.kind)
-            if request.strategy != "direct":
-                explains = AlternativeReasons(request, registry, stage.kind)
-                others = explains.of(None, before, alternatives, step=token.step).texts
+            why = reasons(request, registry, stage.text[: token.start], alternatives, stage.place)
         self.show(alternatives, why, token.step.id if token.step.id >= 0 else token.step.data)
-        self.set_refused(others, "")
+        self.set_refused((), "")
+
+    def explain(
+        self, stage: StageState, index: int, request: RunRequest, registry: ToolRegistry | None
+    ) -> None:
+        """Add the reasons of the masked ones among the shown alternatives of that token, once they are found."""
+        shown = [row.alternative for row in self.rows]
+        if registry is None or not any(map(is_masked, shown)):
+            return
+        tokens, place = list(stage.tokens), stage.place
+
+        def done(found: Reasons) -> None:
+            if [row.alternative for row in self.rows] == shown:
+                self.set_refused(found.texts, "")
+
+        self._background.start(
+            "reasons", lambda: token_reasons(request, registry, place, tokens, index, shown), done
+        )
 
     def set_refused(self, words: Sequence[str], of_all: str) -> None:
         """Show the reason of each masked alternative; `of_all` is the grammar's expectation there, shown above them.

@@ -161,7 +161,7 @@ class ToolContext:
 
     def __init__(
         self, book: RuleBook, syntax: NotationSyntax, tool: str, parameters: dict[str, Any], *, closed: bool = True,
-        order: ArgumentOrder = "schema", entries: Entries | None = None,
+        order: ArgumentOrder = "schema", entries: Entries | None = None, most_rules: int = MAX_RULES,
     ) -> None:  # fmt: skip
         """`closed`: the schema describes a call's arguments, so a key that it neither names nor allows is an error.
 
@@ -173,6 +173,7 @@ class ToolContext:
         self.schema = Schema(tool, parameters)
         self.closed = closed
         self.order = order
+        self._most_rules = most_rules
         self.pending: list[PendingRule] = []
         self.rule = ""  # the rule that is being made
         self.origins: dict[str, Origin] = {}  # by rule
@@ -198,9 +199,9 @@ class ToolContext:
         name = self._names.get(key)
         if name is None:
             check_time()
-            if len(self._names) >= MAX_RULES:
+            if len(self._names) >= self._most_rules:
                 raise GrammarError(
-                    f"The schema needs more than {MAX_RULES:,} rules.",
+                    f"The schema needs more than {self._most_rules:,} rules.",
                     where=f"{self.schema.tool}: {places[0].pointer}",
                     hint="Its anyOf and oneOf multiply each other: merge or nest them.",
                 )

@@ -21,6 +21,8 @@ from glyphscope.text.shorten import and_more
 _CACHED = 1000  # schemas
 _NAMED = 3  # tools in a note
 _MAX_DEPTH = 20
+_MAX_RULES = 2_000
+"""Rules that are made of a schema: a run makes them before its first prompt, under any constraint."""
 _EXACT = 10**15
 """Numbers up to it are written with all of their digits."""
 
@@ -86,7 +88,9 @@ def _built(tool: Tool) -> tuple[str, str] | tuple[()]:
     from glyphscope.grammar.time_limit import limited
 
     book = RuleBook()
-    context = ToolContext(book, notation_syntax("json", "none"), tool.name, tool.parameters)
+    context = ToolContext(
+        book, notation_syntax("json", "none"), tool.name, tool.parameters, most_rules=_MAX_RULES
+    )
     root = book.reserve("arguments")
     try:
         with limited():

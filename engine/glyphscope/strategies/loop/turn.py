@@ -73,20 +73,20 @@ def take_turn(
     context: Context, conversation: Conversation, chain: Chain, guards: Guards, plan: Plan, number: int
 ) -> Generator[AnyEvent, None, TurnResult]:
     """The events of a turn, to the end of its stage and the transforms that acted."""
-    emitter, request = context.emitter, _of_turn(context.request, plan)
+    emitter, request = context.emitter, plan_request(context.request, plan)
     kind: StageKind = "final" if plan.last else "turn"
     yield emitter.enter(kind, _title(context.request, plan, number), kind, number)
     messages, acted = conversation.messages(plan.registry)
     for event in acted:
         yield emitter.stamp(event)
     prompt = priced_prompt(messages, context.model, thinking=request.thinking)
-    options, names = _options(request, plan), special_tokens(request, context.model)
+    options, names = plan_options(request, plan), special_tokens(request, context.model)
     generation = with_messages(
         generate_request(request, plan.registry, prompt.text, options, names=names), messages
     )
     most = max(1, min(request.max_tokens, guards.tokens_left))
     generation = msgspec.structs.replace(generation, max_tokens=most)
-    validator = _validator(request, plan)
+    validator = plan_validator(request, plan)
     stop_on: StopOn = "never" if chain.reads and request.constraint == "off" else stopping_on(request)
     decoding = Decoding(context, generation, prompt, validator, stop_on=stop_on)
     generated = yield from _in_time(context, decoding, guards)
@@ -97,13 +97,13 @@ def take_turn(
     if acted:
         for event in acted:
             yield emitter.stamp(event)
-        validator = _turn_validator(request, plan, constrained=False)
+        validator = _calls_validator(request, plan, constrained=False)
         validator.feed(text)
         validator.finish()
     return _read(generated, text, validator, plan)
 
 
-def _of_turn(request: RunRequest, plan: Plan) -> RunRequest:
+def plan_request(request: RunRequest, plan: Plan) -> RunRequest:
     """The request with this turn's constraint; in the model's own form, also with its tool choice and call limit."""
     if request.native == "template":
         choice = "none" if not plan.calls else "auto" if plan.words else "required"
@@ -116,14 +116,14 @@ def _of_turn(request: RunRequest, plan: Plan) -> RunRequest:
 
 def _title(request: RunRequest, plan: Plan, number: int) -> str:
     what = "words only" if not plan.calls else "a call or an answer" if plan.words else "a call"
-    if request.constraint != "off" and _of_turn(request, plan).constraint == "off":
+    if request.constraint != "off" and plan_request(request, plan).constraint == "off":
         what += ", without the constraint"
     return (
         f"Turn {number}: {what}" if not plan.last else f"Turn {number}, asked for an answer once more: {what}"
     )
 
 
-def _options(request: RunRequest, plan: Plan) -> GrammarOptions | None:
+def plan_options(request: RunRequest, plan: Plan) -> GrammarOptions | None:
     """None for the request's custom grammar, and for turns in the model's form."""
     if request.grammar is not None or request.native == "template":
         return None
@@ -132,13 +132,15 @@ def _options(request: RunRequest, plan: Plan) -> GrammarOptions | None:
     return GrammarOptions(free_text=request.free_text, most_calls=plan.most_calls)
 
 
-def _validator(request: RunRequest, plan: Plan) -> Validator:
+def plan_validator(request: RunRequest, plan: Plan) -> Validator:
     if not plan.calls and not plan.last:
         return WordsValidator()
-    return _turn_validator(request, plan, constrained=request.constraint != "off" and request.grammar is None)
+    return _calls_validator(
+        request, plan, constrained=request.constraint != "off" and request.grammar is None
+    )
 
 
-def _turn_validator(request: RunRequest, plan: Plan, *, constrained: bool) -> TurnValidator | FormValidator:
+def _calls_validator(request: RunRequest, plan: Plan, *, constrained: bool) -> TurnValidator | FormValidator:
     """The validator of a turn. A last answer without tools is also searched: a leaked call is not an answer."""
     if (form := native_form(request)) is not None:
         return form_validator(form, request, plan.registry)
