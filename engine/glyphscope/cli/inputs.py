@@ -14,7 +14,6 @@ import typer
 from glyphscope.cli.output import diagnostics, print_line_error, print_note
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Shape
-from glyphscope.grammar.builder.uncallable import uncallable, uncallable_words
 from glyphscope.inputs import read_file, utf8_text
 from glyphscope.notation.shapes import fitting_shape, shape_note
 from glyphscope.registry import (
@@ -127,6 +126,9 @@ def note_uncallable(tool: Tool | None, noted: set[str]) -> None:
     if tool is None or key in noted:
         return
     noted.add(key)
+    # a valid call needs no grammar
+    from glyphscope.grammar.builder.uncallable import uncallable, uncallable_words
+
     if found := uncallable(ToolRegistry((tool,))):
         print_note(f"! No call can be written of {uncallable_words(found)}.", "yellow")
 
