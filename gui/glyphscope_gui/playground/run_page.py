@@ -48,10 +48,10 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox, visible_height
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.plain_text import copy_text, plain_tip
+from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.token_words import cached_words
 from glyphscope_gui.shared.verdict import VerdictLegend
-from glyphscope_gui.theme.sizes import GAP, is_crowded
+from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
 
 _NOT_COUNTED = tr("Tokens are counted when the prompt runs.")
 _COUNTING = tr("Counting tokens…")
@@ -83,6 +83,9 @@ class RunPage(FollowsSize, QWidget):
         self.notes = NotesView(self)
         self.banner = AbortBanner(self)
         self.reply = ReplyBar(self)
+        self.difference = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
+        self.difference.setContentsMargins(PAD, 4, PAD, 0)
+        self.difference.hide()
         self.legend = VerdictLegend(self)
         self._make_copying()
         self.fields = FieldTable(self.fields_model, self)
@@ -240,10 +243,14 @@ class RunPage(FollowsSize, QWidget):
             self._show_run_prompt(shown)
 
     def show_difference(self, settings: Sequence[str]) -> None:
-        """Show the settings of the run that differ from the next run's; none for a run with the same settings."""
+        """Show the settings of the run that differ from the next run's, none for a run with the same settings, and its
+        prompt if that differs.
+        """
         words = tr("This run: {settings}", settings=" · ".join(settings)) if settings else ""
-        self.stream_card.heading.hint.setText(words)
-        self.stream_card.heading.hint.setToolTip(plain_tip(words))
+        self.difference.setText(words)
+        self.difference.setVisible(bool(settings))
+        if self._state.started is not None:
+            self._show_run_prompt(self._state.started)
 
     def show_asking(self, asking: bool) -> None:
         """Set whether a card asks the user: it replaces the fields and, in a low window, the prompt and the tokens."""
@@ -418,7 +425,7 @@ class RunPage(FollowsSize, QWidget):
         vbox((self.stream, 1), self.banner, parent=self.stream_page, margins=(8, 2, 8, 4), spacing=8)
 
         self.token_card = Card(tr("Tokens"), self.tokens, padded=False)
-        answer = holder(vbox((self.stack, 1), self.reply, spacing=0), self)
+        answer = holder(vbox(self.difference, (self.stack, 1), self.reply, spacing=0), self)
         self.stream_card = Card(tr("Stream"), answer, actions=(self.legend, self.copy_button), padded=False)
         self.field_card = Card(tr("Fields"), self.fields, padded=False)
         parts = (self.timeline, self.branches, self.stream_card, self.field_card, self.token_card)

@@ -122,6 +122,10 @@ class PlainTable(QTableView):
         self.setColumnWidth(column, self.fitted_width(column))
 
     def least_width(self, column: int) -> int:
+        """The minimum width of a column in pixels: that of its title."""
+        return self.title_width(column)
+
+    def title_width(self, column: int) -> int:
         """The width in pixels below which a column's title, or its first `MAX_TITLE` letters, would be cut off."""
         head = self.horizontalHeader()
         title = str(self.model().headerData(column, Qt.Orientation.Horizontal) or "")
@@ -137,7 +141,7 @@ class PlainTable(QTableView):
     def fitted_width(self, column: int) -> int:
         """The width of a fitted column in pixels, also while it is hidden."""
         widest = QFontMetrics(self.font()).horizontalAdvance(self._fitted_to[column]) + CELL
-        return max(widest, self.least_width(column))
+        return max(widest, self.title_width(column))
 
     def give_way(self, *columns: int) -> None:
         """Hide these columns, in this order, if the stretched one would be narrower than a name."""
@@ -152,8 +156,9 @@ class PlainTable(QTableView):
         """Divide the width among the columns, of which none is narrower than its title."""
         head = self.horizontalHeader()
         for column in range(head.count()):
-            if column != self._stretched and 0 < head.sectionSize(column) < self.least_width(column):
-                self.setColumnWidth(column, self.least_width(column))
+            least = self.title_width(column) if column in self._fitted_to else self.least_width(column)
+            if column != self._stretched and 0 < head.sectionSize(column) < least:
+                self.setColumnWidth(column, least)
         self._fit()
         if self._optional:
             self._hide_optional()
