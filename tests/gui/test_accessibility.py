@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
@@ -11,10 +11,13 @@ from PySide6.QtGui import QAccessible, QFont
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QAbstractItemView,
     QAbstractScrollArea,
+    QHeaderView,
     QLabel,
     QLineEdit,
     QPushButton,
+    QSplitterHandle,
     QTableView,
     QTreeView,
     QVBoxLayout,
@@ -33,6 +36,7 @@ from glyphscope_gui.shared.tab_order import focus_next
 from glyphscope_gui.shared.table_model import MAX_TITLE
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.theme.fonts import window_points
+from glyphscope_gui.theme.sizes import ROW
 from made_results import made_result
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -327,6 +331,14 @@ def test_tables_of_an_open_window_grow_with_the_letters(opened, own_letters, qtb
 # -- tables at large text ------------------------------------------------------------------------------------------
 
 
+def every_page(qtbot, window, folder):
+    """Show every page, and a run with a timeline; yield their names."""
+    yield from in_turn(qtbot, window, folder)
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(bundled_run("verbs-loop.jsonl"))
+    yield "playground with a timeline"
+
+
 def narrow_columns(window):
     """Describe the columns of visible tables that are too narrow, or that nothing scrolls to."""
     found = []
@@ -338,7 +350,9 @@ def narrow_columns(window):
             continue
         for column in range(head.count()):
             title = str(head.model().headerData(column, Qt.Orientation.Horizontal) or "")
-            whole = max(map(head.fontMetrics().horizontalAdvance, title[:MAX_TITLE].split("\n")))
+            is_whole = 0 < len(title) <= MAX_TITLE and isinstance(table, QTableView)
+            words = max(map(head.fontMetrics().horizontalAdvance, title[:MAX_TITLE].split("\n")))
+            whole = head.sectionSizeHint(column) if is_whole else words
             least = max(whole, 3 * table.fontMetrics().averageCharWidth() if title else 0)
             if not head.isSectionHidden(column) and head.sectionSize(column) < least:
                 found.append(f"{call_it(table)}: “{title}” has {head.sectionSize(column)}, needs {least}")
@@ -349,7 +363,7 @@ def narrow_columns(window):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("times", [1.5, 2])
+@pytest.mark.parametrize("times", [1, 1.5, 2])
 @pytest.mark.parametrize("size", [(1024, 700), (1440, 900)])
 def test_no_column_of_a_table_is_narrower_than_its_title_at_large_text(
     opened, own_letters, qtbot, tmp_path, size, times
@@ -357,11 +371,78 @@ def test_no_column_of_a_table_is_narrower_than_its_title_at_large_text(
     window = opened(size=size)
     window.context.themes.choose("light", round(window_points() * times))
     wrong = {}
-    for page in (*in_turn(qtbot, window, tmp_path), "playground with a timeline"):
-        if page.endswith("timeline"):
-            with qtbot.waitSignal(window.runs.ended):
-                window.runs.show_record(bundled_run("verbs-loop.jsonl"))
+    for page in every_page(qtbot, window, tmp_path):
         wrong.update(dict.fromkeys(once_laid_out(qtbot, narrow_columns, window), page))
+    assert not wrong, reported(wrong)
+
+
+def hidden_rows(window):
+    """Describe the tables, trees and lists whose last row nothing scrolls to, or that another widget covers."""
+    found = []
+    for view in in_sight(window):
+        is_view = isinstance(view, QAbstractItemView) and not isinstance(view, QHeaderView)
+        model = view.model() if is_view else None
+        if model is None or not model.rowCount(view.rootIndex()):
+            continue
+        area, place = view.viewport(), view.verticalScrollBar().value()
+        view.scrollToBottom()
+        last = view.visualRect(last_row(view))
+        line = min(last.height(), view.fontMetrics().height() + ROW)  # a row of several lines may need more
+        if last.bottom() > area.height() or area.height() < line:
+            found.append(
+                f"{call_it(view)}: its last row is at {last.top()} to {last.bottom()} of {area.height()}"
+            )
+        if is_clipped(view, window):
+            found.append(f"{call_it(view)}: a part is outside of its container")
+        seen = seen_part(area, window)
+        for x, y in product(
+            (seen.left() + 1, seen.center().x(), seen.right() - 1), (seen.top() + 1, seen.bottom() - 1)
+        ):
+            above = window.childAt(QPoint(x, y))
+            if (
+                above is None
+                or above is area
+                or area.isAncestorOf(above)
+                or isinstance(above, QSplitterHandle)
+            ):
+                continue  # the invisible part of a handle covers some pixels beside it
+            if seen.isValid():
+                found.append(f"{call_it(view)} lies under {call_it(above)}")
+        view.verticalScrollBar().setValue(place)
+    return found
+
+
+def last_row(view):
+    """The index of the last row that can be scrolled to."""
+    model, index = view.model(), view.rootIndex()
+    while (rows := model.rowCount(index)) and (
+        not index.isValid() or not isinstance(view, QTreeView) or view.isExpanded(index)
+    ):
+        index = model.index(rows - 1, 0, index)
+        if not isinstance(view, QTreeView):
+            break
+    return index
+
+
+def seen_part(widget, top):
+    """The part of a widget that its containers do not cut off, in the coordinates of `top`."""
+    box = QRect(widget.mapTo(top, QPoint()), widget.size())
+    while widget is not top:
+        widget = widget.parentWidget()
+        box &= QRect(widget.mapTo(top, QPoint()), widget.size())
+    return box
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("points", [0, 15])
+@pytest.mark.parametrize("size", [(1024, 700), (1440, 900)])
+def test_no_row_of_a_table_lies_under_another_widget(opened, own_letters, qtbot, tmp_path, size, points):
+    window = opened(size=size)
+    window.context.themes.choose("light", points)
+    wrong = {}
+    for page in every_page(qtbot, window, tmp_path):
+        found = once_laid_out(qtbot, hidden_rows, window)
+        wrong.update(dict.fromkeys(found, page))
     assert not wrong, reported(wrong)
 
 

@@ -465,7 +465,7 @@ def test_branches_nested_deeply_stay_in_sight(qapp):
         )
         kin[started.run] = kin_of((started,))
     card.model.show(branch_tree([one.started] for one in kin.values()), kin, "r59")
-    card.show_tree(60)
+    card.show_tree(59)
     assert card.model.depth == 60 and card.tree.indentation() * 60 <= MAX_INDENT
     assert card.heading.hint.text() == "59 branches"
     index = card.model.index_of("r59")

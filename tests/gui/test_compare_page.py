@@ -566,6 +566,8 @@ def test_columns_of_an_earlier_request_are_marked_until_they_are_the_present_one
     before = project.prompt.user
     project.prompt.set_user("What time is it?")
     assert f"earlier request: “{before}”, 7 tools allowed" in turn.text()
+    page.widget.resize(820, 560)
+    assert turn.isVisible() and turn.width() == page.view.prompt_edit.width(), "it has a line, however narrow"
     project.prompt.set_user(before)
     assert "earlier" not in turn.text()
     project.tools.set_enabled("search", False)

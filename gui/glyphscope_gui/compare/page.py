@@ -17,7 +17,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import ElidedLabel, named, push_button, set_role
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, vbox
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.theme.sizes import GAP
 
@@ -57,7 +57,7 @@ class ComparePage(FollowsSize, QWidget):
         self.fields_model = CompareFieldsModel(self)
         self.fields = CompareFields(self.fields_model, self)
         self.words = named(ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title"), "compareWords")
-        self._border_was_moved = False
+        self._border_was_moved = self._is_hint = False
         self._lay_out()
         self.setFocusProxy(self.prompt_edit)
 
@@ -85,10 +85,12 @@ class ComparePage(FollowsSize, QWidget):
         """Mark the columns as results of an earlier request, which the words of the turn name."""
         set_role(self.turn, "problem" if earlier else "muted")
 
-    def show_turn(self, words: str) -> None:
-        """Show which column the model is running."""
+    def show_turn(self, words: str, *, hint: bool = False) -> None:
+        """Show which column the model is running, or a hint. A low page has one line, for what matters more."""
+        self._is_hint = hint
         self.turn.setText(words)
         self.turn.setAccessibleName(words)
+        self._show_lines()
 
     def show_words(self, words: str) -> None:
         """Show the differences of the columns, in a sentence."""
@@ -104,8 +106,14 @@ class ComparePage(FollowsSize, QWidget):
     def _fit(self) -> None:
         roomy = self.height() >= LOW
         self.prompt_card.show_heading(roomy)
+        self._show_lines()
         self.field_card.show_heading(roomy)
         self._share_room()
+
+    def _show_lines(self) -> None:
+        roomy = self.height() >= LOW
+        self.turn.setVisible(roomy or not self._is_hint)
+        self.facts.setVisible(roomy or self._is_hint)
 
     def _make_controls(self) -> None:
         self.presets = choice_box(
@@ -142,13 +150,13 @@ class ComparePage(FollowsSize, QWidget):
         line = hbox(
             self.presets,
             self.add_button,
-            (self.turn, 1),
+            STRETCH,
             self.export_button,
             self.stop_button,
             self.run_button,
             spacing=10,
         )
-        top = holder(vbox(self.prompt_edit, self.facts, line, spacing=8), self)
+        top = holder(vbox(self.prompt_edit, self.facts, self.turn, line, spacing=8), self)
         self.prompt_card = Card(tr("One prompt, several settings"), top, hint=tr("Ctrl+Enter runs all"))
 
         inside = QWidget()

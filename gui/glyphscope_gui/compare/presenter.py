@@ -351,9 +351,10 @@ class ComparePresenter(Page):
         elif self._runs.is_busy:
             view.show_turn(ANOTHER_RUN)
         else:
-            words = self._earlier_words or self.models.cost_words(self._column_models) or _TURNS
-            view.show_turn(words)
-            view.show_earlier(bool(self._earlier_words))
+            earlier = self._earlier_words
+            words = earlier or self.models.cost_words(self._column_models)
+            view.show_turn(words or _TURNS, hint=not words)
+            view.show_earlier(bool(earlier))
 
     @property
     def _earlier_words(self) -> str:

@@ -255,7 +255,7 @@ class BranchPresenter(QObject):
             card.hide()
             return
         card.model.show(branches.roots, branches.kin, branches.shown, self._special)
-        card.show_tree(len(branches.kin))
+        card.show_tree(sum(kin.started.request.branch_of is not None for kin in branches.kin.values()))
         card.tree.choose(branches.shown)
         request = kin.started.request
         put = replacement_words(request, self._special) or NOTHING

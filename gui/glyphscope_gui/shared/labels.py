@@ -22,6 +22,8 @@ from glyphscope_gui.shared.plain_text import plain_tip
 OnClick: TypeAlias = Callable[..., object] | SignalInstance | None
 Named = TypeVar("Named", bound=QObject)
 _CUT_NUMBER = re.compile(r"[\d.,]+…$")
+MIN_LEFT = 4
+"""Characters of a text that is cut at its end; fewer say nothing, and only the hint has the text."""
 
 
 def named(
@@ -119,7 +121,11 @@ class ElidedLabel(PlainLabel):
     def elided(self, width: int) -> str:
         """Return the part of the text that fits into that many pixels."""
         shown = self.fontMetrics().elidedText(self.text(), self._mode, width)
-        return _CUT_NUMBER.sub("…", shown) if shown != self.text() else shown
+        if shown == self.text():
+            return shown
+        shown = _CUT_NUMBER.sub("…", shown)
+        at_end = self._mode is Qt.TextElideMode.ElideRight
+        return "" if at_end and len(shown.rstrip("…").strip()) < MIN_LEFT else shown
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -44,7 +44,10 @@ class PlainTable(QTableView):
         self._stretched = stretch
         self._optional: tuple[int, ...] = ()
         """Columns that are hidden in this order if there is too little room."""
+        self._scrolls = False
+        """Whether it scrolls horizontally."""
         self.setModel(model)
+        self.horizontalScrollBar().rangeChanged.connect(self._show_scrolls)
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setFrameShape(QTableView.Shape.NoFrame)
@@ -76,14 +79,20 @@ class PlainTable(QTableView):
     def minimumSizeHint(self) -> QSize:
         hint = super().minimumSizeHint()
         if not self._least:
-            return hint
+            return QSize(hint.width(), max(hint.height(), self.height_of(1)))
         return QSize(hint.width(), self.height_of(min(self._least, self.model().rowCount())))
 
     def height_of(self, rows: int) -> int:
-        """Return the height of the titles and that many rows, in pixels."""
+        """Return the height of the titles, that many rows, and the scroll bar below them if there is one, in pixels."""
         titles = self.horizontalHeader()
         head = 0 if titles.isHidden() else titles.sizeHint().height()
-        return head + rows * self.verticalHeader().defaultSectionSize()
+        bar = self.horizontalScrollBar().sizeHint().height() if self._scrolls else 0
+        return head + rows * self.verticalHeader().defaultSectionSize() + bar
+
+    def _show_scrolls(self, _least: int, most: int) -> None:
+        if self._scrolls != (most > 0):
+            self._scrolls = most > 0
+            self.updateGeometry()
 
     def fix_height(self, most: int) -> None:
         """Make the table high enough for all its rows, at most for `most` rows."""

@@ -145,11 +145,10 @@ class BranchCard(Card):
         """The height of all rows, up to a limit; the inner layout would report the size before the rows were added."""
         return QSize(340, self.heading.sizeHint().height() + self.tree.sizeHint().height() + 14)
 
-    def show_tree(self, count: int) -> None:
-        """Update the card after the model was filled; `count` runs are in the tree."""
+    def show_tree(self, branches: int) -> None:
+        """Update the card after the model was filled with that many branches and their first runs."""
         self.tree.expandAll()
         self.tree.setIndentation(max(1, min(INDENT, MAX_INDENT // max(self.model.depth, 1))))
-        branches = count - self.model.rowCount()
         self.heading.hint.setText(tr("1 branch") if branches == 1 else tr("%n branches", "", branches))
         size, self._size = self._size, self.tree.sizeHint()
         grown = self.isHidden() or size != self._size
