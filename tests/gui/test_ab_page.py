@@ -192,3 +192,18 @@ def test_a_prompt_of_a_damaged_record_is_described(page, tools):
     page.ab._choose(0, "last")
     assert f"{1 if isinstance(tools, list) else 0} tool" in page.ab_view.about[0].text()
     assert earlier_words(damaged, page.context.project.next_request().request)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tokens", [(None, None), (None, 5), (5, None)])
+def test_an_unknown_number_of_prompt_tokens_is_left_out(page, qtbot, tokens):
+    view, ab = page.ab_view, page.ab.ab
+    run_playground(qtbot, page)
+    page.context.project.prompt.set_system("Call briefly.")
+    view.seeds.setText("1")
+    view.run_button.click()
+    qtbot.waitUntil(lambda: not ab.is_running)
+    assert "Prompt tokens: A " in view.words.text()
+    ab.report = msgspec.structs.replace(ab.report, prompt_tokens=tokens)
+    ab.changed.emit()
+    assert "Differences" in view.words.text() and "tokens" not in view.words.text()
