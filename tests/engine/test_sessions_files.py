@@ -139,6 +139,15 @@ def test_a_project_is_read_back_unchanged(tmp_path):
     assert json.loads(path.read_text("utf-8"))["glyphscope_project"] == 2
 
 
+def test_a_project_with_half_a_character_is_saved_and_read_back(tmp_path):
+    path = tmp_path / "half.glyphscope"
+    request = msgspec.structs.replace(PROJECT.request, prompt="\ud800", system="é \udfff")
+    project = Project(request=request, notes="half \ud83d", drafts={"search": "\udc00"})
+    save_project(path, project)
+    assert load_project(path).project == project
+    save_project(path, project, load_project(path).digest)
+
+
 def test_two_windows_do_not_overwrite_each_others_project(tmp_path):
     path = tmp_path / "p.glyphscope"
     save_project(path, PROJECT)

@@ -99,7 +99,7 @@ class CallState:
 
 
 class StagePlace(NamedTuple):
-    """What decides the constraint of a stage: its kind, and from the stages before it the tool that was named for it,
+    """The facts that decide the constraint of a stage: its kind, and from the stages before it the tool that was named,
     whether a call was executed, and how often the router was asked.
     """
 
@@ -160,7 +160,7 @@ class StageState:
 
     @property
     def place(self) -> StagePlace:
-        """What decides its constraint."""
+        """The facts that decide its constraint."""
         return self.earlier._replace(kind=self.kind)
 
     @property

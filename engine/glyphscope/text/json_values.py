@@ -55,12 +55,19 @@ def json_or_text(text: str | bytes) -> Any:
         return text
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def json_file(value: Any) -> str:
-    """The content of a JSON file for users: indented, with a line end. `value` may contain msgspec's structs."""
+    """The content of a JSON file for users: indented, with a line end. `value` may contain msgspec's structs.
+
+    A lone surrogate, which no file can contain, is written as its escape.
+    """
     try:  # ten times as fast as Python's encoder, for which the window waits
         return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
     except (ValueError, OverflowError, RecursionError):  # a lone surrogate, an integer of more than 64 bits
-        return json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=False)
+        return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text) + "\n"
 
 
 def json_object(text: str | bytes) -> dict[str, Any]:
