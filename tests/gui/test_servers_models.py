@@ -11,12 +11,14 @@ from PySide6.QtCore import QBuffer, QByteArray, Qt
 from PySide6.QtGui import QImage, QTextDocument
 
 from glyphscope.events import ToolContent
+from glyphscope.proof.prove import Proof
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.log import Entry
 from glyphscope.visible import visible
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.model import Cell, EnforcementRow
+from glyphscope_gui.enforcement.rows import enforcement_rows
 from glyphscope_gui.servers import tool_model as columns
 from glyphscope_gui.servers.call_outcome import IMAGE_SIDE, MAX_TEXT, call_view, shown_text
 from glyphscope_gui.servers.import_file import find_servers
@@ -164,6 +166,18 @@ def test_enforcement_is_counted_in_words():
     model = shown([ONE])
     model.set_enforcement({"one": EnforcementSummary("2 enforced", "holds", "all")})
     assert model.index(0, columns.ENFORCEMENT).data(PILL_ROLE) == ("2 enforced", "holds")
+
+
+def test_an_enforced_constraint_names_what_is_not_written_or_judged_late():
+    """Leap seconds with an offset, and patterns that look ahead."""
+    why = "check judges the pattern at the end of the text only"
+    proof = Proof(
+        tool="one", pointer="/properties/x/pattern", keyword="pattern", engine="mask", status="enforced", examples=2,
+        alone=True, why=why,
+    )  # fmt: skip
+    (row,) = enforcement_rows(ToolRegistry((Tool("one"),)), [proof])
+    cell = row.cells["mask"]
+    assert cell.state == "enforced" and cell.why.endswith(why[1:])
 
 
 def test_claims_are_in_words():

@@ -11,7 +11,7 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.grammar.builder.notes import unwritten
+from glyphscope.grammar.builder.notes import judged_late, unwritten
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import lark_unenforced
 from glyphscope.grammar.tree import Ordered
@@ -41,7 +41,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """The behaviour of one engine with one constraint.
 
     `enforced`: it rejected all texts (their number is `examples`) that break it, and accepted one that does not; `why`
-    names valid values that it does not write, if there are any.
+    names valid values that it does not write, and texts that the validator judges late, if there are any.
     `checked`: it accepted `witness`, which the validator rejects; `what` describes how it breaks the constraint.
     `unsupported`: the validator also accepts it, or nothing was shown; `why` explains. `alone`: the texts do not break
     other constraints. `unproved`: there is no example, or the engine failed on one.
@@ -292,13 +292,18 @@ class _Case:
             )
         if True not in valid:
             return msgspec.structs.replace(proof, witness=group[0].valid, why="it also rejects a valid call")
-        return msgspec.structs.replace(proof, status="enforced", why=self._unwritten(proof))
+        return msgspec.structs.replace(proof, status="enforced", why=self._remarks(proof))
 
-    def _unwritten(self, proof: Proof) -> str:
-        """The values that the constraint allows and our grammars do not write."""
+    def _remarks(self, proof: Proof) -> str:
+        """The values that an enforced constraint allows and our grammars do not write, and those judged late."""
         place = follow(self._tool.parameters, proof.pointer.rpartition("/")[0])
-        words = unwritten(place[1], proof.keyword) if place and proof.engine in OURS else ""
-        return words and f"it does not write {words}"
+        if place is None or proof.engine not in OURS:
+            return ""
+        words, late = unwritten(place[1], proof.keyword), judged_late(place[1], proof.keyword)
+        return "; ".join(
+            [f"it does not write {words}"] * bool(words)
+            + [f"check judges {late} at the end of the text only"] * bool(late)
+        )
 
     def _leak(self, proof: Proof, leaks: list[tuple[str, _WrittenExample]]) -> Proof:
         """The proof with the shortest broken text that the engine accepted, preferably one that is valid."""

@@ -79,7 +79,7 @@ def print_report(proved: Report) -> None:
     leaks = [proof for proof in proved.proofs if proof.status == "checked"]
     _section("Not enforced, rejected by the validator after generation:", leaks)
     _section("Not enforced, or unknown:", _undecided(proved.proofs))
-    _print_unwritten(proved.proofs)
+    _print_remarks(proved.proofs)
     for engine in proved.engines:
         if proved.ordered.get(engine):
             print_text()
@@ -107,15 +107,15 @@ def _undecided(proofs: Sequence[Proof]) -> list[Proof]:
     return list(found.values())
 
 
-def _print_unwritten(proofs: Sequence[Proof]) -> None:
-    """A line for each kind of valid values that our grammars do not write."""
+def _print_remarks(proofs: Sequence[Proof]) -> None:
+    """A line for each kind of valid values that our grammars do not write, or that the validator judges late."""
     found: dict[str, dict[str, None]] = {}
     for proof in proofs:
         if proof.status == "enforced" and proof.why:
             found.setdefault(proof.why, {})[f"{visible(proof.tool)} {visible(proof.pointer)}"] = None
     if found:
         print_text()
-        print_text("Enforced, but not every valid value is written:", "bold")
+        print_text("Enforced, with these limits:", "bold")
     for why, places in found.items():
         more = f" and {pluralize(len(places) - 1, 'other place')}" if len(places) > 1 else ""
         print_text(f"{next(iter(places))}{more}: {why}")

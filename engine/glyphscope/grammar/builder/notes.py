@@ -7,8 +7,9 @@ from typing import Any
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.builder.schema import Schema
-from glyphscope.grammar.regular.formats import UNWRITTEN
+from glyphscope.grammar.regular.formats import LATE, UNWRITTEN
 from glyphscope.grammar.regular.numbers import MAX_DIGITS, MAX_INTEGER, PRECISION
+from glyphscope.grammar.regular.pattern import linear
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
 from glyphscope.text.shorten import shorten
@@ -46,6 +47,14 @@ def in_words(schema: dict[str, Any]) -> str:
 
 def _short(value: Any) -> str:
     return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def judged_late(schema: Any, keyword: str) -> str:
+    """The part of a keyword that the validator judges at the end of a text only, in words; empty if there is none."""
+    value = schema.get(keyword) if isinstance(schema, dict) else None
+    if keyword == "format":
+        return LATE.get(str(value), "")
+    return "the pattern" if keyword == "pattern" and isinstance(value, str) and not linear(value) else ""
 
 
 _BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")

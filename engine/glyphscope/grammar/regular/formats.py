@@ -124,6 +124,8 @@ _WRITTEN = {"time": f"^(?:{_TIME}|{_LEAP_UTC})$", "date-time": f"^(?:{_DATE}[Tt]
 """The texts that grammars write, where a condition restricts the others."""
 UNWRITTEN = dict.fromkeys(_WRITTEN, "leap seconds with another offset than UTC's")
 """The valid texts that grammars do not write, in words."""
+LATE = dict.fromkeys(_WRITTEN, "a leap second with an offset")
+"""The texts of formats that grammars enforce, which only a condition decides, at their end."""
 _LEAP_SECOND = re.compile(r"([0-9]{2}):([0-9]{2}):60[0-9.]*(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))$")
 
 
