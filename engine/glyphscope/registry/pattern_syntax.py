@@ -143,11 +143,7 @@ class _Modes(NamedTuple):
     dot_all: bool = False
 
     def changed(self, on: str, off: str) -> _Modes:
-        values = (
-            "i" in on or (self.any_case and "i" not in off),
-            "m" in on or (self.lines and "m" not in off),
-        )
-        return _Modes(*values, "s" in on or (self.dot_all and "s" not in off))
+        return _Modes(*(flag in on or (value and flag not in off) for flag, value in zip("ims", self)))
 
 
 class _Parser:

@@ -123,8 +123,8 @@ class ComparePresenter(Page):
     def _connect_context(self) -> None:
         self._runs.phaseChanged.connect(self._show_turn)
         self._runs.modelStatusChanged.connect(lambda _status: self._show_facts())
-        self.context.project.optionsChanged.connect(self._options_changed)
         project = self.context.project
+        project.optionsChanged.connect(self._options_changed)
         project.tools.changed.connect(lambda _registry: self._show_facts())
         for signal in (project.optionsChanged, project.tools.changed, project.prompt.changed):
             signal.connect(lambda _change: self._show_turn())

@@ -235,23 +235,17 @@ class PlaygroundPresenter(Page):
         runs.phaseChanged.connect(self._show_phase)
         runs.queries.promptRead.connect(self._show_next_prompt)
         runs.queries.promptPriced.connect(self._show_next_costs)
-        project = self.context.project
-        for signal in (project.prompt.changed, project.optionsChanged, project.tools.changed):
+        project, record = self.context.project, self.context.record
+        prompted = (project.prompt.changed, project.optionsChanged, project.tools.changed)
+        requested = (*prompted, project.grammar.changed)
+        for signal in prompted:
             signal.connect(self._forget_costs)
-        for signal in (
-            project.prompt.changed, project.optionsChanged, project.tools.changed, project.grammar.changed,
-            self.context.record.changed, runs.modelStatusChanged, runs.ended,
-        ):  # fmt: skip
+        for signal in (*requested, record.changed, runs.modelStatusChanged, runs.ended):
             signal.connect(lambda _change=None: self._compare.start())
-        for signal in (
-            project.prompt.changed,
-            project.optionsChanged,
-            project.tools.changed,
-            project.grammar.changed,
-        ):
+        for signal in requested:
             signal.connect(self._hide_failure)
-        self.context.record.changed.connect(self.view.show_record)
-        self.context.record.changed.connect(self._forget_costs)
+        record.changed.connect(self.view.show_record)
+        record.changed.connect(self._forget_costs)
 
     def _connect_views(self) -> None:
         view, evidence, actions = self.view, self.evidence, self.context.actions
