@@ -96,6 +96,33 @@ def test_omissions_of_a_conversation_are_listed(found: Inspection) -> None:
     assert any("no calls of the history" in words for words in lossy.warnings)
 
 
+CALLS = "{% for c in m.tool_calls or [] %}CALL{% endfor %}"
+TURNS = (
+    "{{ tools | tojson }}{% for m in messages %}<|{{ m.role }}|>\n{{ m.content or '' }}"
+    + CALLS
+    + "{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ("", "the template writes no calls of the history"),
+        ("{{ m.metadata }}", "the template writes no calls of the history"),
+        ("{{ raise_exception('no calls') }}", "the template rejects a message with a call"),
+        ("{{ c.function.name }}", "the template's calls have no structure that can be derived"),
+    ],
+)
+def test_a_template_without_a_form_of_calls_says_why(call: str, why: str) -> None:
+    source = TURNS.replace("CALL", call) + "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+    (warning,) = (
+        each
+        for each in inspect_template(template_of_text(source, "x.jinja")).warnings
+        if "form of calls" in each
+    )
+    assert warning.startswith(f"There is no form of calls: {why}, ")
+
+
 def test_errors_in_forms_of_messages_that_the_template_does_not_accept_are_not_warnings() -> None:
     source = """{% for m in messages %}<|{{ m.role }}|>{{ m.content + '' }}{% for c in m.tool_calls or [] %}
 {%- if not loop.first %}{{ raise_exception('One call at once') }}{% endif -%}

@@ -18,6 +18,7 @@ from glyphscope.models.turn_forms import ASSUMED_END, TemplateRenderer, renderer
 from glyphscope.processes import limited
 from glyphscope.turns import Derived, TurnForm, form_of
 from glyphscope.turns.pairs import Pair, more_renderings, pairs_of
+from glyphscope.turns.probe import NAMES
 from glyphscope.turns.prove import Proof, prove
 from glyphscope.turns.slots import Slot, ThinkingState, form_markers, slots_of, thinking_states
 
@@ -139,9 +140,7 @@ def form_warnings(template: TemplateRenderer, form: TurnForm, derived: Derived) 
     if not form.describes_tools:
         out.append("The template describes no tools: the system prompt has to.")
     if "calls" in derived.drops:
-        out.append(
-            "The template writes no calls of the history: the form of calls is from the table, and not proved."
-        )
+        out.append(_without_calls(form, derived))
     if form.reasoning is not None and form.reasoning.prompt.get("off") == "opens":
         out.append("The prompt opens reasoning whether thinking is on or off.")
     if "eos_token" in template.reads and not template.ends:
@@ -149,6 +148,23 @@ def form_warnings(template: TemplateRenderer, form: TurnForm, derived: Derived) 
     if form.calls and form.calls[0].arguments.literals == "python":
         out.append("Values in the history are Python's literals (True, None); both notations are read.")
     return out + [f"It rejects some conversations. {error}" for error in derived.errors[:5]]
+
+
+def _without_calls(form: TurnForm, derived: Derived) -> str:
+    """The consequence of a template that shows no calls, and the reason if no form is known at all."""
+    if any(call.strict for call in form.calls):
+        return "The template writes no calls of the history: the form of calls is from the table, and not proved."
+    written = derived.renderings.get("one call")
+    if written is None:
+        why = "the template rejects a message with a call"
+    elif NAMES[0] not in written:
+        why = "the template writes no calls of the history"
+    else:
+        why = "the template's calls have no structure that can be derived"
+    return (
+        f"There is no form of calls: {why}, and the correction table has no row for it. "
+        "Write the form as a JSON file, or use GLYPH or JSON for the calls."
+    )
 
 
 _OTHERWISE: dict[Noted, str] = {
