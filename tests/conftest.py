@@ -96,6 +96,15 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join([str(EVERY_PROCESS), *([path] if path else [])])
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """Close the two files that llama-cpp-python keeps open on /dev/null, which Python would report at its end."""
+    utils = sys.modules.get("llama_cpp._utils")
+    for name in ("outnull_file", "errnull_file"):
+        if (file := getattr(utils, name, None)) is not None:
+            file.close()
+
+
 QUICK = "not slow and not model"
 _ALL_LEFT_OUT = re.compile(
     r"^pytestmark = \[?\s*(pytest\.mark\.\w+, )*pytest\.mark\.(slow|model)\b", re.MULTILINE

@@ -17,9 +17,12 @@ from glyphscope.explain.grammar_origins import constraint_words, rule_origin, ru
 from glyphscope.grammar.gbnf.cancellation import CheckCancelled
 from glyphscope.grammar.gbnf.parse.parser import read_gbnf
 from glyphscope.grammar.tree import Origin
+from glyphscope.proof.prove import Proof
 from glyphscope.registry import default_registry
 from glyphscope.sessions import GrammarExample, GrammarWork
 from glyphscope_gui.enforcement import proving
+from glyphscope_gui.enforcement.model import EnforcementModel
+from glyphscope_gui.enforcement.rows import EnforcementRows
 from glyphscope_gui.grammar import work as grammar_work
 from glyphscope_gui.grammar.diagnostics import FIX, GrammarDiagnostics
 from glyphscope_gui.grammar.examples_model import ExampleVerdict, result_pill, result_words
@@ -393,3 +396,29 @@ def test_the_answer_of_a_dropped_job_is_not_delivered(qapp, qtbot):
     qtbot.waitUntil(lambda: bool(reported))
     assert isinstance(reported[0], ZeroDivisionError)
     end_work(jobs)
+
+
+def test_the_rows_of_proofs_grow_without_a_reset_and_name_their_tools():
+    registry = default_registry()
+    proofs = [
+        Proof(
+            tool="search",
+            pointer=f"/properties/{name}/{keyword}",
+            keyword=keyword,
+            engine="mask",
+            status="enforced",
+        )
+        for name, keyword in (("query", "minLength"), ("max_results", "minimum"), ("max_results", "maximum"))
+    ]
+    rows, model = EnforcementRows(registry), EnforcementModel()
+    resets = []
+    for count, proof in enumerate(proofs, 1):
+        rows.add(proof)
+        model.show(rows(), of_one_tool=False)
+        assert model.rowCount() == count
+        if count == 1:
+            model.modelReset.connect(lambda: resets.append(1))
+    assert not resets
+    assert model.index(2, 0).data() == "search · max_results · maximum 100"
+    model.show(rows())
+    assert resets == [1] and model.index(2, 0).data() == "max_results · maximum 100"

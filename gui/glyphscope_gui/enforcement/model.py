@@ -79,18 +79,22 @@ class EnforcementModel(TableModel[EnforcementRow]):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._set_engines(ENGINES)
+        self._of_one_tool = True
 
-    def show(self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES) -> None:
-        """Show the same constraints with more cells, or other constraints."""
-        new = tuple(rows)
-        if engines == self.engines and [(r.tool, r.pointer, r.keyword) for r in new] == [
-            (r.tool, r.pointer, r.keyword) for r in self._rows
-        ]:
-            self._rows = new
-            self._changed()
+    def show(
+        self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES, *, of_one_tool: bool = True
+    ) -> None:
+        """Show the same constraints with more cells, or others. Those of several tools begin with the tool's name."""
+        before, new = len(self._rows), list(rows)
+        grown = len(new) >= before > 0 and all(map(_is_same, self._rows, new))
+        if (engines, of_one_tool) != (self.engines, self._of_one_tool) or not grown:
+            self._set_engines(engines)
+            self._of_one_tool = of_one_tool
+            self.show_rows(new)
             return
-        self._set_engines(engines)
-        self.show_rows(new)
+        self._rows = new[:before]
+        self._insert(before, new[before:])
+        self._changed()
 
     def _set_engines(self, engines: Engines) -> None:
         """Set the engines, which are the columns after the first."""
@@ -106,17 +110,17 @@ class EnforcementModel(TableModel[EnforcementRow]):
         return -1
 
     def words(self, row: EnforcementRow, column: int) -> str:
-        return row.words if column == CONSTRAINT else ""
+        return self._constraint(row) if column == CONSTRAINT else ""
 
     def spoken(self, row: EnforcementRow, column: int) -> str:
         if column == CONSTRAINT:
-            return row.words
+            return self._constraint(row)
         cell = self._cell(row, column)
         return tr("not tested yet") if cell is None else _cell_words(cell)
 
     def tip(self, row: EnforcementRow, column: int) -> str:
         if column == CONSTRAINT:
-            return row.words
+            return self._constraint(row)
         cell = self._cell(row, column)
         return tr("Testing…") if cell is None else _cell_tip(cell)
 
@@ -124,8 +128,16 @@ class EnforcementModel(TableModel[EnforcementRow]):
         cell = self._cell(row, column) if role == PILL_ROLE and column != CONSTRAINT else None
         return None if cell is None else (_cell_words(cell), _LOOKS.get(cell.state, _LOOKS["error"])[1])
 
+    def _constraint(self, row: EnforcementRow) -> str:
+        return row.words if self._of_one_tool else f"{row.tool} · {row.words}"
+
     def _cell(self, row: EnforcementRow, column: int) -> Cell | None:
         return row.cells.get(self.engines[column - 1][0])
+
+
+def _is_same(one: EnforcementRow, other: EnforcementRow) -> bool:
+    """Whether both are of the same constraint."""
+    return one is other or (one.tool, one.pointer, one.keyword) == (other.tool, other.pointer, other.keyword)
 
 
 def _cell_words(cell: Cell) -> str:

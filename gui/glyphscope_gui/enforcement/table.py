@@ -40,9 +40,11 @@ class EnforcementTable(PlainTable):
         self._model.modelReset.connect(self._fit)
         self._model.dataChanged.connect(self._fit)
 
-    def show_rows(self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES) -> None:
+    def show_rows(
+        self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES, *, of_one_tool: bool = True
+    ) -> None:
         """Show these rows, with the engines as columns."""
-        self._model.show(rows, engines)
+        self._model.show(rows, engines, of_one_tool=of_one_tool)
 
     def show_argument(self, tool: str, argument: str | None) -> None:
         """Scroll to an argument's constraints."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -315,8 +314,9 @@ class GrammarPresenter(Page):
         custom = not self._document.is_generated
         found = self._custom_rows if custom else self._rows
         named = [row for row in found if row.tool == self._tool]
-        rows = named or [replace(row, words=f"{row.tool} · {row.words}") for row in found]
-        self.view.enforcement.show_rows(rows, CUSTOM_ENGINE if custom else ENGINES)
+        rows = named or found
+        engines = CUSTOM_ENGINE if custom else ENGINES
+        self.view.enforcement.show_rows(rows, engines, of_one_tool=bool(named))
         self.view.enforcement.setVisible(bool(rows))
 
     def _show_badges(self) -> None:
