@@ -42,8 +42,8 @@ from window_blocks import Blocks, make_window, settle
 
 LONGEST = 0.4
 """Seconds of processor time in which the window's thread always answers; making a page needs a part of it."""
-ENDING = 30.0
-"""Seconds in which what was begun ends, after Stop."""
+WAITING, ENDING = 2.0, 30.0
+"""Seconds that a step has for its work in the background, which then continues, and a run to end after Stop."""
 CLOSING = 5.0
 """Seconds in which the window is closed."""
 EXPORTS = ("openai-messages", "pytest", "html", "curl", "calls")
@@ -267,12 +267,15 @@ class Windows:
                     self._app.processEvents()
                 self.close(number)
                 return
-            if not settle(self._app, window, quiet=0.05, most=8.0):
-                window.runs.stop()  # it may wait for an approval
-                if not settle(self._app, window, quiet=0.05, most=ENDING):
-                    self._broken(number, step, "does not end")
+            settle(self._app, window, quiet=0.05, most=WAITING)
             self._look(number, step, blocks)
             step += 1
+        window.runs.stop()
+        until = time.monotonic() + ENDING
+        while window.runs.is_busy and time.monotonic() < until:
+            self._app.processEvents()
+        if window.runs.is_busy:
+            self._broken(number, step, "the run does not end")
 
     def _look(self, number: int, step: int, blocks: Blocks) -> None:
         """Look at the errors and blocks of a step, and close its dialogs."""
