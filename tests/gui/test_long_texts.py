@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 
+import msgspec
 import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -13,7 +14,10 @@ from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
 from glyphscope.events import RunRequest
 from glyphscope.registry import parse_document
 from glyphscope.sessions import Project, save_project
+from glyphscope.sessions.history import kin_of
 from glyphscope_gui.evaluate.suite_editor import SuiteEditor
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.long_texts import (
     MAX_CHARACTERS,
     MAX_LINE,
@@ -200,3 +204,13 @@ def test_a_scenario_that_is_too_long_is_shown_in_part_and_not_changed(qtbot, tmp
     editor.choose_row(1)
     assert form.views.isEnabled() and form.long_label.isHidden() and form.prompt_edit.toPlainText() == "short"
     assert editor._scenarios == scenarios
+
+
+def test_a_part_of_a_text_has_only_its_beginning_and_a_title_only_that_of_its_prompt():
+    began = time.thread_time()
+    text = tr("{model}, “{prompt}”", model="m", prompt="word " * 4_000_000)
+    record = bundled_run("search-mask.jsonl")
+    request = msgspec.structs.replace(record[0].request, prompt="a  b " * 4_000_000)
+    title = kin_of((msgspec.structs.replace(record[0], request=request),)).row.title
+    assert time.thread_time() - began < 0.2, "whole, both take a second"
+    assert len(text) < 21_000 and text.endswith("…”") and title.startswith("a b a b") and len(title) == 200

@@ -22,6 +22,7 @@ from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.runs.worker.jobs import TokenPlace
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.long_texts import MAX_LABEL
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import PageId
 
@@ -150,9 +151,8 @@ class SeedsPresenter(QObject):
     def _show_about(self) -> None:
         request, variant = playground_request(self._context.project), self._variant
         model = model_name(variant.value("model", request)).name
-        self._page.about.setText(
-            tr("{model}, “{prompt}”", model=model, prompt=" ".join(variant.value("prompt", request).split()))
-        )
+        prompt = " ".join(variant.value("prompt", request)[:MAX_LABEL].split())
+        self._page.about.setText(tr("{model}, “{prompt}”", model=model, prompt=prompt))
         self._show_turn()
 
     # -- the runs ----------------------------------------------------------------------------------------------

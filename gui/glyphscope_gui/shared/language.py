@@ -37,6 +37,10 @@ class _Catalogue:
         return self._translator.translate("", text, comment, n) or ""
 
 
+MAX_PART = 20_000
+"""Characters of a part of a text."""
+
+
 def tr(text: str, comment: str = "", n: int = -1, /, **parts: object) -> str:
     """Return the text in the chosen language, with its parts inserted: `tr("{count} of {whole}", count=3, whole=4)`.
 
@@ -72,8 +76,11 @@ def _filled(text: str, n: int, parts: dict[str, object]) -> str:
 
 
 def _seen(part: object) -> object:
-    """Return a part as shown, without hidden characters."""
-    return visible(str(part), lines=True) if isinstance(part, str | PurePath | Exception) else part
+    """Return a part as shown, without hidden characters, and without an end that has no room anywhere."""
+    if not isinstance(part, str | PurePath | Exception):
+        return part
+    text = str(part)
+    return visible(text if len(text) <= MAX_PART else f"{text[:MAX_PART]}…", lines=True)
 
 
 def translate_qt(app: QCoreApplication) -> None:
