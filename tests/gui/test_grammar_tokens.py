@@ -21,7 +21,7 @@ from glyphscope_gui.grammar.page import MEAN, NOT_MEASURED, RuleCosts
 from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleCost, RuleReader
-from glyphscope_gui.runs.token_table import LEAST, TokenTable
+from glyphscope_gui.runs.token_table import LEAST, MIN_TOKEN, TokenTable
 from glyphscope_gui.runs.token_table_model import RULE, TOKEN, TokenTableModel
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_table import MIN_NAME
@@ -365,7 +365,7 @@ def test_a_narrow_table_hides_columns_and_leaves_room_for_the_token(qtbot):
     for width in (900, 700, 560, 400):
         table.resize(width, 200)
         qtbot.waitUntil(lambda: table.horizontalScrollBar().maximum() == 0)
-        assert table.columnWidth(TOKEN) >= 80, width
+        assert table.columnWidth(TOKEN) >= MIN_TOKEN * table.fontMetrics().averageCharWidth(), width
     assert table.isColumnHidden(RULE)
     assert all(table.isColumnHidden(column) for column in LEAST[:2])
     font = table.font()
