@@ -140,6 +140,8 @@ class PromptDock(QWidget):
         """The messages of the project whose costs are shown, if any."""
         self.expects_price = False
         """Whether the current prompt is being counted; until it is, the shown one stays."""
+        self.shows_prompt = False
+        """Whether a prompt is shown, not the messages of one that is not counted."""
         self._record: RunRequest | None = None
         self.conversation = ConversationEditor(document, self)
         self.recorded = RecordedPrompt(self)
@@ -199,6 +201,7 @@ class PromptDock(QWidget):
         prompt = shown.prompt
         self._costs_of = self._document.messages if is_own else None
         self._shown_text = prompt.text
+        self.shows_prompt = True
         self.rendered_view.show_prompt(prompt.text)
         self.caption.setText(self._caption(shown))
         self.costs_model.show_rows(shown.rows, counted=bool(prompt.tokens))
@@ -259,6 +262,7 @@ class PromptDock(QWidget):
 
     def _show_uncounted(self, text: str) -> None:
         self._shown_text = text
+        self.shows_prompt = False
         self.rendered_view.show_prompt(text)
         self.caption.setText(tr("Before the model’s chat template. The tokens are not counted yet."))
         self.costs_model.show_rows(CostRows())

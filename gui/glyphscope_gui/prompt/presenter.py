@@ -83,7 +83,8 @@ class PromptPresenter(QObject):
         if self._context.record.started is not None:  # a record was opened meanwhile
             return
         if counted.prompt is not None and self._is_direct:
-            self.watch.show_next(counted.prompt, self._project.options.thinking)
+            thinking = self._project.options.thinking
+            self.watch.show_next(counted.prompt, thinking, is_shown=self._dock.shows_prompt)
         else:
             self._dock.show_messages()
 

@@ -85,8 +85,11 @@ class PromptWatch(QObject):
         """Forget the evaluated prompt, as another model is opened: its cache is empty, and it counts other tokens."""
         self._read = self._job = None
 
-    def show_next(self, prompt: PromptRendered, thinking: Thinking = "auto") -> None:
-        """Show the prompt of the next run; the last sent prompt stays shown while it is the same.
+    def show_next(
+        self, prompt: PromptRendered, thinking: Thinking = "auto", *, is_shown: bool = True
+    ) -> None:
+        """Show the prompt of the next run; the last sent prompt stays shown while it is the same, and is shown again
+        unless it still is (`is_shown`).
 
         The text alone is not enough: with an endpoint's template, it is the same for all states of `thinking`.
         """
@@ -96,6 +99,8 @@ class PromptWatch(QObject):
             and job.origin == "run"
             and (job.prompt.text, job.thinking) == (prompt.text, thinking)
         ):
+            if not is_shown:
+                self._start(job)
             return
         previous = next(iter((self._last or self._previous).values()), None)
         self._start(_Job(prompt, "now", previous=previous, read=self._read))
