@@ -441,6 +441,16 @@ def test_parameters_that_begin_with_their_key_are_read_as_written(
         assert validator.valid is strict
 
 
+@pytest.mark.parametrize("end", ["", "}", "}<", "}<end", "}<end_function_call"])
+def test_a_call_that_breaks_off_in_its_closing_has_the_arguments_of_its_form(
+    end: str, tmp_path: Path
+) -> None:
+    form = form_of(renderer_at(write_small(tmp_path) / "templates" / "every value between markers.jinja"))[0]
+    text = "<start_function_call>call:weather{city:<escape>Oslo<escape>,days:<escape>3<escape>" + end
+    turn = read_turn(text, form, TOOLS)
+    assert [call.arguments for call in turn.calls] == [{"city": "Oslo", "days": 3}] and not turn.complete
+
+
 def _judge_rendered(path: Path, turns: int) -> bool:
     from glyphscope.turns.prove import _KINDS, _Prover
 

@@ -259,8 +259,9 @@ class _OneCall:
             surplus = _BRACKETS.match(scan.text, at)
             if surplus is not None and (end := scan.piece(piece, surplus.end())) is not None:
                 return end
+            broken_off = scan.breaks_off(piece.text, at)
             at = self._partly(piece.text, at)
-            if scan.breaks_off(piece.text, at):
+            if broken_off or scan.breaks_off(piece.text, at):
                 whole = self.form.object is not None or self.form.arguments.encoding == "json"
                 self.unclosed = whole or not scan.ended(at)
                 self.cut = not self.unclosed
