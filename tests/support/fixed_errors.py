@@ -157,8 +157,8 @@ FIXES = (
     Breakage(
         "fix: a loop's tools: its instructions and sizes",
         "engine/glyphscope/runs/prepared.py",
-        "visible = visible_registry(self.request.loop, self.registry)",
-        "visible = self.registry",
+        'return self._in_loop(self.offered) if self.request.strategy == "loop" else self.offered',
+        "return self.offered",
         (
             _PREPARED,
             "gui/test_worker.py::test_the_instructions_of_a_loop_are_counted_with_the_tools_that_it_may_use",

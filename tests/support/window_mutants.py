@@ -329,12 +329,12 @@ def main(kind: str, count: int, seed: int = 0) -> None:
     os.environ["GLYPHSCOPE_HOME"] = tempfile.mkdtemp()
     windows = Windows(QApplication([]), where=True)
     sys.excepthook = windows.hook
-    folder, told = Path(tempfile.mkdtemp()), 0
+    folder, printed = Path(tempfile.mkdtemp()), 0
     for number in range(seed * 10**6, seed * 10**6 + count):
         windows.try_mutant(kind, number, folder)
-        for what in windows.found[told:]:
+        for what in windows.found[printed:]:
             print(what, flush=True)
-        told = len(windows.found)
+        printed = len(windows.found)
         if number % 100 == 99:
             print(f"{number + 1} … {windows.longest}", flush=True)
     windows.close()

@@ -24,7 +24,7 @@ class Given(dict[str, Any], Generic[Settings]):
     """The options of a settings struct that were given on the command line, by the names of its fields."""
 
     def over(self, settings: Settings) -> Settings:
-        """The settings with the given ones in place of their own."""
+        """The settings with the given values."""
         return msgspec.structs.replace(settings, **self)
 
     @property
@@ -71,7 +71,7 @@ _Maker = Callable[[dict[str, Any]], Any]
 def _expanded(
     name: str, kind: Any, default: Any, only: tuple[str, ...]
 ) -> tuple[list[inspect.Parameter], _Maker]:
-    """The parameters in place of one, and what makes its value of theirs."""
+    """The parameters in place of one, and the function that makes its value from their values."""
     keyword_only = inspect.Parameter.KEYWORD_ONLY
     if get_origin(kind) is Given:
         options = {
@@ -115,7 +115,7 @@ def command_option(field: Field) -> Any:
 
 
 def setting_help(field: Field) -> str:
-    """Its hint, the value that is no amount, and the default."""
+    """Its hint, its special value, and the default."""
     setting, default = field.setting, field.default
     words = setting.about
     if field.kind is bool:

@@ -31,12 +31,12 @@ class Choice(NamedTuple):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """What is known of a setting besides its field's name, type and default.
+    """The facts of a setting besides its field's name, type and default.
 
-    `least` and `most` are its bounds; without them, those that msgspec checks. `special` is a value that is no amount:
-    `special_words` complete the sentence “0 is …”, and None is written as the number below `least`. `step` and `unit`
-    are those of its field. `words` is its value within a name, with `{value}`. `key` is its name outside of the struct,
-    if another one. `usual` describes a default that depends on other settings.
+    `least` and `most` are its bounds; without them, those that msgspec checks. `special` is a value with another
+    meaning: `special_words` complete the sentence “0 is …”, and None is written as the number below `least`. `step` and
+    `unit` are those of its field. `words` is its value within a name, with `{value}`. `key` is its name outside of the
+    struct, if another one. `usual` describes a default that depends on other settings.
     """
 
     title: str

@@ -331,7 +331,7 @@ def setting_row(setting: Field) -> FormRow:
 
 
 def setting_tip(setting: Field) -> str:
-    """Its hint, with the value that is no amount if its field does not name it."""
+    """Its hint, with its special value if its field does not name it."""
     stated = setting.setting
     about = in_language(stated.about)
     if stated.special is UNSET or stated.choices or _is_special(setting):
@@ -350,7 +350,7 @@ def translated(choices: Iterable[Choice]) -> list[tuple[Any, str, str]]:
 
 
 def _is_special(setting: Field) -> bool:
-    """Whether its lowest value is no amount, so that the field shows words in its place."""
+    """Whether its lowest value is the special one, so that the field shows words in its place."""
     return setting.setting.special is not UNSET and setting.written(setting.setting.special) == setting.least
 
 
