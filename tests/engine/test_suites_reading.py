@@ -221,6 +221,17 @@ def test_a_suite_made_by_a_program_is_checked_by_the_same_rules():
     assert parse_suite(encode_suite(good)) == good
 
 
+@pytest.mark.parametrize("amount", [19.99, 0.07, 1.1, 4.35, 9.99])
+def test_a_price_can_be_expected_of_a_tool_that_wants_cents(amount):
+    number = {"type": "number", "multipleOf": 0.01}
+    parameters = {"type": "object", "properties": {"amount": number}, "required": ["amount"]}
+    tools = [{"name": "pay", "description": "Pay an amount.", "parameters": parameters}]
+    right = Expectation(calls=(ExpectedCall(tools=("pay",), arguments={"amount": amount}),))
+    scenarios = (Scenario(id="a", prompt="x", expect=right),)
+    suite = Suite(glyphscope_suite=1, name="a", about="", scenarios=scenarios)
+    assert check_suite(msgspec.structs.replace(suite, registry={"glyphscope": 1, "tools": tools})) == ()
+
+
 def test_a_registry_beside_the_file_is_included_in_the_suite(tmp_path):
     mine = default_registry().to_document() | {"unknown_arguments": "allow"}
     (tmp_path / "tools.json").write_text(json.dumps(mine))
