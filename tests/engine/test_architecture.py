@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MAX_FILE = 600
-MOST = {"modules with one importer": 260, "modules that tests import": 540, "lines of code": 112_000}
+MOST = {"modules with one importer": 253, "modules that tests import": 537, "lines of code": 110_200}
 """They only fall; raise one with the reason here. Raised once: nothing yet."""
 _NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
