@@ -147,6 +147,12 @@ class PlainTable(QTableView):
         """Set a column's width, at least that of its title; 0 hides it."""
         super().setColumnWidth(column, max(width, self.least_width(column)) if width else 0)
 
+    def setColumnHidden(self, column: int, hide: bool) -> None:
+        """Hide or show a column, as wide as its title: the header knows no width of a hidden one."""
+        super().setColumnHidden(column, hide)
+        if not hide and 0 < self.columnWidth(column) < self.least_width(column):
+            self.setColumnWidth(column, self.least_width(column))
+
     def fitted_width(self, column: int) -> int:
         """The width of a fitted column in pixels, also while it is hidden."""
         widest = QFontMetrics(self.font()).horizontalAdvance(self._fitted_to[column]) + CELL
