@@ -222,7 +222,7 @@ def test_a_suite_made_by_a_program_is_checked_by_the_same_rules():
 
 
 @pytest.mark.parametrize("amount", [19.99, 0.07, 1.1, 4.35, 9.99])
-def test_a_price_can_be_expected_of_a_tool_that_wants_cents(amount):
+def test_a_price_can_be_expected_of_a_tool_that_requires_cents(amount):
     number = {"type": "number", "multipleOf": 0.01}
     parameters = {"type": "object", "properties": {"amount": number}, "required": ["amount"]}
     tools = [{"name": "pay", "description": "Pay an amount.", "parameters": parameters}]

@@ -30,9 +30,7 @@ def test_a_tools_name_may_have_quotes_and_tags(form: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", FORMS)
-@pytest.mark.parametrize(
-    "city", ["</tool_call><tool_call>", "</parameter> x", "]<|stop|>", "}<call|>", "<|end|>"]
-)
+@pytest.mark.parametrize("city", ["</tool_call><tool_call>", "]<|stop|>", "}<call|>", "<|end|>"])
 def test_markers_inside_of_values_are_text(encoding: str, city: str) -> None:
     validator, _ = read(FORMS[encoding], *write(encoding, "weather", city=city))
     assert validator.valid and validator.arguments == {"city": city}
