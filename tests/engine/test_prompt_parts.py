@@ -19,7 +19,7 @@ from glyphscope.prompting.messages import render_messages
 from glyphscope.prompting.template import _CLOSE, _MIDDLE, _OPEN, Part, PartText, _Marks, render
 from glyphscope.prompting.written_tools import tool_parts
 from glyphscope.registry import Tool, ToolRegistry, default_registry, make_tool, to_openai
-from glyphscope.strategies.pricing import part_spans, priced_by_counting, priced_by_tokens
+from glyphscope.strategies.pricing import Span, part_spans, priced_by_counting, priced_by_tokens
 from glyphscope.strategies.request import render_prompt
 
 REGISTRY = default_registry()
@@ -143,6 +143,14 @@ def test_parts_that_the_chat_template_trims_or_changes_leave_no_gap(texts, befor
     assert [span.start for span in spans[1:]] == [span.end for span in spans[:-1]]
     parts = priced_by_counting(text, len(cut(text)) + 1, spans, lambda one: len(cut(one)))
     assert sum(part.tokens for part in parts) == (len(cut(text)) + 1 if text else 0)
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 3, 9])
+@pytest.mark.parametrize("counted", [{}, {"ab": 4, "a": 1}])
+def test_no_part_has_fewer_than_no_tokens_where_tokens_span_the_boundaries(tokens, counted):
+    spans = [Span("template", 0, 2, ""), Span("user", 2, 3, ""), Span("template", 3, 6, "")]
+    parts = priced_by_counting("abcdef", tokens, spans, lambda one: counted.get(one, len(one)))
+    assert min(part.tokens for part in parts) >= 0 and sum(part.tokens for part in parts) == tokens
 
 
 WRITTEN = (

@@ -114,7 +114,8 @@ def priced_by_counting(
 ) -> tuple[PromptPart, ...]:
     """The cost of each span as the tokens that it adds to the previous span, if only counts of tokens are known.
 
-    The difference from `tokens`, the total, has no text (the token that begins a sequence): the first part gets it.
+    The difference from `tokens`, the total, has no text (the token that begins a sequence): the first part gets it. If
+    the parts count more than the total, because tokens span their boundaries, the first ones get less.
     """
     if len(spans) > _MAX_COUNTED:
         spans = list(_whole_tools(spans))
@@ -122,10 +123,12 @@ def priced_by_counting(
     before = 0
     for span in spans:
         counted = count_tokens(text[before : span.start]) if span.start > before else 0
-        prices.append(count_tokens(text[before : span.end]) - counted)
+        prices.append(max(0, count_tokens(text[before : span.end]) - counted))
         before = span.start
-    if prices:
-        prices[0] += tokens - sum(prices)
+    rest = tokens - sum(prices)
+    for place, price in enumerate(prices):
+        prices[place] = max(0, price + rest)
+        rest -= prices[place] - price
     return _parts(spans, prices)
 
 

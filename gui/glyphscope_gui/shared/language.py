@@ -16,6 +16,7 @@ from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
 from glyphscope.resources import read_bytes
 from glyphscope.sessions import places
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 from glyphscope_gui.shared.qm_file import is_sound
 
@@ -79,8 +80,7 @@ def _seen(part: object) -> object:
     """Return a part as shown, without hidden characters, and without an end that has no room anywhere."""
     if not isinstance(part, str | PurePath | Exception):
         return part
-    text = str(part)
-    return visible(text if len(text) <= MAX_PART else f"{text[:MAX_PART]}…", lines=True)
+    return visible(shorten(str(part), MAX_PART), lines=True)
 
 
 def translate_qt(app: QCoreApplication) -> None:
