@@ -185,4 +185,4 @@ def test_the_number_of_repair_attempts_is_bounded(attempts: int) -> None:
         prompt="x", registry={"glyphscope": 1, "tools": []}, repair=RepairSettings(attempts=attempts)
     )
     *_, last = run(request, ScriptedModel(""))
-    assert isinstance(last, RunFailed) and "repair attempts" in last.message
+    assert isinstance(last, RunFailed) and "Repairs is from 0 to 100" in last.message

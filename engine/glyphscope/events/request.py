@@ -189,11 +189,11 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
         "Total tokens", "Maximum number of tokens in all turns", least=1, most=MAX_AMOUNT,
     )] = 16_384  # fmt: skip
     max_seconds: Annotated[float, Setting(
-        "Time", "Maximum duration of the run", least=0.001, most=86_400, step=1, unit="s",
+        "Time", "Maximum duration of the run", least=0, most=86_400, step=1, unit="s",
     )] = 600.0  # fmt: skip
     max_tool_seconds: Annotated[float, Setting(
         "Time per call", "Maximum duration of a call; then it is cancelled",
-        least=0.001, most=86_400, step=1, unit="s",
+        least=0, most=86_400, step=1, unit="s",
     )] = 60.0  # fmt: skip
     max_identical_calls: Annotated[int, Setting(
         "Same call", "Maximum executions of an identical call", least=1, most=1000, unit="times",
