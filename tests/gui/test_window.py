@@ -340,6 +340,8 @@ def test_the_window_stays_responsive_while_tokens_stream_in():
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which signals are caught")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_ends_a_window_that_has_just_opened_and_leaves_no_temporary_file(number, tmp_path, unforked):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        pytest.skip("ignored here, as under nohup, and so by the window")
     process = subprocess.Popen(
         [sys.executable, "-m", "glyphscope", "gui"],
         env={**os.environ, "TMPDIR": str(tmp_path)},
