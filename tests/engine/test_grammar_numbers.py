@@ -189,6 +189,20 @@ def test_multiples_are_the_multiples_within(low, size, step):
         assert accepted == (low <= value <= low + size and value % step == 0), (value, low, size, step)
 
 
+@pytest.mark.parametrize(("step", "most_rules"), [(5, 30), (24, 80), (55, 260), (250, 150), (10_000, 30)])
+def test_remainders_that_the_digits_to_come_cannot_tell_apart_are_one_rule(step, most_rules):
+    book = RuleBook()
+    book.add("call", multiples_node(-(10**19), 10**19, step, book.shared))
+    grammar = book.grammar("call", ())
+    assert len(grammar.rules) <= most_rules
+    template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(grammar)), log_level=0)
+    for near in (0, step, -3 * step, 7 * step, 101 * step, -(10**9) * step, 123_456_789_012 * step):
+        for value in {near + off for off in (-step // 2, -10, -5, -1, 0, 1, 5, 10, 100)}:
+            matcher, text = template.deep_copy(), str(value).encode()
+            accepted = matcher.try_consume_tokens(list(text)) == len(text) and matcher.is_accepting()
+            assert accepted == (value % step == 0), value
+
+
 def test_a_number_with_a_step_has_no_exponent():
     plain, free = reader(number_node(Bounds(), decimals=15)), reader(number_node(Bounds()))
     for text in ("0", "7", "-840.5", "0.25", "123456789.5"):

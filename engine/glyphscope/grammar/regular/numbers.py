@@ -26,6 +26,7 @@ PRECISION = 15  # significant digits near a bound
 FINE = 6  # minimal digits after the point where no bound is near
 MAX_EXPONENT = 300  # up to this one, doubles have their full precision
 MAX_LISTED = 200  # multiples within bounds that are listed
+MAX_REMAINDERS = 1_200  # rules for multiples that are not listed
 
 _DIGIT = CharClass(DIGITS)
 _FIRST_DIGIT = CharClass(((0x31, 0x39),))
@@ -76,7 +77,7 @@ def multiples_node(
     first, last = -(-low // step), high // step
     if last - first < MAX_LISTED:
         return alt(*(str(step * i) for i in range(first, last + 1)))
-    if step > 64:
+    if sum(_Remainders.count(step, size) for size in range(1, len(str(max(-low, high))))) > MAX_REMAINDERS:
         return None
     return _signed(low, high, _Remainders(step, rule).natural)
 
@@ -364,6 +365,11 @@ class _Remainders:
         self.step = step
         self.rule = rule
 
+    @staticmethod
+    def count(step: int, size: int) -> int:
+        """The number of remainders between which `size` more digits distinguish: of 1,000 only 10 with two of them."""
+        return step // gcd(step, 10**size)
+
     def natural(self, low: int, high: int) -> Node:
         options = []
         for size in range(len(str(low)), len(str(high)) + 1):
@@ -391,14 +397,12 @@ class _Remainders:
     def _free(self, size: int, remainder: int) -> Node:
         if size == 0:
             return EMPTY if remainder == 0 else NEVER
+        remainder %= self.count(self.step, size)
         return self.rule(f"multiple-{self.step}-{size}-{remainder}", lambda: self._digit(size, remainder))
 
     def _digit(self, size: int, remainder: int) -> Node:
-        options = (
-            seq(_one(digit), self._free(size - 1, (remainder * 10 + digit) % self.step))
-            for digit in range(10)
-        )
-        return alt(*options)
+        following = [(remainder * 10 + digit) % self.step for digit in range(10)]
+        return alt(*(seq(_one(digit), self._free(size - 1, left)) for digit, left in enumerate(following)))
 
 
 def _one(digit: int) -> Node:
