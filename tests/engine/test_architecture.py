@@ -74,6 +74,28 @@ def test_the_window_and_its_pages_load_without_the_library_of_charts() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_the_window_starts_every_thread_in_one_file() -> None:
+    window, threads = (
+        ROOT / "gui" / "glyphscope_gui",
+        {"QThread", "QThreadPool", "QRunnable", "Thread", "Timer"},
+    )
+    starters = set()
+    for path in window.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                module, names = node.module or "", {alias.name for alias in node.names}
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                module, names = node.value.id, {node.attr}
+            elif isinstance(node, ast.Import):
+                module, names = node.names[0].name, set()
+            else:
+                continue
+            of_threads = module in ("PySide6.QtCore", "QtCore", "threading") and names & threads
+            if of_threads or module.startswith(("concurrent", "multiprocessing", "asyncio", "_thread")):
+                starters.add(path.relative_to(window).as_posix())
+    assert starters == {"shared/background.py"}
+
+
 def test_no_file_is_too_long() -> None:
     files = [
         path

@@ -26,7 +26,6 @@ from glyphscope_gui.enforcement.rows import EnforcementRows
 from glyphscope_gui.grammar import work as grammar_work
 from glyphscope_gui.grammar.diagnostics import FIX, GrammarDiagnostics
 from glyphscope_gui.grammar.examples_model import ExampleVerdict, result_pill, result_words
-from glyphscope_gui.grammar.jobs import LatestJobs
 from glyphscope_gui.grammar.line_lexer import (
     break_long_lines,
     find_definition,
@@ -43,7 +42,7 @@ from glyphscope_gui.grammar.texts import GrammarTexts
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
-from glyphscope_gui.shared.background import end_work, is_working
+from glyphscope_gui.shared.background import Background, end_work
 from glyphscope_gui.theme import load_theme
 
 
@@ -309,7 +308,8 @@ def test_the_origin_of_a_rule_is_described():
 
 def test_only_the_latest_jobs_answer_is_delivered(qapp, qtbot):
     owner = QObject()
-    jobs = LatestJobs(owner)
+    jobs = Background(owner)
+    line = jobs.line()
     gate, ran, reported = threading.Event(), [], []
 
     def work(number):
@@ -318,12 +318,12 @@ def test_only_the_latest_jobs_answer_is_delivered(qapp, qtbot):
         return number
 
     for number in range(5):
-        jobs.start("check", lambda number=number: work(number), reported.append, reported.append)
+        jobs.start("check", lambda number=number: work(number), reported.append, line=line)
     gate.set()
     qtbot.waitUntil(lambda: bool(reported))
     assert ran == [0, 4]
     assert reported == [4]
-    end_work(jobs)
+    jobs.close()
 
 
 @pytest.fixture
@@ -385,17 +385,18 @@ def test_a_check_of_a_large_text_can_be_cancelled():
 
 def test_the_answer_of_a_dropped_job_is_not_delivered(qapp, qtbot):
     owner = QObject()
-    jobs = LatestJobs(owner)
+    jobs = Background(owner)
+    line = jobs.line()
     gate, reported = threading.Event(), []
-    jobs.start("check", lambda: gate.wait(60), reported.append, reported.append)
+    jobs.start("check", lambda: gate.wait(60), reported.append, reported.append, line=line)
     jobs.drop("check")
     gate.set()
-    qtbot.waitUntil(lambda: not is_working(jobs))
+    qtbot.waitUntil(lambda: not jobs.is_busy)
     assert reported == []
-    jobs.start("check", lambda: 1 / 0, reported.append, reported.append)
+    jobs.start("check", lambda: 1 / 0, reported.append, reported.append, line=line)
     qtbot.waitUntil(lambda: bool(reported))
     assert isinstance(reported[0], ZeroDivisionError)
-    end_work(jobs)
+    jobs.close()
 
 
 def test_the_rows_of_proofs_grow_without_a_reset_and_name_their_tools():

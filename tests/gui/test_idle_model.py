@@ -14,6 +14,7 @@ from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import Settings, places, save_settings
 from glyphscope_gui.runs import model_queries
+from glyphscope_gui.shared.background import this_task
 from glyphscope_gui.shell import idle_model_presenter
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -32,9 +33,10 @@ class Measuring:
     def __init__(self, *results):
         self.results, self.ready, self.begun, self.known = list(results), threading.Event(), 0, False
 
-    def measure(self, _model, stop):
+    def measure(self, _model):
         self.begun += 1
-        while not stop():
+        stopped = this_task().stopped
+        while not stopped.is_set():
             if self.ready.wait(0.01):
                 result = self.results.pop(0)
                 if isinstance(result, Exception):

@@ -7,15 +7,17 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.running.local_workers import LocalWorkers
 from glyphscope.evals.running.progress import (
     Begun,
+    Control,
     ModelMissing,
     ModelOpened,
+    Progress,
     SampleBegun,
     SampleDone,
     SampleGrew,
@@ -26,11 +28,9 @@ from glyphscope.models.cores import share_cores
 from glyphscope.models.interface import Model, Opening
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.words import sample_words
-from glyphscope_gui.evaluate.worker import EvalJob, EvalThread
+from glyphscope_gui.evaluate.worker import EvalJob, evaluate_and_publish
 from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf
-
-LOOK_MS = 120
-"""Interval at which reported events are processed, so that samples appear soon and the window stays responsive."""
+from glyphscope_gui.shared.background import Background
 
 
 class EvalPhase(Enum):
@@ -94,53 +94,53 @@ class Evaluations(QObject):
         self.progress = EvalProgress()
         self.result: EvalResult | None = None
         self._open_model = open_model
-        self._thread: EvalThread | None = None
-        self._opening: Opening | None = None
-        self._timer = QTimer(self, interval=LOOK_MS)
-        self._timer.timeout.connect(self._take)
+        self._control: Control | None = None
+        """Pauses and stops the running evaluation."""
+        self._opening = Opening(lambda _done: None)
+        self._background = Background(self, self._end)
 
     @property
     def is_busy(self) -> bool:
-        return self._thread is not None
+        return self._control is not None
 
     def begin(self, job: EvalJob, options_of: OptionsOf) -> None:
         """Start an evaluation, unless another one runs. `options_of` gives each model's load options."""
-        if self._thread is not None:
+        if self._control is not None:
             return
         self.progress, self.result = EvalProgress(planned=job.plan.cost.samples), None
         self._opening = opening = Opening(lambda _done: None)
         workers = job.workers or partial(self._local_workers, options_of, opening, job.plan.matrix)
-        self._thread = EvalThread(job, workers)
-        self._thread.finished.connect(self._finished)
+        control = self._control = Control()
         self._set_phase(EvalPhase.RUNNING)
         self.progressed.emit(self.progress)
-        self._timer.start()
-        self._thread.start()
+        self._background.start(
+            "evaluation",
+            partial(evaluate_and_publish, job, workers, control),
+            lambda _none: self._finished(None),
+            self._finished,
+            progress=self._take,
+        )
 
     def set_paused(self, paused: bool) -> None:
         """Pause, once the samples that are being made are complete; or resume."""
         before, after = EvalPhase.RUNNING, EvalPhase.PAUSED
         if not paused:
             before, after = after, before
-        if self._thread is not None and self.phase is before:
-            control = self._thread.control
-            (control.pause if paused else control.resume)()
+        if self._control is not None and self.phase is before:
+            (self._control.pause if paused else self._control.resume)()
             self._set_phase(after)
 
     def stop(self) -> None:
         """Stop; the samples so far are kept, and the evaluation can be resumed."""
-        if self._thread is not None and self.phase is not EvalPhase.STOPPING:
-            self._end_thread(self._thread)
+        if self._control is not None and self.phase is not EvalPhase.STOPPING:
+            self._end()
             self._set_phase(EvalPhase.STOPPING)
 
     def close(self) -> None:
         """Stop, and wait for the thread; complete samples are then in the folder."""
-        self._timer.stop()
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.finished.disconnect(self._finished)
-            self._end_thread(thread)
-            thread.wait()
+        self._end()
+        self._background.wait("evaluation")
+        self._control = None
 
     def _local_workers(self, options_of: OptionsOf, opening: Opening, matrix: Matrix) -> LocalWorkers:
         def opened(name: str, sequences: int = 1) -> Model:
@@ -149,16 +149,12 @@ class Evaluations(QObject):
 
         return LocalWorkers(opened, partial(opened, sequences=matrix.sequences))
 
-    def _end_thread(self, thread: EvalThread) -> None:
-        thread.control.stop()
-        if self._opening is not None:
+    def _end(self) -> None:
+        if self._control is not None:
+            self._control.stop()
             self._opening.cancel()
 
-    def _take(self) -> None:
-        thread = self._thread
-        if thread is None:
-            return
-        news = thread.take()
+    def _take(self, news: list[Progress | EvalResult]) -> None:
         if not news:
             return
         before, progress = self.result, self.progress
@@ -194,17 +190,10 @@ class Evaluations(QObject):
             (self.began if before is None else self.grew).emit(self.result)
         self.progressed.emit(progress)
 
-    def _finished(self) -> None:
-        self._timer.stop()
-        thread = self._thread
-        if thread is None:
-            return
-        thread.wait()
-        self._take()
-        self._thread = self._opening = None
+    def _finished(self, error: BaseException | None) -> None:
+        self._control = None
         self.progress.now.clear()
         folder: Path | None = self.result.path if self.result is not None else None
-        error = thread.error
         stopped = self.phase is EvalPhase.STOPPING
         self._set_phase(EvalPhase.IDLE)
         self.ended.emit(folder)

@@ -1,19 +1,12 @@
-"""An evaluation in a separate thread: its events are collected, and passed on in batches.
-
-A scripted model may make thousands of samples a second; the window reads them a few times a second.
-"""
+"""An evaluation outside of the window's thread, with its growing result."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-from PySide6.QtCore import QThread
 
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.evals.matrix.plan import Plan
@@ -24,6 +17,7 @@ from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Begun, Control, Ended, ModelOpened, Progress, SampleDone
 from glyphscope.evals.running.worker_pool import Workers
 from glyphscope_gui.evaluate.result import EvalResult
+from glyphscope_gui.shared.background import this_task
 
 GROWN_SECONDS = 0.1
 """The least time between two readings of a growing result."""
@@ -69,55 +63,26 @@ class Growing:
         return result
 
 
-class EvalThread(QThread):
-    """Runs one evaluation to its end, or until `control` stops it. Call `take` in the window's thread; read `error`
-    once the thread has finished.
+def evaluate_and_publish(job: EvalJob, workers: Callable[[], Workers], control: Control) -> None:
+    """Run an evaluation to its end, or until `control` stops it, and write its figures. In a job's thread.
 
-    No signal carries the thread object, which its creator already has.
+    Reports its events, and the result with the samples so far. Raises the exception of the evaluation.
     """
-
-    def __init__(self, job: EvalJob, workers: Callable[[], Workers]) -> None:
-        super().__init__()
-        self.setObjectName("glyphscope-evaluation")
-        self.control = Control()
-        self.error: Exception | None = None
-        self._job = job
-        self._workers = workers
-        self._lock = threading.Lock()
-        self._reported: deque[Progress | EvalResult] = deque()
-
-    def take(self) -> list[Progress | EvalResult]:
-        """Take the events since the last call, and the result with the samples so far."""
-        with self._lock:
-            reported = list(self._reported)
-            self._reported.clear()
-        return reported
-
-    def run(self) -> None:
-        folder: Path | None = None
-        growing: Growing | None = None
-        try:
-            job = self._job
-            for event in evaluate(
-                job.plan,
-                job.out,
-                resume=job.resume,
-                workers=self._workers(),
-                control=self.control,
-                allow_python=job.allow_python,
-            ):
-                if isinstance(event, Begun):
-                    folder = event.folder
-                    growing = Growing(folder)
-                result = growing.after(event) if growing is not None else None
-                with self._lock:
-                    self._reported.append(event)
-                    if result is not None:
-                        self._reported.append(result)
-        except Exception as error:  # reported by the controller, in the window's thread
-            self.error = error
-        if folder is not None:
-            try:
-                publish(folder)
-            except Exception as error:
-                self.error = self.error or error
+    folder: Path | None = None
+    growing: Growing | None = None
+    with ExitStack() as at_end:
+        for event in evaluate(
+            job.plan,
+            job.out,
+            resume=job.resume,
+            workers=workers(),
+            control=control,
+            allow_python=job.allow_python,
+        ):
+            if isinstance(event, Begun):
+                folder = event.folder
+                growing = Growing(folder)
+                at_end.callback(publish, folder)
+            this_task().report(event)
+            if growing is not None and (result := growing.after(event)) is not None:
+                this_task().report(result)

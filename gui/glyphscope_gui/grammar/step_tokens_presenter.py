@@ -10,12 +10,12 @@ from glyphscope.grammar.tree import Grammar
 from glyphscope.models.interface import Vocabulary
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.grammar import work
-from glyphscope_gui.grammar.jobs import LatestJobs
 from glyphscope_gui.grammar.page import GrammarPage
 from glyphscope_gui.grammar.work import Checked
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.runs.model_queries import vocabulary_of
 from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.shared.background import Background, this_task
 from glyphscope_gui.shared.page_ids import PageId
 
 REST_MS = 150
@@ -29,14 +29,13 @@ class StepTokensPresenter(QObject):
         super().__init__(view)
         self._context = context
         self._view = view
-        self._jobs = LatestJobs(self)
+        self._jobs = Background(self)
+        self._line = self._jobs.line()
         self._vocabulary: Vocabulary | None = None
         self._trie: TokenTrie | None = None
         self._grammar: Grammar | None = None
         self._place = ("", 0)
         """The stepped text and the cursor in it."""
-        self._round = 0
-        """Grows with each change, after which a running computation stops."""
         self._rested = QTimer(self, singleShot=True, interval=REST_MS)
         self._rested.timeout.connect(self._compute)
         bench.checked.connect(self._checked)
@@ -76,7 +75,13 @@ class StepTokensPresenter(QObject):
         if vocabulary is None or not vocabulary.tokens:
             self._jobs.drop("trie")
         else:
-            self._jobs.start("trie", lambda: work.make_trie(vocabulary), self._made, self._context.show_error)
+            self._jobs.start(
+                "trie",
+                lambda: work.make_trie(vocabulary),
+                self._made,
+                self._context.show_error,
+                line=self._line,
+            )
 
     def _made(self, trie: TokenTrie) -> None:
         self._trie = trie
@@ -85,7 +90,6 @@ class StepTokensPresenter(QObject):
     # -- the tokens --------------------------------------------------------------------------------------------
 
     def _changed(self) -> None:
-        self._round += 1
         self._jobs.drop("tokens")
         if self._trie is None or self._grammar is None or not self._place[0]:
             self._rested.stop()
@@ -94,18 +98,16 @@ class StepTokensPresenter(QObject):
             self._rested.start()
 
     def _compute(self) -> None:
-        grammar, trie, (text, at), mine = self._grammar, self._trie, self._place, self._round
+        grammar, trie, (text, at) = self._grammar, self._trie, self._place
         if grammar is None or trie is None:
             return
 
-        def is_outdated() -> bool:
-            return self._jobs.is_closed or self._round != mine
-
         self._jobs.start(
             "tokens",
-            lambda: work.step_tokens(grammar, text, at, trie, is_outdated),
+            lambda: work.step_tokens(grammar, text, at, trie, this_task().stopped.is_set),
             self._view.step.show_tokens,
             self._failed,
+            line=self._line,
         )
 
     def _failed(self, error: BaseException) -> None:

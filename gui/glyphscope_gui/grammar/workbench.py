@@ -18,11 +18,11 @@ from glyphscope_gui.enforcement.rows import EnforcementRows
 from glyphscope_gui.grammar import work
 from glyphscope_gui.grammar.custom_enforcement import custom_grammar_rows
 from glyphscope_gui.grammar.examples_model import ExampleVerdict
-from glyphscope_gui.grammar.jobs import Lane, LatestJobs
 from glyphscope_gui.grammar.railroad_drawing import draw_rule
 from glyphscope_gui.grammar.work import Checked, Generated
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.background import Background, this_task
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.fonts import mono_families
@@ -39,8 +39,13 @@ PROOF_DELAY_MS = 600
 """Milliseconds after the last edit of the tools: proofs start processes, and are not urgent."""
 PROOF_SHOWN_MS = 150
 """Milliseconds between updates of the shown proofs."""
-_SLOW_SLOTS = frozenset({"samples", "compare", "enforcement", "prove"})
-"""The slots of slow jobs, which do not delay jobs that respond to typing."""
+_SLOW = frozenset({"samples", "compare", "enforcement", "prove"})
+"""The keys of slow jobs, which do not delay jobs that respond to typing."""
+
+
+def _is_stopped() -> bool:
+    """Whether the job of this thread was stopped, as a newer one replaces it."""
+    return this_task().stopped.is_set()
 
 
 class GrammarBench(QObject):
@@ -73,10 +78,11 @@ class GrammarBench(QObject):
         super().__init__(parent)
         self._document = document
         self._registry = registry
-        self._jobs = LatestJobs(self)
+        self._jobs = Background(self)
+        # Every thread that computes in Python takes turns with the window's: ten at once delayed each of its frames by
+        # a quarter of a second (measured on two cores). So there are two, each of which does one job after the other.
+        self._quick, self._slow = self._jobs.line(), self._jobs.line()
         self._active = False
-        self._checks = 0
-        """The number of started checks; all but the newest are cancelled."""
         self._options = RunRequest(prompt="", registry={})
         self.last: Checked | None = None
         """The newest check's result."""
@@ -94,8 +100,6 @@ class GrammarBench(QObject):
         self._tools_later = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
         self._tools_later.timeout.connect(self._generate)
         self._proved = EnforcementRows(ToolRegistry(()))
-        self._round = 0
-        """The number of started rounds of proofs; all but the newest are cancelled."""
         self._prove_later = QTimer(self, singleShot=True, interval=PROOF_DELAY_MS)
         self._prove_later.timeout.connect(self._prove)
         self._proof_ticks = QTimer(self, interval=PROOF_SHOWN_MS)
@@ -123,7 +127,7 @@ class GrammarBench(QObject):
 
     def text_changed(self) -> None:
         """Check the edited or newly shown text after a short pause."""
-        if self._active and not self._jobs.is_closed:
+        if self._active:
             self._later.start()
 
     def set_rule(self, name: str) -> None:
@@ -144,7 +148,7 @@ class GrammarBench(QObject):
     # -- the tools' grammar ------------------------------------------------------------------------------------
 
     def _tools_changed(self) -> None:
-        if self._active and not self._jobs.is_closed:
+        if self._active:
             self._tools_later.start()
 
     def _generate(self) -> None:
@@ -158,14 +162,9 @@ class GrammarBench(QObject):
 
     def _prove(self) -> None:
         """Prove the enforcement of the tools' constraints; a round for older tools is cancelled."""
-        self._round += 1
-        mine = self._round
         registry, options = self._registry.registry, self._options
         found = self._proved = EnforcementRows(registry)
         self._proof_ticks.start()
-
-        def cancelled() -> bool:
-            return self._jobs.is_closed or self._round != mine
 
         def done(_nothing: object) -> None:
             self._proof_ticks.stop()
@@ -178,7 +177,7 @@ class GrammarBench(QObject):
         self._start(
             "prove",
             lambda: proving.prove(
-                registry, options.notation, options.shape, options.order, found.add, cancelled
+                registry, options.notation, options.shape, options.order, found.add, _is_stopped
             ),
             done,
             failed,
@@ -194,23 +193,16 @@ class GrammarBench(QObject):
         self.origins = {}
         self.notGenerated.emit(error)
         self._document.set_generated("")
-        self._round += 1
+        self._jobs.drop("prove")
+        self._proof_ticks.stop()
         self.proved.emit((), True)
 
     # -- the text ----------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        if self._jobs.is_closed:
-            return
         text = self._document.text
-        self._checks += 1
-        mine = self._checks
         self.checking.emit()
-        self._start(
-            "check",
-            lambda: work.check(text, lambda: self._jobs.is_closed or self._checks != mine),
-            self._checked,
-        )
+        self._start("check", lambda: work.check(text, _is_stopped), self._checked)
 
     def _checked(self, found: Checked) -> None:
         if found.text != self._document.text:
@@ -249,7 +241,7 @@ class GrammarBench(QObject):
                 self._verdicts.update(checked.verdicts)
                 self.examplesChecked.emit(checked)
 
-        self._start("examples", lambda: work.check_examples(grammar, texts, known, self._is_closed), done)
+        self._start("examples", lambda: work.check_examples(grammar, texts, known, _is_stopped), done)
 
     def _do_step(self) -> None:
         text, at = self._step
@@ -258,7 +250,7 @@ class GrammarBench(QObject):
             return
         grammar = self._grammar_for("step", lambda why: self.stepped.emit(None, why))
         if grammar is not None:
-            self._answer("step", lambda: work.step(grammar, text, at, self._is_closed), self.stepped)
+            self._answer("step", lambda: work.step(grammar, text, at, _is_stopped), self.stepped)
 
     def _sample(self) -> None:
         seed = self._seed
@@ -276,9 +268,7 @@ class GrammarBench(QObject):
         if grammar is not None and len(base) > MAX_CHARACTERS:
             self.compared.emit(None, _TOO_LARGE)
         elif grammar is not None:
-            self._answer(
-                "compare", lambda: work.compare(base, grammar, self._superseded(found)), self.compared
-            )
+            self._answer("compare", lambda: work.compare(base, grammar, _is_stopped), self.compared)
 
     def _test_enforcement(self) -> None:
         registry, options = self._registry.registry, self._options
@@ -288,10 +278,9 @@ class GrammarBench(QObject):
             return
         grammar = self._grammar_for("enforcement", lambda _why: self.enforcementTested.emit(()), bounded=True)
         if grammar is not None:
-            superseded = self._superseded(self.last)
             self._start(
                 "enforcement",
-                lambda: custom_grammar_rows(grammar, registry, options.notation, options.shape, superseded),
+                lambda: custom_grammar_rows(grammar, registry, options.notation, options.shape, _is_stopped),
                 self.enforcementTested.emit,
             )
 
@@ -302,10 +291,10 @@ class GrammarBench(QObject):
         called with the reason.
         """
         found = self.last
+        self._jobs.drop(slot)
         if found is None:
             return None
         if found.grammar is None or (bounded and len(found.text) > MAX_CHARACTERS):
-            self._jobs.drop(slot)
             refuse(_HAS_ERRORS if found.grammar is None else _TOO_LARGE)
             return None
         return found.grammar
@@ -316,13 +305,6 @@ class GrammarBench(QObject):
             slot, work, lambda found: signal.emit(found, ""), lambda error: signal.emit(None, str(error))
         )
 
-    def _superseded(self, found: Checked | None) -> Callable[[], bool]:
-        """Return a function that says whether another text was checked since."""
-        return lambda: self._jobs.is_closed or self.last is not found
-
-    def _is_closed(self) -> bool:
-        return self._jobs.is_closed
-
     def _start(
         self,
         slot: str,
@@ -330,5 +312,5 @@ class GrammarBench(QObject):
         done: Callable[[Any], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        lane: Lane = "slow" if slot in _SLOW_SLOTS else "quick"
-        self._jobs.start(slot, work, done, failed or self.crashed.emit, lane)
+        line = self._slow if slot in _SLOW else self._quick
+        self._jobs.start(slot, work, done, failed or self.crashed.emit, line=line)

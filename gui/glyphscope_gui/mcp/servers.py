@@ -173,11 +173,8 @@ class ServersController(QObject):
             self._save()
         self._later.stop()
         sources = [known.source for known in self._known.values() if known.source is not None]
-        ending = [threading.Thread(target=source.close, name=f"end-{source.name}") for source in sources]
-        for thread in ending:
-            thread.start()
-        for thread in ending:
-            thread.join()
+        for source in sources:
+            self._background.start(f"end {id(source)}", source.close, lambda _: None)
         self._background.close()
         self.demo.close()
 

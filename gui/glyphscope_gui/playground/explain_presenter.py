@@ -4,12 +4,11 @@ rule of each token.
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 
 from PySide6.QtCore import QObject
 
-from glyphscope.explain.mask_impact import MaskImpact, mask_impact
+from glyphscope.explain.mask_impact import mask_impact
 from glyphscope.explain.retokenization import Boundaries
 from glyphscope.runs.run_state import StageState
 from glyphscope_gui.context import AppContext, RulePlace
@@ -19,7 +18,7 @@ from glyphscope_gui.runs.model_queries import Answered, token_boundaries
 from glyphscope_gui.runs.stage_choice import StageChoice
 from glyphscope_gui.runs.token_rules import TokenRule
 from glyphscope_gui.runs.worker.jobs import ModelStatus
-from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.background import Background, this_task
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 
 
@@ -36,9 +35,7 @@ class ExplainPresenter(QObject):
         self._evidence = evidence
         self._choice = choice
         self._impact = evidence.mask_impact
-        self._background = Background(self, self._cancel)
-        self._cancelled = threading.Event()
-        """Set once the running explanation is no longer needed."""
+        self._background = Background(self)
         self._asked: Answered | None = None
         """The answer whose boundaries were requested; None once they are shown."""
         self._has_ended = False
@@ -57,7 +54,7 @@ class ExplainPresenter(QObject):
 
     def begin(self) -> None:
         self._has_ended = False
-        self._cancel()
+        self._background.drop("impact")
         self._asked = None
         self._impact.clear()
         self._evidence.mask_impact_section.hide()
@@ -72,30 +69,18 @@ class ExplainPresenter(QObject):
 
     def _explain(self, stage: StageState) -> None:
         state = self._runs.state
-        self._cancel()
+        self._background.drop("impact")
         self._impact.clear()
         self._evidence.mask_impact_section.setVisible(bool(stage.tokens))
         if not stage.tokens or state.started is None:
             return
-        cancelled = self._cancelled = threading.Event()
         self._background.start(
             "impact",
-            lambda: mask_impact(state, stage, cancel=cancelled.is_set),
-            self._show_impact,
-            self._failed,
+            lambda: mask_impact(state, stage, cancel=this_task().stopped.is_set),
+            lambda impact: self._impact.show_impact(impact, state.registry),
+            self._context.show_error,
         )
         self._ask_boundaries(stage)
-
-    def _show_impact(self, impact: MaskImpact) -> None:
-        if not self._cancelled.is_set():
-            self._impact.show_impact(impact, self._runs.state.registry)
-
-    def _failed(self, error: BaseException) -> None:
-        if not self._cancelled.is_set():
-            self._context.show_error(error)
-
-    def _cancel(self) -> None:
-        self._cancelled.set()
 
     # -- token boundaries --------------------------------------------------------------------------------------
 

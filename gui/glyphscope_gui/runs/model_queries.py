@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from threading import Event
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import ModelInfo, TokenStep
@@ -20,8 +19,9 @@ from glyphscope.models.llama import LlamaModel
 from glyphscope.runs import PreparedRequest
 from glyphscope.strategies.read_ahead import ReadAhead, read_ahead
 from glyphscope.strategies.request import first_prompt
-from glyphscope_gui.runs.worker.jobs import Answer, Priced, Query
+from glyphscope_gui.runs.worker.jobs import Priced
 from glyphscope_gui.runs.worker.run_worker import RunWorker
+from glyphscope_gui.shared.background import Background, Line, this_task
 
 T = TypeVar("T")
 FIRST_PROMPT_KNOWN = ("direct", "two-stage")
@@ -49,13 +49,6 @@ def token_boundaries(model: Model | None, answered: Answered) -> Boundaries:
     return boundaries_of(answered.prompt, answered.steps, own)
 
 
-@dataclass(frozen=True)
-class _Pending:
-    query: Query
-    done: Callable[[Any], None]
-    failed: Callable[[BaseException], None] | None
-
-
 class ModelQueries(QObject):
     """Queries to the open model. `crashed` carries an unhandled exception, `promptRead` a ReadAhead, `promptPriced` the
     PromptRendered of the next run, or None if it cannot be counted. Lives in the window's thread.
@@ -66,15 +59,12 @@ class ModelQueries(QObject):
     crashed = Signal(object)
     promptRead = Signal(object)
     promptPriced = Signal(object)
-    _requested = Signal(object)
 
-    def __init__(self, worker: RunWorker, parent: QObject | None = None) -> None:
+    def __init__(self, worker: RunWorker, line: Line, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._worker = worker
-        self._pending: dict[str, _Pending] = {}
-        self._closed = False
-        self._requested.connect(worker.answer, Qt.ConnectionType.QueuedConnection)
-        worker.answered.connect(self._answered, Qt.ConnectionType.QueuedConnection)
+        self._background = Background(self)
+        self._line = self._background.join(line)
 
     def ask(
         self,
@@ -83,13 +73,13 @@ class ModelQueries(QObject):
         done: Callable[[T], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        """Call `work` in the worker's thread with the open model, or None, and then `done` with the result.
+        """Call `work` in the model's thread with the open model, or None, and then `done` with the result.
 
         `done` and `failed` are called in the window's thread. Only the newest query of a key is answered.
-        `work` must not refer to a QObject: the worker may be the last to release it.
         """
         self.interrupt()
-        self._send(_Pending(Query(key, work), done, failed))
+        work_with_model = partial(self._worker.answer, work, generates=key == _IDLE)
+        self._background.start(key, work_with_model, done, failed or self.crashed.emit, line=self._line)
 
     def price(self, request: PreparedRequest, done: Callable[[Priced | None], None]) -> None:
         """Count the prompt of the request; `done` gets None without a model that can. `promptPriced` is emitted for a
@@ -114,56 +104,18 @@ class ModelQueries(QObject):
             done(result)
             self.promptRead.emit(result)
 
-        self.interrupt()
-        stop = Event()
-        work = partial(prompt_read, request=request, stop=stop.is_set)
-        self._send(_Pending(Query(_IDLE, work, stop=stop), read, None))
+        self.ask(_IDLE, partial(prompt_read, request=request), read)
 
     def measure_batches(
         self, done: Callable[[BatchTimes | None], None], failed: Callable[[BaseException], None]
     ) -> None:
         """Measure the model's batch size; `done` is called with None if something else interrupted that."""
-        self.interrupt()
-        stop = Event()
-        work = partial(batches_measured, stop=stop.is_set)
-        self._send(_Pending(Query(_IDLE, work, stop=stop), done, failed))
+        self.ask(_IDLE, batches_measured, done, failed)
 
     def interrupt(self) -> None:
         """Stop reading ahead and measuring, as something else needs the model."""
-        idle = self._pending.get(_IDLE)
-        if idle is not None:
-            self._worker.interrupt(idle.query)
-
-    def close(self) -> None:
-        """Drop all queries; no callback is called from now on."""
-        self._closed = True
-        self.interrupt()
-        for key in tuple(self._pending):
-            self._drop(key)
-
-    def _send(self, pending: _Pending) -> None:
-        if self._closed:
-            return
-        key = pending.query.key
-        self._drop(key)
-        self._pending[key] = pending
-        self._requested.emit(pending.query)
-
-    def _drop(self, key: str) -> None:
-        older = self._pending.pop(key, None)
-        if older is not None:
-            older.query.dropped.set()
-
-    @Slot(object)
-    def _answered(self, answer: Answer) -> None:
-        pending = self._pending.get(answer.query.key)
-        if pending is None or pending.query is not answer.query:
-            return
-        del self._pending[answer.query.key]
-        if answer.error is None:
-            pending.done(answer.result)
-        else:
-            (pending.failed or self.crashed.emit)(answer.error)
+        self._background.stop(_IDLE)
+        self._worker.interrupt()
 
 
 def vocabulary_of(model: Model | None) -> Vocabulary:
@@ -174,9 +126,9 @@ def vocabulary_of(model: Model | None) -> Vocabulary:
         return Vocabulary()
 
 
-def prompt_read(model: Model | None, request: PreparedRequest, stop: Callable[[], bool]) -> ReadAhead:
+def prompt_read(model: Model | None, request: PreparedRequest) -> ReadAhead:
     """Evaluate the prompt of the next run in the open model; does nothing if none is open."""
-    return ReadAhead() if model is None else read_ahead(request, model, stop)
+    return ReadAhead() if model is None else read_ahead(request, model, this_task().stopped.is_set)
 
 
 def is_unmeasured(model: Model | None) -> bool:
@@ -184,8 +136,9 @@ def is_unmeasured(model: Model | None) -> bool:
     return isinstance(model, LlamaModel) and model.is_unmeasured
 
 
-def batches_measured(model: Model | None, stop: Callable[[], bool]) -> BatchTimes | None:
+def batches_measured(model: Model | None) -> BatchTimes | None:
     """Measure the batch size of the open model. Raises ModelError and StorageError."""
+    stop = this_task().stopped.is_set
     if not isinstance(model, LlamaModel) or stop():
         return None
     return model.measure_batches(lambda: model.cancel() if stop() else None)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, TypeAlias, TypeVar
 
-from PySide6.QtCore import QObject, Qt, QThread, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 
 from glyphscope.events import (
     AnyEvent,
@@ -43,7 +43,7 @@ from glyphscope_gui.runs.worker.jobs import (
 from glyphscope_gui.runs.worker.mailbox import Mailbox
 from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf, usual_options
 from glyphscope_gui.runs.worker.run_worker import RunWorker
-from glyphscope_gui.shared.labels import named
+from glyphscope_gui.shared.background import Line, end_work
 
 Kind: TypeAlias = Literal["run", "replay"]
 _E = TypeVar("_E", bound=RunEvent)
@@ -153,10 +153,6 @@ class RunController(QObject):
     asked = Signal(object)
     background = Signal(object)
     notStarted = Signal(object)
-    _runRequested = Signal(object)
-    _openRequested = Signal(str)
-    _unloadRequested = Signal(str)
-    _closeRequested = Signal()
 
     def __init__(
         self,
@@ -183,17 +179,12 @@ class RunController(QObject):
         self._closed = False
         self._mailbox = Mailbox(self)
         self._mailbox.batch.connect(self._take)
-        self._thread = named(QThread(), "glyphscope-run")
+        self._line = Line("glyphscope-run")
+        """The model's thread: runs, queries, opening and closing, one after the other."""
         self._worker = RunWorker(open_model, self._mailbox, sources, options_of)
-        self._worker.moveToThread(self._thread)
-        self._runRequested.connect(self._worker.run, Qt.ConnectionType.QueuedConnection)
-        self._openRequested.connect(self._worker.open, Qt.ConnectionType.QueuedConnection)
-        self._unloadRequested.connect(self._worker.unload, Qt.ConnectionType.QueuedConnection)
-        self._closeRequested.connect(self._worker.close, Qt.ConnectionType.QueuedConnection)
         self._worker.modelStatusChanged.connect(self._model_changed, Qt.ConnectionType.QueuedConnection)
-        self.queries = ModelQueries(self._worker, self)
+        self.queries = ModelQueries(self._worker, self._line, self)
         self.queries.crashed.connect(self.crashed)
-        self._thread.start()
 
     # -- actions -----------------------------------------------------------------------------------------------
 
@@ -279,14 +270,14 @@ class RunController(QObject):
     def open_model(self, name: str) -> None:
         """Open a model now, so that the first run does not wait for it; open it again if its options changed."""
         self.queries.interrupt()
-        self._openRequested.emit(name)
+        self._line.put(partial(self._worker.open, name))
 
     def unload_model(self) -> None:
         """End the open model's process, which frees its memory; the next run loads it again."""
         if not self.is_busy:
             self.queries.interrupt()
             self._model_changed(ModelStatus("unloading", self.model.name))
-            self._unloadRequested.emit(self.model.name)
+            self._line.put(partial(self._worker.unload, self.model.name))
 
     def close(self) -> None:
         """Stop, close the model's process, and join the thread."""
@@ -294,13 +285,12 @@ class RunController(QObject):
             return
         self._closed = True
         self._waiting = None
-        self.queries.close()
+        end_work(self.queries)
         self._worker.stop(self._next_id)
         self._mailbox.close()
-        self._closeRequested.emit()
-        self._thread.wait()
-        self._worker.deleteLater()
-        self._thread.deleteLater()
+        self._line.put(self._worker.close)
+        self._line.end()
+        self._line.wait()
 
     def _id(self) -> int:
         self._next_id += 1
@@ -324,7 +314,7 @@ class RunController(QObject):
                 self._begin(job)
         self._mailbox.open_for(job.id)
         self._set_phase(Phase.STEPPING if is_stepping(job) else Phase.RUNNING)
-        self._runRequested.emit(job)
+        self._line.put(partial(self._worker.run, job))
 
     def _begin(self, job: Job) -> None:
         given = job.request if isinstance(job, RunJob) else None

@@ -5,7 +5,6 @@ Only one job at a time may advance the run's grammar; results of an older run ar
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from glyphscope.runs import RunState
 from glyphscope_gui.runs.alternatives_model import MAX_TEXT
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.token_rules import Refusal, RuleReader, TokenRule
-from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.background import Background, this_task
 
 BATCH_MS = 100
 """Milliseconds between reads of new tokens: rules may appear that much later."""
@@ -45,12 +44,10 @@ class _Run:
         """Whether the run has ended and its costs were not reported yet."""
         self.problem = ""
         """Why the tokens from `given` on could not be read."""
-        self.dropped = threading.Event()
-        """Set once another run replaces this one: its jobs are then cancelled."""
 
     def read(self, tokens: Sequence[Token]) -> list[Any]:
         """Read tokens, in the job's thread. Raises GlyphscopeError."""
-        return self._made().read(tokens, self.dropped.is_set)
+        return self._made().read(tokens, this_task().stopped.is_set)
 
     def explain(self, index: int, alternatives: Sequence[Alternative], *, typed: bool = False) -> Refusal:
         """Why these cannot replace that token, in the job's thread; `typed`: they were not masked at that token.
@@ -60,7 +57,7 @@ class _Run:
         if self.tokens[index].start > MAX_TEXT:
             return Refusal(index, "", ("",) * len(alternatives))
         after = () if typed else self.tokens[index : index + MAX_COMPARED]
-        return self._made().refusals(self.tokens[:index], alternatives, self.dropped.is_set, after)
+        return self._made().refusals(self.tokens[:index], alternatives, this_task().stopped.is_set, after)
 
     def _made(self) -> RuleReader:
         if self.reader is None:
@@ -85,7 +82,7 @@ class RunRules(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._background = Background(self, self._drop)
+        self._background = Background(self)
         self._run: _Run | None = None
         self._requested: int | None = None
         """The token whose refusals are requested."""
@@ -135,8 +132,7 @@ class RunRules(QObject):
         self._next()
 
     def _drop(self) -> None:
-        if self._run is not None:
-            self._run.dropped.set()
+        self._background.stop("rules")
         self._run, self._requested, self._typed = None, None, None
 
     def _begin(self, request: RunRequest, state: RunState) -> None:

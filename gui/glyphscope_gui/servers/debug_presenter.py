@@ -20,7 +20,7 @@ from glyphscope_gui.servers.dialogs import RootsDialog
 from glyphscope_gui.servers.page import ServersPage
 from glyphscope_gui.servers.request_dialog import RequestDialog
 from glyphscope_gui.servers.tool_calls import SECONDS, Work
-from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.background import Background, this_task
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.whole_text import Whole, show_whole
 
@@ -36,8 +36,7 @@ class DebugPresenter(QObject):
         self._servers = context.services.servers
         self._view = view
         self._current = current
-        self._cancel = threading.Event()
-        self._background = Background(self, self._cancel.set)
+        self._background = Background(self)
         self._shown = ""
         self._leveled: McpServer | None = None
         """The server that was last sent its log level."""
@@ -116,7 +115,7 @@ class DebugPresenter(QObject):
 
         def ping() -> tuple[Outcome, float]:
             since = time.monotonic()
-            outcome = source.request("ping", {}, seconds=PING_SECONDS, cancel=self._cancel)
+            outcome = source.request("ping", {}, seconds=PING_SECONDS, cancel=this_task().stopped)
             return outcome, time.monotonic() - since
 
         def show(found: tuple[Outcome, float]) -> None:
@@ -142,7 +141,7 @@ class DebugPresenter(QObject):
 
         self._background.start(
             "level",
-            lambda: source.set_log_level(level, seconds=PING_SECONDS, cancel=self._cancel),
+            lambda: source.set_log_level(level, seconds=PING_SECONDS, cancel=this_task().stopped),
             done,
             self._context.show_error,
         )

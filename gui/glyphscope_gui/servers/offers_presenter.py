@@ -20,7 +20,7 @@ from glyphscope_gui.servers.offer_list import OfferList
 from glyphscope_gui.servers.page import ServersPage
 from glyphscope_gui.servers.tool_calls import SECONDS, Work
 from glyphscope_gui.servers.tool_model import ToolRow
-from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.background import Background, this_task
 from glyphscope_gui.shared.language import tr
 
 AGAIN_MS = 300
@@ -45,9 +45,7 @@ class OffersPresenter(QObject):
         """The shown offers by `KIND ADDRESS`."""
         self.resources = CallPresenter(context, view.resource, self._work)
         self.prompts = CallPresenter(context, view.prompt, self._work)
-        self._cancel = threading.Event()
-        self._completing = threading.Event()
-        self._background = Background(self, self._stop)
+        self._background = Background(self)
         self._error = context.show_error
         self._read: tuple[str, Updates] = ("", Updates())
         """The last resource that was read again, and its updates at that time."""
@@ -86,10 +84,6 @@ class OffersPresenter(QObject):
         self._say(view.resources, "resources", offers, ready, tr("The server offers no resources."))
         self._say(view.prompts, "prompts", offers, ready, tr("The server offers no prompts."))
 
-    def _stop(self) -> None:
-        self._cancel.set()
-        self._completing.set()
-
     def _say(self, shown: OfferList, kind: str, offers: Offers, ready: bool, none: str) -> None:
         found = [visible(words) for of, words in offers.problems if of == kind]
         problem = "\n".join(found[:MAX_PROBLEMS])
@@ -107,8 +101,7 @@ class OffersPresenter(QObject):
 
     def _complete(self, form: CallForm, offers: OfferList, name: str, asked: bool) -> None:
         """Request values for an argument from a ready server; if `asked`, show why there are none."""
-        self._completing.set()
-        cancel = self._completing = threading.Event()
+        self._background.drop("complete")
         source, offer = self._servers.server_source(self._shown), offers.current
         server = source.server if source is not None and source.phase == "ready" else None
         if server is None or offer is None:
@@ -117,7 +110,7 @@ class OffersPresenter(QObject):
         text = given.pop(name, "")
 
         def done(found: Completion) -> None:
-            if cancel.is_set() or form.filled().get(name, "") != text:
+            if form.filled().get(name, "") != text:
                 return
             form.offer_values(name, found.values)
             if asked and not found.values:
@@ -125,7 +118,9 @@ class OffersPresenter(QObject):
 
         self._background.start(
             "complete",
-            lambda: server.complete(offer, name, text, others=given, seconds=COMPLETE_SECONDS, cancel=cancel),
+            lambda: server.complete(
+                offer, name, text, others=given, seconds=COMPLETE_SECONDS, cancel=this_task().stopped
+            ),
             done,
             self._error,
         )
@@ -170,7 +165,7 @@ class OffersPresenter(QObject):
 
         self._background.start(
             f"subscribe {uri}",
-            lambda: source.subscribe(uri, on=on, seconds=SECONDS, cancel=self._cancel),
+            lambda: source.subscribe(uri, on=on, seconds=SECONDS, cancel=this_task().stopped),
             done,
             self._error,
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -14,19 +15,19 @@ from glyphscope.tools import Outcome, Progress
 from glyphscope_gui.calls.argument_check import ArgumentCheck, check_arguments
 from glyphscope_gui.servers.call_form import CallForm
 from glyphscope_gui.servers.call_outcome import CallView, call_view
-from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.background import Background, this_task
 from glyphscope_gui.shared.language import tr
 
 SECONDS = 120.0
 """The timeout of a manual call."""
-LOOK_MS = 120
-"""Interval at which progress is shown, however often a server reports it."""
 CHECK_MS = 120
 """Delay after the last edit before the arguments are checked."""
 
 
 Work: TypeAlias = Callable[[threading.Event, Progress], Outcome]
 """A request, which ends early if the event is set, and reports its progress."""
+
+_Report: TypeAlias = tuple[float | None, float | None, str]
 
 
 class Progressed(NamedTuple):
@@ -55,19 +56,14 @@ class ToolCalls(QObject):
     ) -> None:
         super().__init__(parent)
         self._view = view
-        self._background = Background(self, self.cancel)
-        self._cancel: threading.Event | None = None
-        self._last_report: tuple[float, float | None, str] | None = None
+        self._background = Background(self)
+        self._last_report: _Report = (None, None, "")
         self._since = 0.0
+        self.is_busy = False
+        """Whether a call is running."""
         self._requested: tuple[Tool, dict[str, Any]] | None = None
-        self._look = QTimer(self, interval=LOOK_MS)
-        self._look.timeout.connect(self._show_progress)
         self._check_later = QTimer(self, singleShot=True, interval=CHECK_MS)
         self._check_later.timeout.connect(self._check)
-
-    @property
-    def is_busy(self) -> bool:
-        return self._cancel is not None
 
     def check(self, tool: Tool | None, form: CallForm) -> None:
         """Check the arguments in the form soon; replaces an earlier request, None drops it."""
@@ -86,26 +82,20 @@ class ToolCalls(QObject):
         """Run a request in the background; does nothing while another one is running."""
         if self.is_busy:
             return
-        cancel = self._cancel = threading.Event()
-        self._last_report, self._since = None, time.monotonic()
-        self._look.start()
-        self._background.start(
-            "call", _timed_call(work, cancel, self._report, self._view), self._done, self._failed
-        )
+        self.is_busy = True
+        self._last_report, self._since = (None, None, ""), time.monotonic()
+        timed = partial(_timed_call, work, self._view)
+        self._background.start("call", timed, self._done, self._failed, progress=self._show_progress)
         self.began.emit()
-        self._show_progress()
+        self._show_progress(())
 
     def cancel(self) -> None:
-        if self._cancel is not None:
-            self._cancel.set()
+        self._background.stop("call")
 
-    def _report(self, done: float, total: float | None, message: str) -> None:
-        """Store the progress, in the call's thread; only the latest counts, and the window reads it at intervals."""
-        self._last_report = (done, total, message)
-
-    def _show_progress(self) -> None:
-        done, total, message = self._last_report or (None, None, "")
-        self.progressed.emit(Progressed(done, total, message, time.monotonic() - self._since))
+    def _show_progress(self, reports: Sequence[_Report]) -> None:
+        """Show the latest report, and the time."""
+        self._last_report = (self._last_report, *reports)[-1]
+        self.progressed.emit(Progressed(*self._last_report, time.monotonic() - self._since))
 
     def _check(self) -> None:
         if self._requested is None:
@@ -119,24 +109,16 @@ class ToolCalls(QObject):
         self._background.start("check", lambda: check_arguments(tool, arguments), done, self.crashed.emit)
 
     def _done(self, view: CallView) -> None:
-        self._over()
+        self.is_busy = False
         self.ended.emit(view)
 
     def _failed(self, error: BaseException) -> None:
-        self._over()
+        self.is_busy = False
         self.ended.emit(CallView(tr("internal error"), "impossible", str(error), "", ()))
         self.crashed.emit(error)
 
-    def _over(self) -> None:
-        self._cancel = None
-        self._look.stop()
 
-
-def _timed_call(
-    work: Work, cancel: threading.Event, report: Progress, view: Callable[[Outcome, float], CallView]
-) -> Callable[[], CallView]:
-    def timed() -> CallView:
-        since = time.monotonic()
-        return view(work(cancel, report), time.monotonic() - since)
-
-    return timed
+def _timed_call(work: Work, view: Callable[[Outcome, float], CallView]) -> CallView:
+    task, since = this_task(), time.monotonic()
+    outcome = work(task.stopped, lambda done, total, message: task.report((done, total, message)))
+    return view(outcome, time.monotonic() - since)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import GlyphscopeError, Stopped
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.proof.prove import Proof, iterate_proofs
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.enforcement.model import EnforcementRow
 from glyphscope_gui.enforcement.proving import prove
 from glyphscope_gui.enforcement.rows import enforcement_rows
-from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.background import Background, this_task
 
 CACHED = 400
 """Number of tools whose proofs are cached."""
@@ -43,14 +42,13 @@ class ToolProofs(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._background = Background(self, self._stop)
+        self._background = Background(self)
         self._found: dict[_Key, tuple[EnforcementRow, ...]] = {}
         self._notation: Notation = "glyph"
         self._shape: Shape = "flat"
         self._order: ArgumentOrder = "schema"
         self._queue: list[_Job] = []
         self._at_work: _Job | None = None
-        self._cancelled = threading.Event()
 
     def rows(self, tool: Tool) -> tuple[EnforcementRow, ...] | None:
         """A row for each constraint, for every engine or at least for the mask; None while neither is known."""
@@ -77,34 +75,30 @@ class ToolProofs(QObject):
         jobs += [_Job(tool, False) for tool in quick if self.rows(tool) is None and tool not in whole]
         self._queue = [job for job in jobs if self._key(job) not in self._found]
         if self._at_work is not None and self._at_work not in self._queue[:1]:
-            self._cancelled.set()
+            self._background.stop("prove")
         self._next()
-
-    def _stop(self) -> None:
-        self._queue = []
-        self._cancelled.set()
 
     def _next(self) -> None:
         if self._at_work is not None or not self._queue:
             return
         job = self._at_work = self._queue[0]
-        key, cancelled = self._key(job), threading.Event()
-        self._cancelled = cancelled
+        key = self._key(job)
         registry = ToolRegistry((replace(job.tool, enabled=True),))
 
-        def work() -> tuple[EnforcementRow, ...]:
+        def work() -> tuple[EnforcementRow, ...] | None:
             found: list[Proof] = []
+            cancelled = this_task().stopped.is_set
             if job.whole:
-                prove(registry, key.notation, key.shape, key.order, found.append, cancelled.is_set)
+                prove(registry, key.notation, key.shape, key.order, found.append, cancelled)
             else:
                 found += iterate_proofs(
-                    registry, key.notation, key.shape, ("mask",), order=key.order, cancelled=cancelled.is_set
+                    registry, key.notation, key.shape, ("mask",), order=key.order, cancelled=cancelled
                 )
-            return enforcement_rows(registry, found)
+            return None if cancelled() else enforcement_rows(registry, found)
 
-        def over(rows: tuple[EnforcementRow, ...]) -> None:
+        def over(rows: tuple[EnforcementRow, ...] | None) -> None:
             self._at_work = None
-            if not cancelled.is_set():
+            if rows is not None:
                 self._keep(key, rows)
                 self._queue = [other for other in self._queue if other != job]
                 self.proved.emit(job.tool.name)
@@ -112,7 +106,7 @@ class ToolProofs(QObject):
 
         def failed(error: BaseException) -> None:
             if isinstance(error, GlyphscopeError):  # the tool cannot be compiled: the import reports that
-                over(())
+                over(None if isinstance(error, Stopped) else ())
                 return
             self._queue = []
             self._at_work = None

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Event
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from glyphscope.events import AnyEvent, ApprovalNeeded, ModelInfo, Notation, PromptRendered, RunRequest
-from glyphscope.models.interface import Model
 from glyphscope.models.remote import is_address
 from glyphscope.notation.write import Sizes
 from glyphscope.runs import PreparedRequest
@@ -122,28 +119,6 @@ class Priced:
 
     prompt: PromptRendered | None
     problem: str = ""
-
-
-@dataclass(frozen=True)
-class Query:
-    """A query to the open model. `dropped` is set when the answer is no longer needed.
-
-    One that generates has a `stop`: setting it and cancelling the model ends the work early.
-    """
-
-    key: str
-    work: Callable[[Model | None], Any]
-    dropped: Event = field(default_factory=Event)
-    stop: Event | None = None
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The result of a query, or the exception that it raised."""
-
-    query: Query
-    result: Any = None
-    error: BaseException | None = None
 
 
 Post: TypeAlias = AnyEvent | Ended | ModelStatus | Measured | Asked

@@ -1,18 +1,19 @@
-"""The worker: runs one job at a time in a separate thread, with the model that stays open between them."""
+"""The worker: runs one job at a time in the model's thread, with the model that stays open between them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from threading import Event, Lock
+from typing import TypeVar
 
-from PySide6.QtCore import QObject, QThread, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, AnyEvent, CallReady, RunRequest, RunStarted, Token
-from glyphscope.models.interface import same_model
+from glyphscope.models.interface import Model, same_model
 from glyphscope.notation.write import call_sizes, sum_of
 from glyphscope.processes.stopping import stopped_by
 from glyphscope.runs import CONTINUATION, PreparedRequest, prepare
@@ -24,14 +25,12 @@ from glyphscope.strategies.continuation import continue_aborted
 from glyphscope.strategies.instructions import instructions
 from glyphscope_gui.runs.worker.interaction import Sources, WindowInteraction
 from glyphscope_gui.runs.worker.jobs import (
-    Answer,
     Asked,
     ContinueJob,
     Ended,
     Job,
     Measured,
     ModelStatus,
-    Query,
     ReplayJob,
     RunJob,
     is_stepping,
@@ -39,21 +38,21 @@ from glyphscope_gui.runs.worker.jobs import (
 from glyphscope_gui.runs.worker.mailbox import Mailbox
 from glyphscope_gui.runs.worker.model_keeper import ModelKeeper, Open, OptionsOf, usual_options
 from glyphscope_gui.runs.worker.step_gate import Gate, GatedModel
+from glyphscope_gui.shared.background import Task, this_task
 
+T = TypeVar("T")
 _AHEAD = 0.001
 """Seconds that a replay may run ahead before it waits; shorter waits are not worth waking up for."""
 
 
 class RunWorker(QObject):
-    """Posts the events of jobs to the mailbox. `modelStatusChanged` carries a ModelStatus, `answered` the Answer to a
-    Query. The slots run in its thread.
+    """Posts the events of jobs to the mailbox. `modelStatusChanged` carries a ModelStatus.
 
-    `stop`, `reply`, `step`, `resume` and `interrupt` are called in the window's thread and take effect at once: a
-    queued slot would wait for the job to end.
+    `stop`, `reply`, `step`, `resume` and `interrupt` are called in the window's thread and take effect at once, the
+    other methods in the model's, one after the other.
     """
 
     modelStatusChanged = Signal(object)
-    answered = Signal(object)
 
     def __init__(
         self,
@@ -70,7 +69,8 @@ class RunWorker(QObject):
         self._gate = Gate()
         self._stopped_to = 0  # the newest stopped job
         self._resumed_to = 0  # the last resumed job
-        self._generating_query: Query | None = None
+        self._generating: Task | None = None
+        """The query that generates with the model."""
         self._query_lock = Lock()
         self._wake_replay = Event()
         self._options_of = options_of
@@ -97,12 +97,10 @@ class RunWorker(QObject):
         """Let one step through."""
         self._gate.admit()
 
-    def interrupt(self, query: Query) -> None:
-        """End a query that generates, running or waiting."""
+    def interrupt(self) -> None:
+        """End the running query that generates, if it was stopped."""
         with self._query_lock:
-            if query.stop is not None:
-                query.stop.set()
-            if self._generating_query is query:
+            if self._generating is not None and self._generating.stopped.is_set():
                 self._keeper.cancel()
 
     def resume(self, job: int) -> None:
@@ -112,7 +110,6 @@ class RunWorker(QObject):
 
     # -- in the worker's thread --------------------------------------------------------------------------------
 
-    @Slot(object)
     def run(self, job: Job) -> None:
         if self._is_stopped(job):
             self._mailbox.post(job.id, Ended(job.id))
@@ -132,7 +129,6 @@ class RunWorker(QObject):
         else:
             self._mailbox.post(job.id, Ended(job.id))
 
-    @Slot(str)
     def open(self, name: str) -> None:
         """Open a model before it is needed; its status reports errors."""
         try:
@@ -142,44 +138,29 @@ class RunWorker(QObject):
         except Exception as error:
             self.modelStatusChanged.emit(ModelStatus("failed", name, str(error)))
 
-    @Slot(str)
     def unload(self, name: str) -> None:
         """End the model's process; the next run starts it again."""
         self._keeper.close()
         self.modelStatusChanged.emit(ModelStatus("none", name))
 
-    @Slot(object)
-    def answer(self, query: Query) -> None:
-        """Ask the open model; the query does not open one."""
-        if query.dropped.is_set():
-            return
-        if query.stop is not None:
-            self._set_generating(query)
+    def answer(self, work: Callable[[Model | None], T], *, generates: bool) -> T:
+        """Ask the open model; the query does not open one. `generates`: `interrupt` cancels the model."""
         before = self._stopped_to
-
-        def is_stopped() -> bool:
-            stops = (query.dropped, query.stop) if query.stop is not None else (query.dropped,)
-            return self._stopped_to > before or any(stop.is_set() for stop in stops)
-
+        self._set_generating(this_task() if generates else None)
         try:
-            with stopped_by(is_stopped):
-                answer = Answer(query, query.work(self._keeper.model))
-        except Exception as error:  # raised in the window's thread, or handled there
-            answer = Answer(query, error=error)
+            with stopped_by(lambda: self._stopped_to > before):
+                return work(self._keeper.model)
         finally:
             self._set_generating(None)
-        self.answered.emit(answer)
 
-    @Slot()
     def close(self) -> None:
-        """Close the model and end the thread."""
+        """Close the model."""
         self._keeper.close()
-        QThread.currentThread().quit()
 
-    def _set_generating(self, query: Query | None) -> None:
+    def _set_generating(self, query: Task | None) -> None:
         """Under the lock, so that `interrupt` cannot cancel the run that follows."""
         with self._query_lock:
-            self._generating_query = query
+            self._generating = query
 
     def _is_stopped(self, job: Job) -> bool:
         return job.id <= self._stopped_to
