@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.events import (
     LoadOptions,
     LoopSettings,
@@ -17,17 +19,19 @@ from glyphscope.events import (
 )
 from glyphscope.sessions import Settings
 
-STATED = (Sampling, RunRequest, RepairSettings, RouterSettings, LoopSettings, LoadOptions, Settings)
+STATED = (Sampling, RunRequest, RepairSettings, RouterSettings, LoopSettings, LoadOptions, Settings, Arm)
 
 
 def texts() -> Iterator[str]:
-    """Every title, hint, unit and words of the settings, and of their choices."""
+    """Every title, hint, unit and words of the settings and of their choices, and the questions about them."""
     for struct in STATED:
         for field in settings_of(struct).values():
             setting = field.setting
             yield from (setting.title, setting.about, setting.unit, setting.special_words, setting.words)
             for choice in setting.choices:
                 yield from (choice.title, choice.about, choice.words)
+    for question in QUESTIONS:
+        yield from (question.title, question.about)
 
 
 if __name__ == "__main__":

@@ -100,11 +100,13 @@ def test_thinking_and_the_start_of_the_constraint_are_axes():
 
 def test_axes_that_are_not_varied_leave_the_digest_unchanged():
     """A result from before these axes existed can be resumed."""
-    members = msgspec.to_builtins(replaced(suites=(), jobs=1, savings=0.0))
-    for name in ("thinking", "constrain_from", "orders", "search", "first", "judge", "sequences"):
-        del members[name]
+    members = (
+        b'{"suites":[],"models":["embedded"],"notations":["glyph"],"shapes":["flat"],"constraints":["mask"],'
+        b'"strategies":[null],"repairs":[0],"profiles":["default"],"workarounds":["production"],"presets":["default"],'
+        b'"levels":[],"scenarios":[],"trials":1,"seed":1,"jobs":1,"savings":0.0}'
+    )
     plan = plan_of(MATRIX)
-    digest = hashlib.sha256(msgspec.json.encode(members))
+    digest = hashlib.sha256(members)
     for suite in plan.suites:
         digest.update(suite.data)
     assert plan.digest == digest.hexdigest()[:16]

@@ -13,6 +13,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.evals.results.bad_token import bad_token, bad_turn
 from glyphscope.evals.results.folder import ResultFolder, ResultRow
 from glyphscope.evals.results.sample import Failure, Reason
@@ -32,7 +33,6 @@ from glyphscope_gui.evaluate.reading import read_result
 from glyphscope_gui.evaluate.result import EvalResult, pairs_that_differ
 from glyphscope_gui.evaluate.runs import PORTION, REASON, TEXT, VERDICT, EvalRunsModel
 from glyphscope_gui.evaluate.setup import (
-    PRESETS,
     _tokens_at_most,
     axes,
     price,
@@ -561,11 +561,12 @@ def test_a_time_is_estimated_from_finished_results_only(tmp_path):
     assert seconds_a_sample([ResultRow(tmp_path, None, "damaged")], [model]) is None
 
 
-def test_every_preset_can_be_evaluated():
+def test_every_question_can_be_evaluated():
     offered = {axis.name: {value for value, _, _ in axis.choices} for axis in axes()}
-    for preset in PRESETS:
-        assert all(set(values) <= offered[name] for name, values in preset.changes.items())
-        plan = plan_of(Matrix(suites=("tool-calls",), models=("embedded",), **preset.changes))
+    for question in QUESTIONS:
+        members = question.members()
+        assert all(set(values) <= offered[name] for name, values in members.items())
+        plan = plan_of(Matrix(suites=("tool-calls",), models=("embedded",), **members))
         assert len(plan.arms) >= 2
 
 

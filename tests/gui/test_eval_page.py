@@ -254,7 +254,7 @@ def test_a_setup_without_arms_cannot_be_started(opened, qtbot, suite):
     setup.axes.box("notations", "glyph").click()
     qtbot.waitUntil(lambda: "Select at least one value of “Notation”." in setup.problem.text())
     assert not setup.start.isEnabled()
-    page.view.findChild(QPushButton, "evalPreset1").click()
+    page.view.findChild(QPushButton, "evalQuestion-engine").click()
     qtbot.waitUntil(setup.start.isEnabled)
     assert "3 arms" in setup.cost.text()
 

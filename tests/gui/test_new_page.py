@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -148,22 +150,84 @@ def test_lessons_and_python_have_it():
 """
 
 
-def test_a_setting_is_added_in_one_place_and_applied_in_another(tmp_path):
-    change = re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.S)[0]
-    assert len(re.findall(r"^\+\+\+ ", change, re.M)) <= 2
-    for folder in ("engine", "gui"):
+AXIS = """
+from fake_context import scripted
+from PySide6.QtWidgets import QWidget
+from typer.testing import CliRunner
+
+import glyphscope
+from glyphscope.cli.app import app
+from glyphscope.evals.matrix.arms import Arm, varied
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.words import arm_labels
+from glyphscope_gui.evaluate import words
+from glyphscope_gui.shared.page_ids import PageId
+
+NAME, VALUES = "tool_choice", ("required", "auto")
+
+
+def test_the_command_line_has_it_and_its_runs_too(tmp_path):
+    found = CliRunner().invoke(app, ["eval", "run", "--help"], terminal_width=200).output
+    assert "--tool-choice" in found and "Whether the answer must" in found
+    options = ["--model", "scripted:{action=search query=x}", "--first", "1", "--out", str(tmp_path)]
+    CliRunner().invoke(app, ["eval", "run", "starter", "--constraint", "mask", *options, "--tool-choice", *VALUES])
+    (path,) = tmp_path.iterdir()
+    folder = ResultFolder.open(path)
+    first, second = folder.manifest.arms
+    assert [arm.tool_choice for arm in (first, second)] == [*VALUES]
+    assert first.id + ".tool_choice-auto" == second.id
+    samples = {sample.arm: sample for sample in folder.samples()}
+    for arm in (first, second):
+        started = folder.record(samples[arm.id].runs[0]).events[0]
+        assert started.request.tool_choice == arm.tool_choice
+    assert f",{NAME}," in (path / "summary.csv").read_text().splitlines()[0]
+    assert [*arm_labels((first, second)).values()] == [*VALUES] and varied((first, second)) == [NAME]
+    assert words.pair_labels(first, second) == ("Required", "Auto")
+
+
+def test_python_has_it_and_earlier_results_can_be_resumed(tmp_path):
+    model = "scripted:{action=search query=x}"
+    made = glyphscope.evaluate("starter", models=model, first=1, out=tmp_path, tool_choices=VALUES)
+    assert len(made.samples) == 2
+    plans = [plan_of(Matrix(suites=("starter",), models=("m",), tool_choices=(each,))) for each in VALUES]
+    assert plans[0].digest == DIGEST != plans[1].digest
+
+
+def test_the_evaluate_page_has_its_values(open_window, qtbot):
+    window = open_window(scripted)
+    window.navigator.show(PageId.EVALUATE)
+    page = window.navigator.page
+    usual = lambda: page.view.findChild(QWidget, "tool_choices-required")
+    qtbot.waitUntil(lambda: usual() is not None and usual().isChecked())
+    box = page.view.findChild(QWidget, "tool_choices-auto")
+    assert box.text() == "Auto" and box.accessibleName() == "Tool choice: Auto"
+    box.click()
+    assert page.view.setup.matrix().tool_choices == VALUES
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "files", "test", "passed"), [(0, 2, SETTING, 4), (1, 1, AXIS, 3)], ids=["setting", "axis"]
+)
+def test_a_setting_or_an_axis_is_added_in_one_place(tmp_path, number, files, test, passed):
+    change = re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.S)[number]
+    assert len(re.findall(r"^\+\+\+ ", change, re.M)) <= files
+    for folder in ("engine", "gui", "tests"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "change.diff").write_text(change, "utf-8")
     subprocess.run(["git", "apply", "change.diff"], cwd=tmp_path, check=True)
-    (tmp_path / "test_setting.py").write_text(SETTING, "utf-8")
+    digest = plan_of(Matrix(suites=("starter",), models=("m",))).digest
+    (tmp_path / "tests/gui/test_added.py").write_text(f"DIGEST = {digest!r}\n{test}", "utf-8")
     paths = os.pathsep.join(str(tmp_path / folder) for folder in ("engine", "gui"))
     environment = os.environ | {
         "PYTHONPATH": paths,
         "PYTEST_XDIST_WORKER": "",
-        "GLYPHSCOPE_HOME": str(tmp_path),
+        "GLYPHSCOPE_HOME": str(tmp_path / "home"),
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_setting.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/gui/test_added.py"]
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=250
     )
-    assert "4 passed" in done.stdout, done.stdout + done.stderr
+    assert f"{passed} passed" in done.stdout, done.stdout + done.stderr

@@ -17,6 +17,7 @@ import msgspec
 from glyphscope.api.bars import progress_bar
 from glyphscope.api.runs import Run, recorded
 from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.evals.matrix.arms import ArmNotation, Workarounds
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.export import export_samples, sample_columns
 from glyphscope.evals.results.figures import Summary
@@ -36,6 +37,7 @@ from glyphscope.events import (
     LoadOptions,
     Shape,
     Strategy,
+    Thinking,
 )
 from glyphscope.inputs import files_below
 from glyphscope.sessions.named_models import NamedModels, fixed_batch
@@ -46,19 +48,23 @@ _FRAMES = ("pandas", "polars")
 
 
 class Axes(TypedDict, total=False):
-    """The settings to vary, and the number of samples (`glyphscope eval run --help` describes them)."""
+    """The settings to vary, and the number of samples (`glyphscope eval run --help` describes them). Other members of
+    `Matrix` are accepted too.
+    """
 
-    notations: Sequence[str]
+    notations: Sequence[ArmNotation]
     shapes: Sequence[Shape]
     constraints: Sequence[ConstraintKind]
     strategies: Sequence[Strategy | None]
     repairs: Sequence[int]
     profiles: Sequence[str]
-    thinking: Sequence[str]
+    workarounds: Sequence[Workarounds]
+    thinking: Sequence[Thinking]
     constrain_from: Sequence[ConstrainFrom]
     orders: Sequence[ArgumentOrder | None]
     levels: Sequence[str]
     scenarios: Sequence[str]
+    search: str
     first: int
     trials: int
     seed: int
@@ -159,7 +165,7 @@ def evaluate(
     samples so far. A model that cannot be opened is left out, with a warning. Raises SuiteError, ModelError where no
     model can be opened, StorageError, GlyphscopeError for an invalid setting, and TypeError for an unknown one.
     """
-    if unknown := sorted(set(axes) - set(Axes.__annotations__)):
+    if unknown := sorted(set(axes) - (set(Matrix.__struct_fields__) - {"suites", "models"})):
         raise TypeError(f"evaluate() has no setting {unknown[0]!r}")
     if on and "jobs" in axes:
         raise TypeError("evaluate() takes either on or jobs")

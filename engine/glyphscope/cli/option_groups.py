@@ -8,13 +8,14 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
+from enum import StrEnum
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 import typer
 from msgspec import UNSET
 
-from glyphscope.events import Field, settings_of
+from glyphscope.events import Choice, Field, settings_of
 from glyphscope.events.setting import literals
 
 Settings = TypeVar("Settings", bound=msgspec.Struct)
@@ -31,6 +32,12 @@ class Given(dict[str, Any], Generic[Settings]):
     def flags(self) -> list[str]:
         """The given options as they are written."""
         return [f"--{name.replace('_', '-')}" for name in self]
+
+
+class Varied(dict[str, tuple[Any, ...]], Generic[Settings]):
+    """The values of each setting of a struct that were given on the command line, by the names of its fields; each
+    option takes several. Settings without choices have no option.
+    """
 
 
 Result = TypeVar("Result")
@@ -84,6 +91,15 @@ def _expanded(
             for field in options.values()
         ]
         return made, lambda given: Given(_given(options, given))
+    if get_origin(kind) is Varied:
+        varied = {
+            field.key: field for field in settings_of(get_args(kind)[0]).values() if field.setting.choices
+        }
+        made = [
+            inspect.Parameter(key, keyword_only, default=None, annotation=_several_option(field))
+            for key, field in varied.items()
+        ]
+        return made, lambda given: Varied(_several(varied, given))
     if is_dataclass(kind):
         hints = get_type_hints(kind, include_extras=True)
         made, makers = [], {}
@@ -114,6 +130,23 @@ def command_option(field: Field) -> Any:
     ]
 
 
+def _several_option(field: Field) -> Any:
+    """The annotation of a parameter for several values of a setting with choices."""
+    if literals(field.kind):  # typer accepts several values of a list of choices only as an Enum
+        names = [_choice_name(choice) for choice in field.setting.choices]
+        kind: Any = StrEnum(field.name, names)  # type: ignore[misc]
+        return Annotated[list[kind] | None, typer.Option(help=setting_help(field))]
+    metavar = "N…" if field.kind is int else "NAME…"
+    return Annotated[list[field.kind] | None, typer.Option(help=setting_help(field), metavar=metavar)]  # type: ignore[name-defined]
+
+
+def _several(varied: dict[str, Field], given: dict[str, Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    for key, field in varied.items():
+        names = {_choice_name(choice): choice.value for choice in field.setting.choices}
+        if given[key]:
+            yield field.name, tuple(names.get(str(value), value) for value in given[key])
+
+
 def setting_help(field: Field) -> str:
     """Its hint, its special value, and the default."""
     setting, default = field.setting, field.default
@@ -127,7 +160,7 @@ def setting_help(field: Field) -> str:
     elif isinstance(default, bool):
         usual = "on" if default else "off"
     elif setting.choices:
-        usual = _choice_name(default)
+        usual = _choice_name(Choice(default, ""))
     else:
         usual = setting.special_words if default == setting.special else f"{default:g}"
     return f"{words}. [{usual}]".replace("’", "'")
@@ -147,10 +180,10 @@ def _choice_names(field: Field) -> dict[str, Any]:
     """The values of a setting with choices, by their names on the command line; empty for any other setting."""
     if field.kind is str or not field.setting.choices:
         return {}
-    values = dict.fromkeys((*(choice.value for choice in field.setting.choices), *literals(field.kind)))
-    return {_choice_name(value): value for value in values}
+    choices = (*field.setting.choices, *(Choice(value, "") for value in literals(field.kind)))
+    return {_choice_name(choice): choice.value for choice in choices}
 
 
-def _choice_name(value: Any) -> str:
+def _choice_name(choice: Choice) -> str:
     """The name of a choice on the command line; what is left out is chosen automatically."""
-    return "auto" if value is UNSET else str(value)
+    return choice.option or ("auto" if choice.value is UNSET else str(choice.value))

@@ -22,12 +22,15 @@ OFF = "off"
 
 
 class Choice(NamedTuple):
-    """A value of a setting: its title in a list, a hint, and the words for it within a name, by default the title."""
+    """A value of a setting: its title in a list, a hint, the words for it within a name, by default the title, and its
+    name on the command line, by default the value.
+    """
 
     value: Any
     title: str
     about: str = ""
     words: str = ""
+    option: str = ""
 
 
 class Setting(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from glyphscope.evals.matrix.questions import QUESTIONS, Question
 from glyphscope.events import (
     ConstrainFrom,
     ConstraintKind,
@@ -25,7 +26,7 @@ from glyphscope.runs import PreparedRequest
 from glyphscope.runs.sampling import stop_lines
 from glyphscope.text.shorten import excerpt
 from glyphscope_gui.project.project_controller import ProjectController
-from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.run_choices import MAX_TEMPERATURE, WORDS
 from glyphscope_gui.shared.sampling_words import value_words
@@ -138,42 +139,12 @@ def _prompts(basis: Basis) -> tuple[Variant, ...]:
     return tuple(basis.variant.changed(system_prompt=text) for text in texts)
 
 
+def _columns(question: Question, basis: Basis) -> tuple[Variant, ...]:
+    return tuple(replace(basis.variant, **settings) for settings in question.columns())
+
+
 PRESETS: tuple[Preset, ...] = (
-    Preset(
-        "mask",
-        tr("Does the mask help?"),
-        lambda b: tuple(replace(b.variant, constraint=c) for c in ("off", "mask")),
-    ),
-    Preset(
-        "notation",
-        tr("GLYPH or JSON?"),
-        lambda b: tuple(replace(b.variant, notation=n, constraint="mask") for n in ("glyph", "json")),
-    ),
-    Preset(
-        "stages",
-        tr("Direct or two-stage?"),
-        lambda b: tuple(replace(b.variant, strategy=s, constraint="mask") for s in ("direct", "two-stage")),
-    ),
-    Preset(
-        "alone",
-        tr("What does the model write unconstrained?"),
-        lambda b: tuple(
-            replace(b.variant, notation=n, constraint="off") for n in ("glyph", "json", "native")
-        ),
-    ),
-    Preset(
-        "begin",
-        tr("When should the constraint begin?"),
-        lambda b: tuple(
-            replace(b.variant, constraint="mask", strategy="direct", constrain_from=begin)
-            for begin in ("start", "reasoning", "call")
-        ),
-    ),
-    Preset(
-        "engine",
-        tr("Mask or llama.cpp’s grammar sampler?"),
-        lambda b: tuple(replace(b.variant, constraint=c) for c in ("mask", "gbnf")),
-    ),
+    *(Preset(each.key, in_language(each.title), partial(_columns, each)) for each in QUESTIONS),
     Preset("models", tr("Which model?"), _models),
     Preset(
         "temperatures",
@@ -182,6 +153,7 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset("prompts", tr("Which system prompt?"), _prompts),
 )
+"""The questions of an evaluation, then those about settings that an evaluation does not vary."""
 
 
 def variant_of(options: RunRequest) -> Variant:

@@ -14,6 +14,7 @@ from PySide6.QtGui import QDesktopServices
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.needs import PythonFile, needs_of
 from glyphscope.evals.matrix.plan import Matrix
+from glyphscope.evals.matrix.questions import QUESTIONS, Question
 from glyphscope.evals.results.export import Exported
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.running.place import Place
@@ -27,7 +28,7 @@ from glyphscope_gui.evaluate.reading import EvalReading, Opened, OpenedRun, Pric
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter, ResultComparing
 from glyphscope_gui.evaluate.results_model import EvalResultsModel
-from glyphscope_gui.evaluate.setup import PRESETS, SuiteChoice, axes, price_words, seconds_a_sample
+from glyphscope_gui.evaluate.setup import SuiteChoice, axes, price_words, seconds_a_sample
 from glyphscope_gui.evaluate.suite_editor import SuiteEditing
 from glyphscope_gui.evaluate.ticks import Tickable
 from glyphscope_gui.evaluate.words import arm_labels, sample_words
@@ -118,7 +119,7 @@ class EvaluatePresenter(Page):
         self._connect_evaluations()
         self._connect_reading()
         page.setup.show_matrix(
-            {**PRESETS[0].changes, "trials": 1, "seed": 1, "jobs": 1, "sequences": 1, "savings": 0.0}
+            {**QUESTIONS[0].members(), "trials": 1, "seed": 1, "jobs": 1, "sequences": 1, "savings": 0.0}
         )
         if page.window().focusWidget() in (page, None):  # otherwise the user has moved the focus
             page.setFocus()
@@ -128,7 +129,7 @@ class EvaluatePresenter(Page):
     def _connect_setup(self) -> None:
         page, setup = self.view, self.view.setup
         setup.changed.connect(self._setup_changed)
-        setup.presetRequested.connect(self._choose_preset)
+        setup.questionAsked.connect(self._ask)
         setup.add_suite.clicked.connect(self._ask_for_suites)
         setup.add_model.clicked.connect(self._ask_for_models)
         setup.add_endpoint.clicked.connect(self._ask_for_endpoint)
@@ -251,8 +252,8 @@ class EvaluatePresenter(Page):
             self.view.models_model.put(_model_row(str(path), str(path.parent)), ticked=True)
         self._setup_changed()
 
-    def _choose_preset(self, place: int) -> None:
-        self.view.setup.show_matrix(PRESETS[place].changes)
+    def _ask(self, question: Question) -> None:
+        self.view.setup.show_matrix(question.members())
         self._setup_changed()
 
     def _save_place(self, text: str) -> None:

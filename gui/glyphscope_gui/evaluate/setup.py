@@ -1,4 +1,4 @@
-"""The axes of an evaluation, the presets, and the cost of a plan before it runs."""
+"""The axes of an evaluation, its suites, and the cost of a plan before it runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.arms import OFFERED, Arm, values_of
 from glyphscope.evals.matrix.needs import rubrics_of
 from glyphscope.evals.matrix.plan import Plan
-from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.scoring.model_judge import MAX_TOKENS as JUDGE_TOKENS
 from glyphscope.evals.suites.imported import NOT_IMPORTED
@@ -41,100 +40,15 @@ class Axis(NamedTuple):
 
 def axes() -> tuple[Axis, ...]:
     """All axes but suites and models, in the order in which they are shown."""
-    suites = (None, tr("As in the suite"), tr("The strategy that each suite defines"))
-    usual = (None, tr("Default"), tr("Any order with Mask, the schema’s order with GBNF"))
-    return (
-        _axis("notations", "notation"),
-        _axis("constraints", "constraint"),
-        _axis("strategies", "strategy", suites),
-        _axis("shapes", "shape"),
+    return tuple(
         Axis(
-            "repairs",
-            tr("Repair"),
-            (
-                (0, tr("None"), ""),
-                (1, tr("Once"), tr("An invalid call is sent back once, with the error")),
-                (2, tr("Twice"), ""),
-            ),
-        ),
-        Axis(
-            "profiles",
-            tr("Sampling"),
-            tuple((each.name, each.name.replace("_", " "), each.about) for each in profiles()),
-        ),
-        Axis(
-            "workarounds",
-            tr("Workarounds"),
-            (
-                ("production", tr("With"), tr("Apply the workarounds recommended for the model")),
-                ("baseline", tr("Without"), ""),
-            ),
-        ),
-        _axis("thinking", "thinking"),
-        _axis("constrain_from", "constrain_from"),
-        _axis("orders", "order", usual),
+            values_of(name),
+            in_language(field.setting.title),
+            translated(field.setting.choices),
+            in_language(field.setting.about),
+        )
+        for name, field in OFFERED.items()
     )
-
-
-def _axis(name: str, setting: str, *before: tuple[Any, str, str]) -> Axis:
-    """The axis of a setting of a request, with values that only an evaluation has `before` its choices."""
-    stated = settings_of(RunRequest)[setting].setting
-    return Axis(
-        name, in_language(stated.title), (*before, *translated(stated.choices)), in_language(stated.about)
-    )
-
-
-class Preset(NamedTuple):
-    """A common question; `changes` are members of Matrix."""
-
-    title: str
-    tip: str
-    changes: dict[str, Any]
-
-
-_PLAIN: dict[str, Any] = {
-    "notations": ("glyph",), "shapes": ("flat",), "constraints": ("mask",), "strategies": (None,), "repairs": (0,),
-    "profiles": ("default",), "workarounds": ("production",), "thinking": ("auto",), "constrain_from": ("reasoning",),
-    "orders": (None,),
-}  # fmt: skip
-PRESETS = (
-    Preset(
-        tr("Does the mask help?"),
-        tr("The same prompts without a constraint and with the mask"),
-        {**_PLAIN, "constraints": ("off", "mask")},
-    ),
-    Preset(
-        tr("Mask or GBNF?"),
-        tr("The same prompts without a constraint, with the mask, and with llama.cpp’s grammar sampler"),
-        {**_PLAIN, "constraints": ("off", "mask", "gbnf")},
-    ),
-    Preset(
-        tr("GLYPH or JSON?"),
-        tr(
-            "Both notations, without a constraint and with the mask: does GLYPH cost accuracy, "
-            "does it save tokens?"
-        ),
-        {**_PLAIN, "notations": ("glyph", "json"), "constraints": ("off", "mask")},
-    ),
-    Preset(
-        tr("Direct or two-stage?"),
-        tr("One call at once, or first the tool and then its arguments"),
-        {**_PLAIN, "strategies": ("direct", "two-stage")},
-    ),
-    Preset(
-        tr("When should the constraint begin?"),
-        tr(
-            "Native notation with the mask from the first token, after reasoning, and from the "
-            "call: what does each cost and gain?"
-        ),
-        {
-            **_PLAIN,
-            "notations": ("native",),
-            "strategies": ("direct",),
-            "constrain_from": ("start", "reasoning", "call"),
-        },
-    ),
-)
 
 
 class SuiteChoice(NamedTuple):

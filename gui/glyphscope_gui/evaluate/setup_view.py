@@ -1,5 +1,5 @@
 """The view of an evaluation's set-up: suites, scenarios and results on the left; the arms in the middle, with models
-and judge; presets, repetitions, cost and the start on the right.
+and judge; questions, repetitions, cost and the start on the right.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSpinBox, QWidget
 
 from glyphscope.evals.matrix.plan import Matrix
+from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.evals.running.place import MAX_JOBS
 from glyphscope.evals.suites.other_files import ENDINGS
 from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
-from glyphscope_gui.evaluate.setup import PRESETS, Axis
+from glyphscope_gui.evaluate.setup import Axis
 from glyphscope_gui.evaluate.setup_fields import EvalAxes, JudgeChoice, PlaceField
 from glyphscope_gui.evaluate.ticks import TickList, TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
-from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import STRETCH, Flow, FollowsSize, ScrollArea, hbox, holder, vbox
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -37,11 +38,11 @@ SIDE_BY_SIDE = 860
 class EvalSetupView(FollowsSize, QWidget):
     """All settings of an evaluation as one Matrix, with its cost; `lay_out` places the parts.
 
-    `changed` is emitted when the user changes anything; `presetRequested` carries the preset's index.
+    `changed` is emitted when the user changes anything; `questionAsked` carries the Question.
     """
 
     changed = Signal()
-    presetRequested = Signal(int)
+    questionAsked = Signal(object)
 
     def __init__(
         self,
@@ -157,10 +158,10 @@ class EvalSetupView(FollowsSize, QWidget):
         scenarios = Card(tr("Scenarios"), self.scenarios, actions=edit, padded=False, parent=left)
         results = Card(tr("Results"), self.results, padded=False, parent=left)
         vbox((suites, 2), (scenarios, 3), (results, 2), parent=left, spacing=GAP)
-        presets = Card(tr("Questions"), self._presets(), parent=right)
+        questions = Card(tr("Questions"), self._questions(), parent=right)
         repetitions = Card(tr("Repetitions"), self._repetitions(), parent=right)
         cost = Card(tr("Cost"), self._cost(), parent=right)
-        vbox(presets, repetitions, (cost, 1), parent=right, spacing=GAP)
+        vbox(questions, repetitions, (cost, 1), parent=right, spacing=GAP)
 
     def _arms(self) -> QWidget:
         inside = named(QWidget(), "evalArmsInside")
@@ -170,11 +171,12 @@ class EvalSetupView(FollowsSize, QWidget):
         vbox(head, self.models, self.judge, (self.axes, 1), parent=inside, margins=(PAD, 10), spacing=10)
         return scrolled
 
-    def _presets(self) -> QWidget:
+    def _questions(self) -> QWidget:
         flow = Flow(self, gap=8, line_gap=8)
-        for place, preset in enumerate(PRESETS):
-            button = push_button(preset.title, flow, name=f"evalPreset{place}", tip=preset.tip)
-            button.clicked.connect(lambda _on=False, chosen=place: self.presetRequested.emit(chosen))
+        for question in QUESTIONS:
+            title, tip = in_language(question.title), in_language(question.about)
+            button = push_button(title, flow, name=f"evalQuestion-{question.key}", tip=tip)
+            button.clicked.connect(lambda _on=False, asked=question: self.questionAsked.emit(asked))
             flow.add(button)
         return flow
 

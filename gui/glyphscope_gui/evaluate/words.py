@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from glyphscope.evals.matrix.arms import Arm, varied
+from glyphscope.evals.matrix.arms import AXES, Arm, varied
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS, comparison_words, conclusion, sensitivity_words
 from glyphscope.evals.running.progress import SampleBegun
-from glyphscope.events import DEFAULT_LOAD, RunRequest, settings_of
+from glyphscope.events import DEFAULT_LOAD
 from glyphscope.text.figures import duration_ms, plain_number
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.model_names import model_name, opened_name
@@ -73,43 +73,24 @@ WIDEST_ARM = f"GLYPH · {WORDS['off']}"
 WIDEST_REASON = f"{REASON_WORDS['WRONG_ARGUMENTS']} /max_results/0/name"
 """The widest usual reason."""
 
-WORKAROUNDS = {"production": tr("production"), "baseline": tr("baseline")}
-
-
-def _of_request(name: str) -> tuple[str, Callable[[Arm], str]]:
-    """The title and the words of an axis that is a setting of a request."""
-    field = settings_of(RunRequest)[name]
-
-    def words(arm: Arm) -> str:
-        value = getattr(arm, name)
-        return in_language(field.words(value), value=value) if value is not None else tr("as in the suite")
-
-    return in_language(field.setting.title), words
-
-
-_PARTS: dict[str, tuple[str, Callable[[Arm], str]]] = {
-    "model": (tr("Model"), lambda arm: model_name(arm.model).name),
-    **{name: _of_request(name) for name in ("notation", "shape", "constraint", "strategy")},
-    "repair": (
-        tr("Repair"),
-        lambda arm: tr("%n repair(s)", "", arm.repair) if arm.repair else tr("no repair"),
-    ),
-    "profile": (tr("Profile"), lambda arm: arm.profile),
-    "workarounds": (tr("Workarounds"), lambda arm: WORKAROUNDS.get(arm.workarounds, arm.workarounds)),
-    "preset": (tr("Preset"), lambda arm: tr("prompt {preset}", preset=arm.preset)),
-    **{name: _of_request(name) for name in ("thinking", "constrain_from", "order")},
-}
-"""The axes of an arm: the title of each, and its value in words."""
-
 
 def arm_tip(arm: Arm) -> str:
     """The id of an arm, and its value on each axis."""
-    return "\n".join([arm.id, "", *(f"{title}: {words(arm)}" for title, words in _PARTS.values())])
+    parts = arm_parts(arm)
+    return "\n".join(
+        [arm.id, "", *(f"{in_language(AXES[name].setting.title)}: {words}" for name, words in parts.items())]
+    )
 
 
 def arm_parts(arm: Arm) -> dict[str, str]:
     """Return the words for each axis of an arm."""
-    return {name: words(arm) for name, (_title, words) in _PARTS.items()}
+    return {name: _value_words(name, getattr(arm, name)) for name in AXES}
+
+
+def _value_words(name: str, value: Any) -> str:
+    if name == "model":
+        return model_name(value).name
+    return in_language(AXES[name].words(value), value=value)
 
 
 def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:

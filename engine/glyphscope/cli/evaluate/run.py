@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from enum import Enum, StrEnum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,12 +15,13 @@ from glyphscope.cli.evaluate.report import show_result
 from glyphscope.cli.evaluate.view import ProgressView
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading, StoredPrompts
-from glyphscope.cli.option_groups import with_groups
+from glyphscope.cli.option_groups import Varied, with_groups
 from glyphscope.cli.options import FilesBelowOption, JsonOption
 from glyphscope.cli.output import print_note
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.streaming import on_first_interrupt
 from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.evals.matrix.arms import OFFERED, Arm, first_value, values_of
 from glyphscope.evals.matrix.needs import needs_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.figures import Summary
@@ -39,14 +40,6 @@ from glyphscope.sessions.named_models import NamedModels, downloaded_file, fixed
 from glyphscope.structs import ready
 
 # typer accepts several values of a list of choices only as an Enum
-Notations = StrEnum("Notations", ["glyph", "json", "native"])
-Shapes = StrEnum("Shapes", ["flat", "tool-args", "name-arguments"])
-Constraints = StrEnum("Constraints", ["off", "mask", "gbnf"])
-Strategies = StrEnum("Strategies", ["suite", "direct", "two-stage", "route-execute", "loop"])
-WorkaroundSets = StrEnum("WorkaroundSets", ["production", "baseline"])
-ThinkingStates = StrEnum("ThinkingStates", ["auto", "on", "off"])
-Beginnings = StrEnum("Beginnings", ["start", "reasoning", "call"])
-Orders = StrEnum("Orders", ["usual", "schema", "any"])
 Levels = StrEnum("Levels", ["simple", "typical", "extreme"])
 
 
@@ -70,42 +63,7 @@ def run(
         list[str] | None,
         typer.Option("--model", "-m", metavar="M…", help="GGUF files, `embedded`, URLs of endpoints."),
     ] = None,
-    notation: Annotated[list[Notations] | None, typer.Option(help="Notation of the calls. [glyph]")] = None,
-    shape: Annotated[list[Shapes] | None, typer.Option(help="Position of name and arguments. [flat]")] = None,
-    constraint: Annotated[
-        list[Constraints] | None,
-        typer.Option(help="How valid calls are enforced. [mask; of the starter suite alone: off mask]"),
-    ] = None,
-    strategy: Annotated[
-        list[Strategies] | None, typer.Option(help="How a prompt becomes a call. [each suite's own]")
-    ] = None,
-    repair: Annotated[
-        list[int] | None, typer.Option(metavar="N…", help="Maximum number of repairs. [0]")
-    ] = None,
-    profile: Annotated[
-        list[str] | None,
-        typer.Option(metavar="P…", help="Sampling profiles: see `glyphscope eval profiles`. [default]"),
-    ] = None,
-    workarounds: Annotated[
-        list[WorkaroundSets] | None,
-        typer.Option(
-            help="With or without the presets that are recommended for a model, by its name. [production]"
-        ),
-    ] = None,
-    thinking: Annotated[
-        list[ThinkingStates] | None,
-        typer.Option(help="The switch for thinking in the model's chat template. [auto]"),
-    ] = None,
-    constrain_from: Annotated[
-        list[Beginnings] | None,
-        typer.Option(help="Where the constraint begins: see `glyphscope run`. [reasoning]"),
-    ] = None,
-    order: Annotated[
-        list[Orders] | None,
-        typer.Option(
-            help="Allowed order of arguments; usual is any under a mask, otherwise the schema's. [usual]"
-        ),
-    ] = None,
+    axes: Varied[Arm],
     level: Annotated[list[Levels] | None, typer.Option(help="Only scenarios of these levels.")] = None,
     scenario: Annotated[
         list[str] | None, typer.Option(metavar="ID…", help="Only these scenarios; * matches any text.")
@@ -189,26 +147,14 @@ def run(
     evaluation.
     """
     suites = [*(suites or ()), *(more_suites or ())] or [STARTER]
-    if suites == [STARTER] and not constraint:
-        constraint = [Constraints("off"), Constraints("mask")]
-    axes: dict[str, Any] = {
-        "notations": notation,
-        "shapes": shape,
-        "constraints": constraint,
-        "strategies": [None if each == "suite" else each for each in strategy or ()],
-        "repairs": repair,
-        "profiles": profile,
-        "workarounds": workarounds,
-        "thinking": thinking,
-        "constrain_from": constrain_from,
-        "orders": [None if each == "usual" else each for each in order or ("usual",)],
-        "levels": level,
-        "scenarios": scenario,
-    }
-    members = {name: [_plain(each) for each in values] for name, values in axes.items() if values}
+    given: dict[str, tuple[Any, ...]] = {values_of(name): (first_value(name),) for name in OFFERED}
+    if suites == [STARTER]:
+        given["constraints"] = ("off", "mask")
+    given |= {values_of(name): values for name, values in axes.items()}
+    chosen = {"levels": [str(each) for each in level or ()], "scenarios": scenario or []}
     place = _place(on, jobs)
     models = [_model_name(name, place) for name in model or [EMBEDDED]]
-    members |= {"suites": suites, "models": models}
+    members = {**given, **chosen, "suites": suites, "models": models}
     numbers = {"first": first or 0, "trials": trials, "seed": seed, "jobs": place.jobs, "savings": savings}
     numbers["sequences"] = sequences
     judge = _model_name(judge, place) if judge else ""
@@ -220,7 +166,7 @@ def run(
         plan = plan_of(matrix)
         # an earlier result, which lacks the axis for the order of arguments, has the schema's order
         earlier = msgspec.structs.replace(matrix, orders=("schema",))
-        plans = (plan, plan_of(earlier)) if resume and not order else (plan,)
+        plans = (plan, plan_of(earlier)) if resume and "order" not in axes else (plan,)
     for loaded in plan.suites:
         for note in loaded.suite.notes:
             if note.startswith(NOT_IMPORTED):
@@ -293,10 +239,6 @@ def _model_name(name: str, place: Place) -> str:
 def _require_installed(name: str, place: Place) -> None:
     if not place.scheduler:
         require_installed(name)
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Enum) else value
 
 
 def _before(out: Path, plans: Sequence[Plan]) -> tuple[Plan, Path | None]:

@@ -1,22 +1,34 @@
-"""An arm: one combination of all settings that an evaluation varies. Its id is its name in every file."""
+"""An arm: one combination of all settings that an evaluation varies. Its id is its name in every file.
+
+An axis is stated once, as a field of `Arm` annotated with `Axis`. Made from it are the member of `Matrix` with its
+values, its option of `glyphscope eval run`, its values on the Evaluate page, its member of a run's request, its part of
+an arm's id, its columns in tables, and its words in reports and in the window.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import msgspec
 
+from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.events import (
     ArgumentOrder,
+    Choice,
     ConstrainFrom,
     ConstraintKind,
+    Field,
+    RunRequest,
+    Setting,
     Shape,
     Strategy,
     Thinking,
     default_order,
+    settings_of,
 )
 from glyphscope.models.remote import is_address, replicas_of
 
@@ -25,48 +37,105 @@ Workarounds: TypeAlias = Literal["production", "baseline"]
 """`production` applies the catalogue's recommendations for a model; `baseline` applies none."""
 
 
+class Axis(Setting, frozen=True):
+    """A setting that an evaluation varies. One without `choices` is not offered among the axes.
+
+    `values` is the member of `Matrix` with its values, by default its name with an s. `part` is its part of an arm's
+    id: in every id if it `names` the arm, otherwise only for another value than the default. `baseline` are its values
+    in the order that decides which of two arms is compared with the other; numbers are in their own order. In reports,
+    `label` is a value in the name of an arm, if empty its words within names; `labels` and, at the beginning of a
+    sentence, `subjects` are the words of single values. `{value}` stands for the value.
+    """
+
+    values: str = ""
+    part: str = ""
+    names: bool = False
+    baseline: tuple[Any, ...] = ()
+    label: str = "{value}"
+    labels: Mapping[Any, str] = MappingProxyType({})
+    subjects: Mapping[Any, str] = MappingProxyType({})
+
+
+def request_axis(name: str, *before: Choice, usual: str = "", **facts: Any) -> Axis:
+    """The axis of a setting of a request, with choices that only an evaluation has `before` its own."""
+    stated = settings_of(RunRequest)[name].setting
+    facts = {"choices": (*before, *stated.choices), "words": stated.words, **facts}
+    return Axis(stated.title, stated.about, usual=usual, **facts)
+
+
+_PROFILES = tuple(
+    Choice(each.name, each.name.replace("_", " "), each.about, each.name) for each in profiles()
+)
+
+
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
     """One column of the matrix. `strategy` None is each suite's own; `repair` is the number of repair attempts.
 
     `preset` names the prompt; `model` is the name that the user gave, as in `--model`. `order` is the schema's if a
-    result does not contain it: early results have no other.
+    result does not contain it: early results have no other. A field that is also one of `RunRequest` becomes that
+    member of a run's request.
     """
 
-    model: str
-    notation: ArmNotation = "glyph"
-    shape: Shape = "flat"
-    constraint: ConstraintKind = "mask"
-    strategy: Strategy | None = None
-    repair: int = 0
-    profile: str = "default"
-    workarounds: Workarounds = "production"
-    preset: str = "default"
-    thinking: Thinking = "auto"
-    constrain_from: ConstrainFrom = "reasoning"
-    order: ArgumentOrder = "schema"
+    model: Annotated[str, Axis("Model", "The evaluated model", names=True)]
+    notation: Annotated[ArmNotation, request_axis(
+        "notation", names=True, baseline=("json", "native", "glyph"),
+        subjects={"glyph": "GLYPH", "json": "JSON", "native": "the model's own notation"},
+    )] = "glyph"  # fmt: skip
+    shape: Annotated[Shape, request_axis("shape", names=True)] = "flat"
+    constraint: Annotated[ConstraintKind, request_axis(
+        "constraint", names=True, usual="mask; of the starter suite alone: off mask", baseline=("off", "gbnf", "mask"),
+        labels={"off": "no constraint"},
+        subjects={"off": "no constraint", "mask": "the mask", "gbnf": "the GBNF sampler"},
+    )] = "mask"  # fmt: skip
+    strategy: Annotated[Strategy | None, request_axis(
+        "strategy", Choice(None, "As in the suite", "The strategy that each suite defines", "as in the suite", "suite"),
+        names=True, usual="each suite’s own", values="strategies", baseline=(None, "direct"),
+        labels={None: "suite's strategy"}, subjects={None: "each suite's own strategy"},
+    )] = None  # fmt: skip
+    repair: Annotated[int, Axis(
+        "Repair", "Maximum number of repairs", part="+repair{value}", words="{value} repairs", label="", choices=(
+            Choice(0, "None", "", "no repair"),
+            Choice(1, "Once", "An invalid call is sent back once, with the error", "1 repair"),
+            Choice(2, "Twice", "", "2 repairs"),
+        ),
+    )] = 0  # fmt: skip
+    profile: Annotated[str, Axis(
+        "Sampling", "Sampling settings by name, which may depend on the model", names=True, choices=_PROFILES,
+        usual="default; `glyphscope eval profiles` lists them", baseline=("deterministic", "default"),
+    )] = "default"  # fmt: skip
+    workarounds: Annotated[Workarounds, Axis(
+        "Workarounds", "With or without the presets that are recommended for a model, by its name", choices=(
+            Choice("production", "With", "Apply the workarounds recommended for the model", "production"),
+            Choice("baseline", "Without", "", "baseline"),
+        ),
+        values="workarounds", part="{value}", baseline=("baseline", "production"),
+        subjects={"production": "recommended workarounds", "baseline": "no workarounds"},
+    )] = "production"  # fmt: skip
+    preset: Annotated[str, Axis(
+        "Preset", "The prompt’s preset", words="prompt {value}", part="{value}", baseline=("default",),
+    )] = "default"  # fmt: skip
+    thinking: Annotated[Thinking, request_axis(
+        "thinking", values="thinking", baseline=("off", "auto", "on"), label="",
+    )] = "auto"  # fmt: skip
+    constrain_from: Annotated[ConstrainFrom, request_axis(
+        "constrain_from", values="constrain_from", part="from-{value}", baseline=("start", "reasoning", "call"),
+        label="constrained from {value}", subjects={
+            "start": "the constraint from the first token",
+            "reasoning": "the constraint after the reasoning",
+            "call": "the constraint from the call",
+        },
+    )] = "reasoning"  # fmt: skip
+    order: Annotated[ArgumentOrder, request_axis(
+        "order", Choice(None, "Default", "Any order with Mask, the schema’s order with GBNF", "", "usual"),
+        usual="usual: any under a mask, otherwise the schema’s", part="{value}-order", baseline=("schema", "any"),
+        labels={"any": "any order", "schema": "the schema's order"},
+        subjects={"schema": "the arguments in the schema's order", "any": "the arguments in any order"},
+    )] = "schema"  # fmt: skip
 
     @property
     def id(self) -> str:
         """A short id in characters that every file system accepts; the same for the same arm."""
-        parts = [
-            _slug(self.model),
-            self.notation,
-            self.shape,
-            self.constraint,
-            self.strategy_id,
-            self.profile,
-        ]
-        if self.workarounds != "production":
-            parts.append(self.workarounds)
-        if self.preset != "default":
-            parts.append(_slug(self.preset))
-        if self.thinking != "auto":
-            parts.append(f"thinking-{self.thinking}")
-        if self.constrain_from != "reasoning":
-            parts.append(f"from-{self.constrain_from}")
-        if self.order != "schema":
-            parts.append(f"{self.order}-order")
-        return ".".join(parts)
+        return _id(self)
 
     @property
     def strategy_id(self) -> str:
@@ -74,11 +143,73 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         return (self.strategy or "suite") + (f"+repair{self.repair}" if self.repair else "")
 
 
+AXES: dict[str, Field] = settings_of(Arm)
+"""The axes by the names of an arm's fields."""
+OFFERED: dict[str, Field] = {name: field for name, field in AXES.items() if field.setting.choices}
+"""The axes whose values a user chooses."""
+
+
+def axis_of(name: str) -> Axis:
+    """The facts of an axis."""
+    return cast("Axis", AXES[name].setting)
+
+
+def values_of(name: str) -> str:
+    """The member of `Matrix` with the values of an axis."""
+    return axis_of(name).values or f"{name}s"
+
+
+def first_value(name: str) -> Any:
+    """The value that is offered first: None where it is a choice, the default of other axes."""
+    values = [choice.value for choice in axis_of(name).choices]
+    return None if None in values else AXES[name].default
+
+
+def label_of(name: str, value: Any) -> str:
+    """A value in the name of an arm in reports."""
+    axis = axis_of(name)
+    return axis.labels.get(value) or (axis.label or AXES[name].words(value)).format(value=value)
+
+
+def subject_of(name: str, value: Any) -> str:
+    """A value at the beginning of a sentence."""
+    axis = axis_of(name)
+    words = f"{name} {{value}}" if axis.label else AXES[name].words(value)
+    return axis.subjects.get(value) or words.format(value=value)
+
+
+def baseline_place(name: str, value: Any) -> float:
+    """The place of a value in the order from the baseline; unknown ones are last."""
+    if isinstance(value, int):
+        return value
+    order = axis_of(name).baseline
+    return order.index(value) if value in order else len(order)
+
+
 def varied(arms: Sequence[Arm]) -> list[str]:
     """The settings in which the arms differ, without an order of arguments that the constraint alone decides."""
     names = [name for name in Arm.__struct_fields__ if len({getattr(arm, name) for arm in arms}) > 1]
     usual = "constraint" in names and all(arm.order == default_order(arm.constraint) for arm in arms)
     return [name for name in names if not (usual and name == "order")]
+
+
+@lru_cache(maxsize=4096)
+def _id(arm: Arm) -> str:
+    parts = ""
+    for name, field in AXES.items():
+        axis, value = axis_of(name), getattr(arm, name)
+        if axis.names or value != field.default:
+            part = axis.part or ("{value}" if axis.names else f"{name}-{{value}}")
+            part = part.format(value=_slug(_option(field, value)))
+            parts += part if not parts or part.startswith("+") else f".{part}"
+    return parts
+
+
+def _option(field: Field, value: Any) -> str:
+    """The value as it is written on the command line."""
+    return next(
+        (each.option for each in field.setting.choices if each.value == value and each.option), str(value)
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -18,20 +18,12 @@ from typing import Annotated, Any, overload
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.matrix.arms import Arm, ArmNotation, Workarounds
+from glyphscope.evals.matrix.arms import AXES, Arm, first_value, values_of
 from glyphscope.evals.matrix.notes import in_different_shapes
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.suites.reading import encode_suite, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite, SuiteUsed
-from glyphscope.events import (
-    ArgumentOrder,
-    ConstrainFrom,
-    ConstraintKind,
-    Shape,
-    Strategy,
-    Thinking,
-    default_order,
-)
+from glyphscope.events import default_order
 from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope.models.opening import SCRIPTED
 from glyphscope.models.remote import is_address
@@ -42,9 +34,20 @@ from glyphscope.structs import ready
 MAX_SAMPLES = 1_000_000
 
 
-class Matrix(msgspec.Struct, frozen=True, kw_only=True):
-    """The varied settings, one member per axis; the arms are all combinations. `strategies` None is each suite's own,
-    `orders` None the default under the arm's constraint.
+def _axis_members() -> Iterator[tuple[str, Any, Any]]:
+    """The members of a matrix for all axes but the model: tuples of an arm's values, and of the default by itself."""
+    for name, field in AXES.items():
+        if name != "model":
+            kind = field.kind | None if first_value(name) is None else field.kind
+            yield values_of(name), tuple[kind, ...], (field.default,)  # type: ignore[valid-type]
+
+
+_Axes: Any = msgspec.defstruct("_Axes", _axis_members(), module=__name__, frozen=True, kw_only=True)
+
+
+class Matrix(_Axes, frozen=True, kw_only=True):  # type: ignore[misc, call-arg]
+    """The varied settings, one member per axis; the arms are all combinations. The axes are the fields of `Arm`; here,
+    `strategies` None is each suite's own, `orders` None the default under the arm's constraint.
 
     `jobs` samples are made at once, each by a separate model. `savings` is the share of aborted runs that are
     continued, to measure what stopping saved. `scenarios` are patterns of ids (`*` for any), `levels` the requested
@@ -55,17 +58,6 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
     suites: tuple[str, ...]
     models: tuple[str, ...]
-    notations: tuple[ArmNotation, ...] = ("glyph",)
-    shapes: tuple[Shape, ...] = ("flat",)
-    constraints: tuple[ConstraintKind, ...] = ("mask",)
-    strategies: tuple[Strategy | None, ...] = (None,)
-    repairs: tuple[int, ...] = (0,)
-    profiles: tuple[str, ...] = ("default",)
-    workarounds: tuple[Workarounds, ...] = ("production",)
-    presets: tuple[str, ...] = ("default",)
-    thinking: tuple[Thinking, ...] = ("auto",)
-    constrain_from: tuple[ConstrainFrom, ...] = ("reasoning",)
-    orders: tuple[ArgumentOrder | None, ...] = ("schema",)
     levels: tuple[str, ...] = ()
     scenarios: tuple[str, ...] = ()
     search: str = ""
@@ -78,11 +70,11 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     sequences: Annotated[int, msgspec.Meta(ge=1, le=MAX_SEQUENCES)] = 1
 
 
-_LATER = {
-    "thinking": ("auto",), "constrain_from": ("reasoning",), "orders": ("schema",), "search": "", "first": 0,
-    "judge": "", "sequences": 1,
-}  # fmt: skip
-"""Members that early results do not have, with their values at that time."""
+_EARLY = frozenset({
+    "suites", "models", "notations", "shapes", "constraints", "strategies", "repairs", "profiles", "workarounds",
+    "presets", "levels", "scenarios", "trials", "seed", "jobs", "savings",
+})  # fmt: skip
+"""The members that the first results had: these are always part of the digest, others with another value only."""
 
 _OF_THE_CONSTRAINT: dict[str, Any] = {"constraint": "off", "constrain_from": "reasoning", "order": "schema"}
 """The settings in which arms with the same prompts may differ, set to fixed values."""
@@ -186,12 +178,16 @@ class Plan:
         # texts that are continued for savings are decoded with the others of their batch
         savings = self.matrix.savings if self.matrix.sequences > 1 else 0.0
         decisive = msgspec.structs.replace(self.matrix, suites=(), jobs=1, savings=savings)
-        members = msgspec.to_builtins(decisive)
+        usual = {field.name: field.default for field in msgspec.structs.fields(Matrix)}
+        members: dict[str, Any] = msgspec.to_builtins(decisive)
         if all(arm.order == "schema" for arm in self.arms):
-            members["orders"] = _LATER["orders"]
-        for name, usual in _LATER.items():  # a result from before these axes can still be resumed
-            if members[name] == usual:
-                del members[name]
+            members["orders"] = usual["orders"]
+        # a result from before the later members can still be resumed
+        members = {
+            name: members[name]
+            for name in dict.fromkeys(("suites", "models", *members))
+            if name in _EARLY or members[name] != usual[name]
+        }
         digest = hashlib.sha256(msgspec.json.encode(members))
         for suite in self.suites:
             digest.update(suite.data)
@@ -357,12 +353,7 @@ def _alike(arms: Sequence[Arm]) -> list[list[Arm]]:
 
 
 def _arms(matrix: Matrix) -> Iterator[Arm]:
-    axes: dict[str, Sequence[object]] = {
-        "model": matrix.models, "preset": matrix.presets, "notation": matrix.notations, "shape": matrix.shapes,
-        "constraint": matrix.constraints, "strategy": matrix.strategies, "repair": matrix.repairs,
-        "profile": matrix.profiles, "workarounds": matrix.workarounds, "thinking": matrix.thinking,
-        "constrain_from": matrix.constrain_from, "order": matrix.orders,
-    }  # fmt: skip
+    axes = {name: getattr(matrix, values_of(name)) for name in AXES}
     for values in product(*axes.values()):
         members: dict[str, Any] = dict(zip(axes, values))
         if members["notation"] == "native":

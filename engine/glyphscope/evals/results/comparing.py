@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from glyphscope.evals.matrix.arms import Arm, varied
+from glyphscope.evals.matrix.arms import Arm, baseline_place, varied
 from glyphscope.evals.pairs import Table, holm, paired_interval, scenario_test, sum_of
 from glyphscope.evals.results.figures import MEASURES, Comparison, Measure, Sensitivity
 from glyphscope.evals.results.measuring import Part
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
 SEVERAL = "several"
 _SHUFFLES, _MAX_DEALT = 2000, 20_000_000
 """The number of shuffles of a table, and the most shuffled values in total: fewer shuffles for a large table."""
-_STARTS: dict[str, tuple[object, ...]] = {
-    "constraint": ("off", "gbnf", "mask"),
-    "notation": ("json", "native", "glyph"),
-    "strategy": (None, "direct"),
-    "workarounds": ("baseline", "production"),
-    "preset": ("default",),
-    "thinking": ("off", "auto", "on"),
-    "constrain_from": ("start", "reasoning", "call"),
-    "order": ("schema", "any"),
-    "profile": ("deterministic", "default"),
-}
-"""The values by setting, in the order that decides which of two arms is the baseline, and so the first."""
 
 
 class Paired(NamedTuple):
@@ -134,12 +122,8 @@ def _pairs(arms: Sequence[Arm], parts: Mapping[str, Part]) -> Iterator[tuple[Arm
         yield first, second, differ
 
 
-def _place(differ: str, arm: Arm) -> int:
-    if differ == "repair":
-        return arm.repair
-    order = _STARTS.get(differ, ())
-    value = getattr(arm, differ, None)
-    return order.index(value) if value in order else len(order)
+def _place(differ: str, arm: Arm) -> float:
+    return 0 if differ == SEVERAL else baseline_place(differ, getattr(arm, differ))
 
 
 def _compared(

@@ -121,10 +121,9 @@ def _by_scenario(
     return ScenarioSummary(digest=manifest.digest, by=by, scenarios=tuple(scenarios))
 
 
-_ARM_MEMBERS = (
-    "model", "notation", "shape", "constraint", "strategy_id", "profile", "workarounds", "preset", "thinking",
-    "constrain_from", "order",
-)  # fmt: skip
+_ARM_MEMBERS = tuple(
+    "strategy_id" if name == "strategy" else name for name in Arm.__struct_fields__ if name != "repair"
+)
 """The members of an arm in the columns after its name."""
 COLUMNS = (
     "arm", *(name.removesuffix("_id") for name in _ARM_MEMBERS), "suite", "scenario", "group", "level", "control", "n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from glyphscope.evals.matrix.arms import Arm, varied
+from glyphscope.evals.matrix.arms import Arm, label_of, subject_of, varied
 from glyphscope.evals.results.figures import Comparison, Measure, Sensitivity
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Reason
@@ -48,22 +48,6 @@ REASON_WORDS: dict[Reason, str] = {
     "JUDGE_FAILED": "The judge gave no verdict",
 }
 """Why a sample is not right."""
-_VALUES: dict[tuple[str, object], str] = {
-    ("constraint", "off"): "no constraint",
-    ("constraint", "mask"): "the mask",
-    ("constraint", "gbnf"): "the GBNF sampler",
-    ("notation", "glyph"): "GLYPH",
-    ("notation", "json"): "JSON",
-    ("notation", "native"): "the model's own notation",
-    ("strategy", None): "each suite's own strategy",
-    ("workarounds", "production"): "recommended workarounds",
-    ("workarounds", "baseline"): "no workarounds",
-    ("constrain_from", "start"): "the constraint from the first token",
-    ("constrain_from", "reasoning"): "the constraint after the reasoning",
-    ("constrain_from", "call"): "the constraint from the call",
-    ("order", "schema"): "the arguments in the schema's order",
-    ("order", "any"): "the arguments in any order",
-}
 
 
 def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
@@ -87,17 +71,9 @@ def sample_words(manifest: Manifest, arm: str, suite: str, scenario: str, trial:
 
 def _short(name: str, arm: Arm) -> str:
     value = getattr(arm, name)
-    if name in ("repair", "thinking") or (name, value) == ("constraint", "off"):
-        return value_words(name, arm)
-    if name == "strategy":
-        return value or "suite's strategy"
-    if name == "constrain_from":
-        return f"constrained from {value}"
-    if name == "order":
-        return "any order" if value == "any" else "the schema's order"
-    if name == "model":
-        return arm.id.partition(".")[0] if "/" in value or "\\" in value else str(value)
-    return str(value)
+    if name == "model" and ("/" in value or "\\" in value):
+        return arm.id.partition(".")[0]
+    return label_of(name, value)
 
 
 def comparison_words(comparison: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str]) -> str:
@@ -112,7 +88,7 @@ def comparison_words(comparison: Comparison, arms: Mapping[str, Arm], labels: Ma
         label = (value_words(c.differ, first), value_words(c.differ, second))
     right, base = c.both + c.only_second, c.both + c.only_first
     measure = MEASURE_WORDS[c.measure]
-    if c.differ == "constraint" and label[0] == _VALUES["constraint", "off"]:
+    if c.differ == "constraint" and first is not None and first.constraint == "off":
         rates = f"{right:,} of {c.pairs:,} {measure} where without it {base:,} were"
     else:
         rates = f"{right:,} of {c.pairs:,} {measure} where {label[0]} had {base:,}"
@@ -134,10 +110,7 @@ def _in_common(c: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str]
 
 def value_words(differ: str, arm: Arm) -> str:
     """An arm's value of the differing setting, as the subject of a sentence."""
-    value = getattr(arm, differ)
-    if differ == "repair":
-        return pluralize(value, "repair") if value else "no repair"
-    return _VALUES.get((differ, value)) or f"{differ} {value}"
+    return subject_of(differ, getattr(arm, differ))
 
 
 def mcnemar_words(p: float, *, exact: bool) -> str:

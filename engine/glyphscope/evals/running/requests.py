@@ -11,11 +11,12 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.running.scripted_tools import SCRIPTED
 from glyphscope.evals.suites.suite import Scenario, Suite
-from glyphscope.events import ApprovalRule, RunRequest, Sampling
+from glyphscope.events import ApprovalRule, RunRequest, Sampling, notation_members
 from glyphscope.registry import ToolRegistry
 from glyphscope.strategies import compose
 from glyphscope.structs import ready
 
+_MEMBERS = frozenset(RunRequest.__struct_fields__)
 _ALLOWED = (ApprovalRule(source=SCRIPTED, action="allow"),)
 
 
@@ -59,19 +60,11 @@ def request_for(
 
 
 def _of_arm(arm: Arm, suite: Suite) -> dict[str, Any]:
-    native = arm.notation == "native"
     return {
-        "model": arm.model,
-        "preset": arm.preset,
-        "notation": "json" if native else arm.notation,
-        "native": "auto" if native else "",
-        "shape": arm.shape,
-        "constraint": arm.constraint,
-        "thinking": arm.thinking,
-        "constrain_from": arm.constrain_from,
-        "order": arm.order,
-        "strategy": arm.strategy or suite.strategy,
         "stop_on": "error",
+        **{name: value for name, value in msgspec.structs.asdict(arm).items() if name in _MEMBERS},
+        **notation_members(arm.notation),
+        "strategy": arm.strategy or suite.strategy,
         "repair": {"attempts": arm.repair, "extract": arm.repair > 0},
     }
 
