@@ -13,7 +13,6 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import Matrix, plan_of
-from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.evals.results.bad_token import bad_token, bad_turn
 from glyphscope.evals.results.folder import ResultFolder, ResultRow
 from glyphscope.evals.results.sample import Failure, Reason
@@ -34,7 +33,6 @@ from glyphscope_gui.evaluate.result import EvalResult, pairs_that_differ
 from glyphscope_gui.evaluate.runs import PORTION, REASON, TEXT, VERDICT, EvalRunsModel
 from glyphscope_gui.evaluate.setup import (
     _tokens_at_most,
-    axes,
     price,
     price_words,
     seconds_a_sample,
@@ -559,15 +557,6 @@ def test_a_time_is_estimated_from_finished_results_only(tmp_path):
     assert seconds_a_sample([ResultRow(tmp_path, unfinished)], [model]) is None
     assert seconds_a_sample([ResultRow(tmp_path, manifest)], ["other"]) is None
     assert seconds_a_sample([ResultRow(tmp_path, None, "damaged")], [model]) is None
-
-
-def test_every_question_can_be_evaluated():
-    offered = {axis.name: {value for value, _, _ in axis.choices} for axis in axes()}
-    for question in QUESTIONS:
-        members = question.members()
-        assert all(set(values) <= offered[name] for name, values in members.items())
-        plan = plan_of(Matrix(suites=("tool-calls",), models=("embedded",), **members))
-        assert len(plan.arms) >= 2
 
 
 def test_a_suite_that_cannot_be_read_cannot_be_selected(qapp, tmp_path):
