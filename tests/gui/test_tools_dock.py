@@ -21,7 +21,6 @@ from glyphscope_gui.tools import actions as tool_actions
 from glyphscope_gui.tools.dock import ToolsDock
 from glyphscope_gui.tools.keyword_fields import FormGrid
 from glyphscope_gui.tools.registry_tree_model import Item
-from glyphscope_gui.tools.tree import tick_rect
 
 
 @pytest.fixture
@@ -65,7 +64,7 @@ def test_the_tool_editors_have_accessible_names(dock):
 
 def test_a_click_on_the_tick_disables_the_tool(dock, document, qtbot):
     index = dock.tree.model().index_of(Item("execute"))
-    place = tick_rect(dock.tree.visualRect(index)).center()
+    place = dock.tree.box(index).center()
     qtbot.mouseClick(dock.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert not document.registry.get("execute").enabled
     qtbot.mouseClick(dock.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)

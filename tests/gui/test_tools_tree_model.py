@@ -10,7 +10,8 @@ from PySide6.QtCore import QPersistentModelIndex, Qt
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.project import argument_schema
 from glyphscope_gui.project.registry_document import RegistryDocument
-from glyphscope_gui.tools.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE, Item, RegistryTreeModel
+from glyphscope_gui.shared.table_model import NOTE_ROLE
+from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
 
 
 def tool(name, *arguments):
@@ -35,14 +36,14 @@ def rows(model):
 
 def test_every_tool_and_argument_has_a_row(model):
     assert rows(model) == [("a", 2), ("b", 1), ("c", 0)]
-    assert model.index(0, 0).data(DETAIL_ROLE) == "2 args"
-    assert model.index_of(Item("a", "y")).data(DETAIL_ROLE) == "string"
+    assert model.index(0, 0).data(NOTE_ROLE)[0] == "2 args"
+    assert model.index_of(Item("a", "y")).data(NOTE_ROLE)[0] == "string"
 
 
 def test_a_tick_reaches_the_allow_list(model, document):
     assert model.setData(model.index(1, 0), Qt.CheckState.Unchecked, Qt.ItemDataRole.CheckStateRole)
     assert [t.name for t in document.registry.allowed] == ["a", "c"]
-    assert model.index(1, 0).data(DETAIL_ROLE) == "not allowed"
+    assert model.index(1, 0).data(NOTE_ROLE)[0] == "not allowed"
 
 
 def test_a_persistent_index_follows_its_argument_through_edits(model, document, qtmodeltester):
@@ -74,8 +75,8 @@ def test_an_edit_of_an_argument_does_not_reset_the_tree(model, document):
 
 def test_a_tool_with_an_invalid_text_is_marked(model, document):
     document.set_schema_text("c", "{")
-    assert model.index(2, 0).data(PROBLEM_ROLE) is True
-    assert model.index(0, 0).data(PROBLEM_ROLE) is False
+    assert model.index(2, 0).data(NOTE_ROLE) == ("see Schema", "impossible")
+    assert model.index(0, 0).data(NOTE_ROLE)[1] == "text-faint"
 
 
 def test_an_edit_among_two_thousand_tools_is_fast(qapp):

@@ -91,7 +91,9 @@ class EvalSetupView(FollowsSize, QWidget):
         self.setFocusProxy(self.suites)
 
     def _connect(self) -> None:
-        for part in (self._suites, self._models, self.axes, self.scenarios, self.judge):
+        for ticks in (self._suites, self._models):
+            ticks.checksChanged.connect(self.changed)
+        for part in (self.axes, self.scenarios, self.judge):
             part.changed.connect(self.changed)
         for box in (self.trials, self.seed, self.jobs, self.sequences, self.savings):
             box.valueChanged.connect(lambda _value: self.changed.emit())

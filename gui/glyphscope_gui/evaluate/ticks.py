@@ -6,24 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QObject, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QPainter
-from PySide6.QtWidgets import (
-    QSizePolicy,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QWidget,
-)
+from PySide6.QtCore import QSize, Signal
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from glyphscope_gui.shared.cells import NoteDelegate
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainList
-from glyphscope_gui.shared.table_model import NO_INDEX, Index, ListModel
-from glyphscope_gui.theme import theme
-from glyphscope_gui.theme.fonts import smaller
-
-NOTE_ROLE = Qt.ItemDataRole.UserRole + 1
+from glyphscope_gui.shared.table_model import NOTE_ROLE, ListModel
 
 
 class Tickable(NamedTuple):
@@ -37,20 +27,13 @@ class Tickable(NamedTuple):
 
 
 class TicksModel(ListModel[Tickable]):
-    """`changed` is emitted when the user ticks or unticks."""
-
-    changed = Signal()
-    _rows: list[Tickable]
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._rows = []
-        self._ticked: set[str] = set()
+    checks = 0
+    key = "value"
 
     @property
     def ticked(self) -> tuple[str, ...]:
         """Return the ticked values, in the list's order."""
-        return tuple(row.value for row in self._rows if row.value in self._ticked)
+        return tuple(row.value for row in self._rows if self.is_checked(row))
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -59,37 +42,21 @@ class TicksModel(ListModel[Tickable]):
     def put(self, row: Tickable, *, ticked: bool = False, first: bool = False) -> None:
         """Add a row, or replace the one with the same value."""
         if ticked and not row.problem:
-            self._ticked.add(row.value)
+            self._checked.add(row.value)
         if row.value in self.values:
-            place = self.values.index(row.value)
-            self._rows[place] = row
-            self._changed(place, place + 1)
+            self.refresh([row if one.value == row.value else one for one in self._rows])
         else:
-            self._insert(0 if first else len(self._rows), [row])
+            self.refresh([row, *self._rows] if first else [*self._rows, row])
 
     def take(self, value: str) -> None:
         """Remove a row."""
-        if value in self.values:
-            place = self.values.index(value)
-            self.beginRemoveRows(NO_INDEX, place, place)
-            del self._rows[place]
-            self._ticked.discard(value)
-            self.endRemoveRows()
+        self._checked.discard(value)
+        self.refresh([row for row in self._rows if row.value != value])
 
     def tick(self, values: Iterable[str]) -> None:
         """Tick exactly these values, without a signal."""
-        usable = {row.value for row in self._rows if not row.problem}
-        self._ticked = set(values) & usable
+        self._checked = set(values) & {row.value for row in self._rows if self.can_check(row)}
         self._changed()
-
-    # -- Qt ----------------------------------------------------------------------------------------------------
-
-    def flags(self, index: Index) -> Qt.ItemFlag:
-        if not index.isValid():
-            return Qt.ItemFlag.NoItemFlags
-        flags = Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled
-        usable = not self._rows[index.row()].problem
-        return flags | Qt.ItemFlag.ItemIsUserCheckable if usable else flags
 
     def words(self, row: Tickable, column: int) -> str:
         return row.words
@@ -103,62 +70,16 @@ class TicksModel(ListModel[Tickable]):
     def color(self, row: Tickable, column: int) -> str:
         return "impossible" if row.problem else ""
 
+    def can_check(self, row: Tickable) -> bool:
+        return not row.problem
+
     def extra(self, row: Tickable, column: int, role: int) -> Any:
-        if role == Qt.ItemDataRole.CheckStateRole and not row.problem:
-            return Qt.CheckState.Checked if row.value in self._ticked else Qt.CheckState.Unchecked
-        if role == NOTE_ROLE:
-            return tr("cannot be used") if row.problem else row.note
-        return None
-
-    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        row = self._rows[index.row()]
-        if role != Qt.ItemDataRole.CheckStateRole or row.problem:
-            return False
-        if Qt.CheckState(value) == Qt.CheckState.Checked:
-            self._ticked.add(row.value)
-        else:
-            self._ticked.discard(row.value)
-        self.dataChanged.emit(index, index)
-        self.changed.emit()
-        return True
+        note = tr("cannot be used") if row.problem else row.note
+        return (note, "text-muted") if role == NOTE_ROLE else None
 
 
-BESIDE = 52
-"""Pixels of a line besides its words and note."""
 MIN_ROWS, MAX_ROWS = 3, 6
 """The least number of visible rows, if there are that many, and the preferred one."""
-
-
-class _TickDelegate(QStyledItemDelegate):
-    """Paints the note in the muted colour; the words are shortened for it."""
-
-    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
-        super().initStyleOption(option, index)
-        metrics = QFontMetrics(option.font)
-        note = metrics.horizontalAdvance(_note(option, index))
-        room = option.rect.width() - note - BESIDE
-        option.text = metrics.elidedText(option.text, Qt.TextElideMode.ElideMiddle, max(room, 40))
-        option.state &= ~QStyle.StateFlag.State_HasFocus
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        super().paint(painter, option, index)
-        painter.save()
-        painter.setFont(smaller(option.font))
-        painter.setPen(theme().color("text-muted"))
-        box = option.rect.adjusted(0, 0, -8, 0)
-        painter.drawText(
-            box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, _note(option, index)
-        )
-        painter.restore()
-
-
-def _note(option: QStyleOptionViewItem, index: Index) -> str:
-    """The note; only its number if there is no room for it beside the words."""
-    note, metrics = str(index.data(NOTE_ROLE) or ""), QFontMetrics(option.font)
-    need = metrics.horizontalAdvance(str(index.data() or "")) + metrics.horizontalAdvance(note) + BESIDE
-    if need <= option.rect.width():
-        return note
-    return note.split(" ")[0] if note[:1].isdigit() else ""
 
 
 class TickList(TakesFiles, PlainList):
@@ -180,7 +101,7 @@ class TickList(TakesFiles, PlainList):
         description = tr("Space selects or clears a row.")
         super().__init__(model, name, words, parent, description=description, uniformItemSizes=True)
         self.endings = endings
-        self.setItemDelegate(_TickDelegate(self))
+        self.setItemDelegate(NoteDelegate(self))
         self.setAcceptDrops(True)
         policy = QSizePolicy.Policy.Maximum if fitted else QSizePolicy.Policy.Expanding
         self.setSizePolicy(QSizePolicy.Policy.Preferred, policy)

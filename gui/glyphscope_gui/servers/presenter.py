@@ -111,7 +111,7 @@ class ServersPresenter(Page):
         view = self.view
         view.tools.chosen.connect(self._tool_chosen)
         view.tools.import_button.clicked.connect(self._import_tools)
-        view.tools.model.tickedChanged.connect(self._prove_timer.start)
+        view.tools.model.checksChanged.connect(self._prove_timer.start)
         self.proofs.proved.connect(self._proved)
         self.proofs.crashed.connect(self.context.show_error)
 

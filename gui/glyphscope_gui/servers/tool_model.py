@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject
 
 from glyphscope.registry import Tool
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.model import EnforcementRow
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.table_model import PILL_ROLE, FilteredModel, Index
+from glyphscope_gui.shared.table_model import PILL_ROLE, FilteredModel
 
 NAME, ENFORCEMENT, ANNOTATIONS, IN_REGISTRY = range(4)
 """The columns."""
@@ -34,8 +34,9 @@ class EnforcementSummary(NamedTuple):
 
 
 class ServersToolModel(FilteredModel[ToolRow]):
-    """`tickedChanged`: the set of tools ticked for the import changed."""
+    """The checked tools are those to import."""
 
+    checks = NAME
     titles = (tr("Tool"), tr("Mask"), tr("Annotations"), tr("Registry"))
     tips = (
         tr("Select the tools to import into the registry"),
@@ -44,11 +45,9 @@ class ServersToolModel(FilteredModel[ToolRow]):
         tr("Whether the tool is in the registry"),
     )
     key = "name"
-    tickedChanged = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._ticked: set[str] = set()
         self._claims: Callable[[str], Mapping[str, Any]] = lambda _name: {}
         self._in_registry: Callable[[Tool], str] = lambda _tool: ""
         self._enforcement: dict[str, EnforcementSummary] = {}
@@ -56,7 +55,7 @@ class ServersToolModel(FilteredModel[ToolRow]):
     @property
     def ticked(self) -> tuple[Tool, ...]:
         """The ticked tools in the order of the list."""
-        return tuple(row.tool for row in self._all if row.tool is not None and row.name in self._ticked)
+        return tuple(row.tool for row in self._all if row.tool is not None and self.is_checked(row))
 
     @property
     def usable(self) -> int:
@@ -76,11 +75,11 @@ class ServersToolModel(FilteredModel[ToolRow]):
         """
         self._claims, self._in_registry = claims, in_registry
         rows = tuple(rows)
-        self._ticked = self._ticked & {row.name for row in rows} if keep else set()
+        self._checked = self._checked & {row.name for row in rows} if keep else set()
         if not keep:
             self._enforcement = {}
         self._show_all(rows)
-        self.tickedChanged.emit()
+        self.checksChanged.emit()
 
     def set_enforcement(self, enforcement: Mapping[str, EnforcementSummary]) -> None:
         """Set the enforcement computed so far, by tool."""
@@ -94,27 +93,9 @@ class ServersToolModel(FilteredModel[ToolRow]):
     def tick_all(self, ticked: bool) -> None:
         """Tick or untick all visible tools, as limited by the filter."""
         names = {row.name for row in self._rows if row.tool is not None}
-        self._ticked = self._ticked | names if ticked else self._ticked - names
+        self._checked = self._checked | names if ticked else self._checked - names
         self._changed(column=NAME)
-        self.tickedChanged.emit()
-
-    def flags(self, index: Index) -> Qt.ItemFlag:
-        flags = super().flags(index)
-        if index.column() == NAME and self._rows[index.row()].tool is not None:
-            flags |= Qt.ItemFlag.ItemIsUserCheckable
-        return flags
-
-    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        if role != Qt.ItemDataRole.CheckStateRole or index.column() != NAME:
-            return False
-        name = self._rows[index.row()].name
-        if Qt.CheckState(value) == Qt.CheckState.Checked:
-            self._ticked.add(name)
-        else:
-            self._ticked.discard(name)
-        self.dataChanged.emit(index, index)
-        self.tickedChanged.emit()
-        return True
+        self.checksChanged.emit()
 
     def words(self, row: ToolRow, column: int) -> str:
         if column == NAME:
@@ -126,12 +107,13 @@ class ServersToolModel(FilteredModel[ToolRow]):
             return ""
         return hint_words(self._claims(row.name)) if column == ANNOTATIONS else self._in_registry(row.tool)
 
+    def can_check(self, row: ToolRow) -> bool:
+        return row.tool is not None
+
     def color(self, row: ToolRow, column: int) -> str:
         return "text-faint" if row.tool is None else "text" if column == NAME else "text-muted"
 
     def extra(self, row: ToolRow, column: int, role: int) -> Any:
-        if role == Qt.ItemDataRole.CheckStateRole and column == NAME and row.tool is not None:
-            return Qt.CheckState.Checked if row.name in self._ticked else Qt.CheckState.Unchecked
         return self._pill(row) if role == PILL_ROLE and column == ENFORCEMENT else None
 
     def tip(self, row: ToolRow, column: int) -> str:

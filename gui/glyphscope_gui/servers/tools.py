@@ -48,7 +48,7 @@ class ServerTools(FilteredList[ToolRow]):
             tr("Import into the registry"), self, name="importToolsButton", tip=tip
         )
         self._lay_out()
-        model.tickedChanged.connect(self._show_ticked)
+        model.checksChanged.connect(self._show_ticked)
         model.modelReset.connect(self._show_ticked)
         self._show_ticked()
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QAbstractItemModel, QEvent, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QBrush,
     QColor,
     QFont,
     QFontMetrics,
+    QMouseEvent,
     QPainter,
     QPen,
     QTextCharFormat,
     QTextLayout,
     QTextOption,
 )
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from glyphscope.visible import visible
-from glyphscope_gui.shared.table_model import MARK_ROLE, PILL_ROLE, Index
+from glyphscope_gui.shared.table_model import MARK_ROLE, NOTE_ROLE, PILL_ROLE, Index
 from glyphscope_gui.shared.verdict import paint_pill, pill_font
 from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme.fonts import smaller
 from glyphscope_gui.theme.sizes import ROW
 
 MAX_LINES = 3
@@ -105,6 +107,68 @@ class PillDelegate(QStyledItemDelegate):
         words = (index.data(PILL_ROLE) or ("", ""))[0]
         metrics = QFontMetrics(pill_font(option.font))
         return QSize(metrics.horizontalAdvance(words) + _PILL_SIDES + 2 * SIDE, metrics.height() + ROW + 3)
+
+
+class NoteDelegate(QStyledItemDelegate):
+    """Qt's check box, if the row has one, the row's words, and a note on the right (NOTE_ROLE).
+
+    The words are cut for the note, which is cut first: to its figure if it begins with one.
+    """
+
+    def note_font(self, font: QFont) -> QFont:
+        return smaller(font)
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        super().initStyleOption(option, index)
+        note = QFontMetrics(self.note_font(option.font)).horizontalAdvance(self._note(option, index))
+        room = _part(option, QStyle.SubElement.SE_ItemViewItemText).width() - note - (note and 2 * SIDE)
+        metrics = QFontMetrics(option.font)
+        option.text = metrics.elidedText(option.text, Qt.TextElideMode.ElideMiddle, max(room, 40))
+        option.state &= ~QStyle.StateFlag.State_HasFocus
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        super().paint(painter, option, index)
+        if note := index.data(NOTE_ROLE):
+            painter.save()
+            box = option.rect.adjusted(0, 0, -SIDE, 0)
+            font = self.note_font(option.font)
+            paint_words(painter, box, self._note(option, index), font, note[1], Qt.AlignmentFlag.AlignRight)
+            painter.restore()
+
+    def editorEvent(
+        self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: Index
+    ) -> bool:
+        """A click beside the check box, which is small, is one on it."""
+        if isinstance(event, QMouseEvent):
+            box = self.box(option, index)
+            if box.isValid() and event.position().x() < box.right() + SIDE:
+                event = QMouseEvent(
+                    event.type(), QPointF(box.center()), event.globalPosition(), event.button(),
+                    event.buttons(), event.modifiers(),
+                )  # fmt: skip
+        return super().editorEvent(event, model, option, index)
+
+    def box(self, option: QStyleOptionViewItem, index: Index) -> QRect:
+        """The rectangle of the check box; an invalid one if the row has none."""
+        made = QStyleOptionViewItem(option)
+        super().initStyleOption(made, index)
+        has_box = made.features & QStyleOptionViewItem.ViewItemFeature.HasCheckIndicator
+        return _part(made, QStyle.SubElement.SE_ItemViewItemCheckIndicator) if has_box else QRect()
+
+    def _note(self, option: QStyleOptionViewItem, index: Index) -> str:
+        """The note, or its figure, as far as there is room."""
+        note = (index.data(NOTE_ROLE) or ("",))[0]
+        metrics, width = QFontMetrics(self.note_font(option.font)), option.rect.width()
+        beside = QFontMetrics(option.font).horizontalAdvance(str(index.data() or "")) + 6 * SIDE
+        if note[:1].isdigit() and beside + metrics.horizontalAdvance(note) > width:
+            return note.split(" ")[0]
+        return metrics.elidedText(visible(note), Qt.TextElideMode.ElideRight, width // 2)
+
+
+def _part(option: QStyleOptionViewItem, part: QStyle.SubElement) -> QRect:
+    """The rectangle of a part of an item."""
+    style = option.widget.style() if option.widget is not None else QApplication.style()
+    return style.subElementRect(part, option, option.widget)
 
 
 class LinkDelegate(QStyledItemDelegate):

@@ -4,9 +4,10 @@ trees; and the roles of custom delegates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from itertools import groupby
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from PySide6.QtCore import (
     QAbstractItemModel,
@@ -15,6 +16,7 @@ from PySide6.QtCore import (
     QObject,
     QPersistentModelIndex,
     Qt,
+    Signal,
 )
 
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
@@ -24,6 +26,10 @@ PILL_ROLE = Qt.ItemDataRole.UserRole + 1
 """(words, theme role) of a pill, or None."""
 MARK_ROLE = Qt.ItemDataRole.UserRole + 2
 """The index of the marked character of a text, or None."""
+NOTE_ROLE = Qt.ItemDataRole.UserRole + 3
+"""(words, theme role) of a note on the right of a row, or None."""
+LINES_ROLE = Qt.ItemDataRole.UserRole + 4
+"""The `Line`s of a row."""
 MAX_TITLE = 24
 """Characters of a column's title that are always visible; a longer title, such as a model's name, is its tip too."""
 
@@ -31,6 +37,22 @@ MAX_TITLE = 24
 Index = QModelIndex | QPersistentModelIndex
 NO_INDEX = QModelIndex()
 Row = TypeVar("Row")
+
+
+class Line(NamedTuple):
+    """A line of a row of a list, with words on its right beside the first ones, each with its theme role.
+
+    The words beside are cut to this share of the line's width if there is no room for both.
+    """
+
+    words: str
+    role: str = "text"
+    beside: str = ""
+    beside_role: str = "text-muted"
+    small: bool = True
+    share: float = 1
+    sign: tuple[str, str] = ("", "")
+    """A sign before the words, and its theme role; the following lines begin below the words."""
 
 
 class _Titles:
@@ -63,16 +85,25 @@ class _Titles:
 
 
 class TableModel(_Titles, QAbstractTableModel, Generic[Row]):
-    """A subclass defines the text of a row's cells with `words`, and overrides the rest where needed."""
+    """A subclass defines the text of a row's cells with `words`, and overrides the rest where needed.
+
+    `checksChanged` is emitted when the user checks or clears a box of the column `checks`.
+    """
+
+    checksChanged = Signal()
+    checks: ClassVar[int] = -1
+    """The column with a check box in each row for which `can_check` is true; -1 for none."""
 
     speaks_titles = False
     """Whether a screen reader gets the title of the column before a cell's text."""
     key = ""
-    """The attribute that identifies a row after a change of rows, such as `place.key`; "" for the row itself."""
+    """The attributes that identify a row after a change of rows, such as `place.key`; "" for the row itself."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: Sequence[Row] = ()
+        self._checked: set[Any] = set()
+        """The keys of the checked rows."""
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -83,7 +114,7 @@ class TableModel(_Titles, QAbstractTableModel, Generic[Row]):
         return self._rows[place] if 0 <= place < len(self._rows) else None
 
     def key_of(self, row: Row) -> Any:
-        return attrgetter(self.key)(row) if self.key else row
+        return attrgetter(*self.key.split())(row) if self.key else row
 
     def row_of(self, key: object) -> int:
         """The index of the row with that key; -1 if there is none."""
@@ -94,6 +125,27 @@ class TableModel(_Titles, QAbstractTableModel, Generic[Row]):
         self.beginResetModel()
         self._rows = rows
         self.endResetModel()
+
+    def refresh(self, rows: Sequence[Row]) -> None:
+        """Show these rows instead; those with the same keys stay, with the selection and the scroll position.
+
+        All are replaced if none stays, or if those that stay have another order.
+        """
+        old, new = list(map(self.key_of, self._rows)), list(map(self.key_of, rows))
+        before, after = dict.fromkeys(old), dict.fromkeys(new)
+        stay = [key for key in old if key in after]
+        if not stay or stay != [key for key in new if key in before] or len(after) < len(new):
+            self.show_rows(list(rows))
+            return
+        kept = self._rows = list(self._rows)
+        for first, stop in reversed(_stretches(old, after)):
+            self.beginRemoveRows(NO_INDEX, first, stop - 1)
+            del kept[first:stop]
+            self.endRemoveRows()
+        for first, stop in _stretches(new, before):
+            self._insert(first, rows[first:stop])
+        kept[:] = rows
+        self._changed()
 
     # -- the cells ---------------------------------------------------------------------------------------------
 
@@ -121,6 +173,13 @@ class TableModel(_Titles, QAbstractTableModel, Generic[Row]):
         """Return the cell's data for any other role."""
         return None
 
+    def can_check(self, row: Row) -> bool:
+        """Whether the row has a check box, in a table with `checks`."""
+        return True
+
+    def is_checked(self, row: Row) -> bool:
+        return self.key_of(row) in self._checked
+
     # -- Qt ----------------------------------------------------------------------------------------------------
 
     def rowCount(self, parent: Index = NO_INDEX) -> int:
@@ -143,7 +202,27 @@ class TableModel(_Titles, QAbstractTableModel, Generic[Row]):
             return plain_tip(self.tip(row, column)) or None
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return self.spoken(row, column)
+        if role == Qt.ItemDataRole.CheckStateRole and column == self.checks:
+            if not self.can_check(row):
+                return None
+            return Qt.CheckState.Checked if self.is_checked(row) else Qt.CheckState.Unchecked
         return self.extra(row, column, role)
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        flags = super().flags(index)
+        has_box = (
+            index.isValid() and index.column() == self.checks and self.can_check(self._rows[index.row()])
+        )
+        return flags | Qt.ItemFlag.ItemIsUserCheckable if has_box else flags
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        if role != Qt.ItemDataRole.CheckStateRole or not self.flags(index) & Qt.ItemFlag.ItemIsUserCheckable:
+            return False
+        change = self._checked.add if Qt.CheckState(value) == Qt.CheckState.Checked else self._checked.discard
+        change(self.key_of(self._rows[index.row()]))
+        self.dataChanged.emit(index, index)
+        self.checksChanged.emit()
+        return True
 
     # -- changes -----------------------------------------------------------------------------------------------
 
@@ -161,6 +240,13 @@ class TableModel(_Titles, QAbstractTableModel, Generic[Row]):
         if last >= first:
             left, right = (0, self.columnCount() - 1) if column is None else (column, column)
             self.dataChanged.emit(self.index(first, left), self.index(last, right))
+
+
+def _stretches(keys: Sequence[Any], known: Container[Any]) -> list[tuple[int, int]]:
+    """The stretches of keys that are not known: the index of the first, and the one after the last."""
+    groups = groupby(range(len(keys)), lambda index: keys[index] in known)
+    places = [[*indices] for is_known, indices in groups if not is_known]
+    return [(indices[0], indices[-1] + 1) for indices in places]
 
 
 class FilteredModel(TableModel[Row]):

@@ -19,16 +19,13 @@ from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data
-from glyphscope_gui.shared.table_model import NO_INDEX, Index
+from glyphscope_gui.shared.table_model import NO_INDEX, NOTE_ROLE, Index
+from glyphscope_gui.theme import theme
 
 MAX_ARGUMENTS = 1_000
 """Arguments of a tool that have rows: Qt asks for each of them when the tool is expanded."""
 MAX_NAME = 300
 """Characters of a name in a row."""
-DETAIL_ROLE = Qt.ItemDataRole.UserRole + 1
-"""The words on the right of a row: `3 args`, `int 1–100`."""
-PROBLEM_ROLE = Qt.ItemDataRole.UserRole + 2
-"""True for a tool whose typed schema is invalid."""
 
 
 class Item(NamedTuple):
@@ -164,14 +161,17 @@ class RegistryTreeModel(QAbstractItemModel):
                 arguments = tr("%n argument(s)", "", count)
                 allowed = tr("allowed") if tool.enabled else tr("not allowed")
                 return f"{tool.name}, {allowed}, {arguments}"
-            case _ if role == PROBLEM_ROLE:
-                return tool.name in self._document.problems
-            case _ if role == DETAIL_ROLE:
+            case Qt.ItemDataRole.ForegroundRole if not tool.enabled:
+                return theme().color("text-faint")
+            case _ if role == NOTE_ROLE:
+                if tool.name in self._document.problems:
+                    return tr("see Schema"), "impossible"
                 if not tool.enabled:
-                    return tr("not allowed")
+                    return tr("not allowed"), "text-faint"
                 if count > MAX_ARGUMENTS:
-                    return tr("first {shown:,} of {count:,} args", shown=MAX_ARGUMENTS, count=count)
-                return tr("%n arg(s)", "", count)
+                    words = tr("first {shown:,} of {count:,} args", shown=MAX_ARGUMENTS, count=count)
+                    return words, "text-faint"
+                return tr("%n arg(s)", "", count), "text-faint"
         return None
 
     def _argument_data(self, tool: Tool, name: str, role: int) -> object:
@@ -190,8 +190,10 @@ class RegistryTreeModel(QAbstractItemModel):
                 return f"{words}\n{description}".strip()
             case Qt.ItemDataRole.AccessibleTextRole:
                 return f"{name}, {schema.summary(argument, tool.parameters)}, {need}"
-            case _ if role == DETAIL_ROLE:
-                return schema.summary(argument, tool.parameters)
+            case Qt.ItemDataRole.ForegroundRole:
+                return theme().color("text-muted")
+            case _ if role == NOTE_ROLE:
+                return schema.summary(argument, tool.parameters), "text-faint"
         return None
 
     # -- what an edit changed ----------------------------------------------------------------------------------
@@ -257,7 +259,7 @@ class RegistryTreeModel(QAbstractItemModel):
 
     def _problems_changed(self, _problems: object) -> None:
         if self._tools:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._tools) - 1, 0), [PROBLEM_ROLE])
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._tools) - 1, 0), [NOTE_ROLE])
 
 
 def _shown_arguments(tool: Tool) -> list[str]:

@@ -2,140 +2,41 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import (
-    QAbstractItemModel,
-    QEvent,
-    QItemSelectionModel,
-    QModelIndex,
-    QRect,
-    QRectF,
-    QSize,
-    Qt,
-    Signal,
-)
-from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPen
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTreeView,
-    QWidget,
-)
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyleOptionViewItem, QTreeView, QWidget
 
-from glyphscope.visible import visible
-from glyphscope_gui.shared.cells import paint_row
+from glyphscope_gui.shared.cells import NoteDelegate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import Index
-from glyphscope_gui.theme import mono_font, theme
-from glyphscope_gui.theme.sizes import scale
-from glyphscope_gui.tools.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE, Item, RegistryTreeModel
+from glyphscope_gui.theme import mono_font
+from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
 
-TICK = 14
-"""Pixels of a tick's box, at the usual text size."""
-MARGIN = 8
-"""Pixels at both ends of a row."""
+INDENT = 22
+"""Pixels by which arguments are indented."""
 
 
-class ToolDelegate(QStyledItemDelegate):
-    """Draws a row; a click on the tick or the space bar adds the tool to the allow list or removes it."""
+class _ToolDelegate(NoteDelegate):
+    """The chosen row, and the tool of a chosen argument, in bold; the notes in the fixed-pitch font."""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(0, round(option.fontMetrics.height() * 1.25) + 7)
+    def note_font(self, font: QFont) -> QFont:
+        return mono_font(-1)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        painter.save()
-        paint_row(painter, option, QRectF(option.rect).adjusted(0, 0.5, 0, -0.5))
-        tick = index.data(Qt.ItemDataRole.CheckStateRole)
-        if tick is not None:
-            self._paint_tick(painter, option.rect, Qt.CheckState(tick) == Qt.CheckState.Checked)
-        self._paint_words(painter, option, index, is_tool=tick is not None)
-        painter.restore()
-
-    def _paint_tick(self, painter: QPainter, row: QRect, checked: bool) -> None:
-        colors = theme()
-        place = tick_rect(row)
-        painter.save()
-        painter.translate(place.topLeft())
-        painter.scale(place.width() / TICK, place.height() / TICK)
-        box = QRectF(0.5, 0.5, TICK - 1, TICK - 1)
-        painter.setPen(QPen(colors.color("accent" if checked else "border-strong"), 1))
-        painter.setBrush(colors.color("accent") if checked else Qt.BrushStyle.NoBrush)
-        painter.drawRoundedRect(box, 3, 3)
-        if checked:
-            path = QPainterPath()
-            path.moveTo(3.7, 7.3)
-            path.lineTo(6.1, 9.7)
-            path.lineTo(10.3, 4.7)
-            pen = QPen(colors.color("on-accent"), 1.6, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
-            painter.setPen(pen)
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawPath(path)
-        painter.restore()
-
-    def _paint_words(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: Index, *, is_tool: bool
-    ) -> None:
-        colors = theme()
-        selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        box = option.rect.adjusted(tick_target(option.rect).width() + 2, 0, -MARGIN, 0)
-        small = mono_font(-1)
-        detail = str(index.data(DETAIL_ROLE) or "")
-        wrong = bool(index.data(PROBLEM_ROLE))
-        if wrong:
-            detail = tr("see Schema")
-        metrics = QFontMetrics(small)
-        detail = metrics.elidedText(visible(detail), Qt.TextElideMode.ElideRight, box.width() // 2)
-        width = metrics.horizontalAdvance(detail)
-        painter.setFont(small)
-        painter.setPen(colors.color("impossible" if wrong else "text-faint"))
-        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, detail)
-
-        font = QFont(option.font)
-        if selected or _has_current(option, index):
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        view = option.widget
+        has_current = isinstance(view, QAbstractItemView) and view.currentIndex().parent() == index
+        if has_current or option.state & QStyle.StateFlag.State_Selected:
+            font = QFont(option.font)
             font.setWeight(QFont.Weight.DemiBold)
-        off = is_tool and index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Unchecked
-        painter.setFont(font)
-        painter.setPen(colors.color("text-faint" if off else "text" if is_tool or selected else "text-muted"))
-        room = box.adjusted(0, 0, -width - 10, 0)
-        name = QFontMetrics(font).elidedText(str(index.data()), Qt.TextElideMode.ElideMiddle, room.width())
-        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, name)
-
-    def editorEvent(
-        self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: Index
-    ) -> bool:
-        if index.data(Qt.ItemDataRole.CheckStateRole) is None or not isinstance(event, QMouseEvent):
-            return False
-        if not tick_target(option.rect).contains(event.position().toPoint()):
-            return False
-        if event.type() == QEvent.Type.MouseButtonRelease:
-            self.turn(model, index)
-        return event.type() != QEvent.Type.MouseMove
-
-    def turn(self, model: QAbstractItemModel, index: Index) -> None:
-        """Add the tool to the allow list, or remove it."""
-        checked = Qt.CheckState(index.data(Qt.ItemDataRole.CheckStateRole)) == Qt.CheckState.Checked
-        turned = Qt.CheckState.Unchecked if checked else Qt.CheckState.Checked
-        model.setData(index, turned, Qt.ItemDataRole.CheckStateRole)
+            option.font = font
+        super().initStyleOption(option, index)
 
 
-def _has_current(option: QStyleOptionViewItem, index: Index) -> bool:
-    """Whether the row is the tool of the chosen argument."""
-    view = option.widget
-    return isinstance(view, QAbstractItemView) and view.currentIndex().parent() == index
-
-
-def tick_rect(row: QRect) -> QRect:
-    """The box of the tick in a row."""
-    size = round(TICK * scale())
-    return QRect(row.left() + MARGIN, row.center().y() - size // 2 + 1, size, size)
-
-
-def tick_target(row: QRect) -> QRect:
-    """The area in which a click changes the tick: the whole column, which is easier to hit than the box."""
-    return row.adjusted(0, 0, tick_rect(row).right() + 6 - row.right(), 0)
-
-
+_CHECK = Qt.ItemDataRole.CheckStateRole
+_OTHER = {
+    Qt.CheckState.Checked: Qt.CheckState.Unchecked,
+    Qt.CheckState.Unchecked: Qt.CheckState.Checked,
+}
 MIN_ROWS, MAX_ROWS = 10, 14
 """The minimum and maximum number of rows for which the tree requests room."""
 
@@ -157,11 +58,11 @@ class ToolTree(QTreeView):
             tr("Space allows or forbids a tool. Right and left show and hide its arguments. Delete removes.")
         )
         self._tools = model
-        self._delegate = ToolDelegate(self)
+        self._delegate = _ToolDelegate(self)
         self.setModel(model)
         self.setItemDelegate(self._delegate)
         self.setHeaderHidden(True)
-        self.setIndentation(0)
+        self.setIndentation(INDENT)
         self.setRootIsDecorated(False)
         self.setExpandsOnDoubleClick(False)
         self.setUniformRowHeights(True)
@@ -217,16 +118,22 @@ class ToolTree(QTreeView):
         index = self.indexAt(place)
         again = index.isValid() and index == self.currentIndex() and not index.parent().isValid()
         super().mousePressEvent(event)
-        on_name = not tick_target(self.visualRect(index)).contains(place) if index.isValid() else False
-        if again and on_name and event.button() == Qt.MouseButton.LeftButton:
+        if again and place.x() > self.box(index).right() and event.button() == Qt.MouseButton.LeftButton:
             self.setExpanded(index, not self.isExpanded(index))
+
+    def box(self, index: QModelIndex) -> QRect:
+        """The rectangle of a tool's check box."""
+        option = QStyleOptionViewItem()
+        self.initViewItemOption(option)
+        option.rect = self.visualRect(index)
+        return self._delegate.box(option, index)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         index = self.currentIndex()
         if event.key() == Qt.Key.Key_Delete:
             self.removeRequested.emit()
-        elif event.key() == Qt.Key.Key_Space and index.data(Qt.ItemDataRole.CheckStateRole) is not None:
+        elif event.key() == Qt.Key.Key_Space and (checked := index.data(_CHECK)) is not None:
             # The view would treat a space soon after another key as a search by name.
-            self._delegate.turn(self._tools, index)
+            self._tools.setData(index, _OTHER[Qt.CheckState(checked)], _CHECK)
         else:
             super().keyPressEvent(event)
