@@ -96,7 +96,7 @@ translation: setup
 	@mkdir -p $(dir $(TRANSLATION))
 	@mkdir -p build
 	$(BIN)/python packaging/setting_texts.py > build/setting_texts.py
-	$(BIN)/pyside6-lupdate $$(find gui -name '*.py' | sort) build/setting_texts.py -ts $(TRANSLATION).ts
+	$(BIN)/pyside6-lupdate $$(find gui -name '*.py' | sort) $$(grep -rl 'import Translate' engine --include='*.py' | sort) build/setting_texts.py -ts $(TRANSLATION).ts
 	$(BIN)/pyside6-lrelease $(TRANSLATION).ts -qm $(TRANSLATION).qm
 
 # The frozen program and the .deb of it, in dist/, both used before they are called done (docs/packaging.md); it has an

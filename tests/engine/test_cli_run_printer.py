@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from typing import get_args
 
 import pytest
 from rich.console import Console
 
 from glyphscope.cli.run_printer import RunView
 from glyphscope.events import (
+    AnyEvent,
     ApprovalGiven,
     ApprovalNeeded,
     CandidatesFound,
@@ -68,47 +70,77 @@ def test_each_stage_is_shown_with_its_title_text_and_prompt_size():
     assert "Arguments of search\n{}" in text
 
 
-@pytest.mark.parametrize(
-    ("event", "words"),
-    [
-        (CandidatesFound(candidates=(NameCandidate("Ace", "weapon", "ace", 0, 3, 97.5),)), "Ace (weapon, 98)"),
-        (CandidatesFound(candidates=()), "names found: none"),
-        (Routed(choice="call_tool", tool="search"), "call_tool search"),
-        (QuestionAsked(question="Which one?"), "? Which one?"),
-        (QuestionAnswered(answer=None), "no answer"),
-        (Extracted(before="x{}", after="{}", changes=(Change("prose", 0),), valid=True), "character 0: prose"),
-        (
-            RepairTried(
-                attempt=1, attempts=2, code="SYNTAX", message="m", before="ab", after="ac", char=1, now=None,
-                now_code=None, tokens=7,
-            ),
-            "repair 1 of 2 for SYNTAX, 7 tokens: now valid",
+CASES = [
+    (CandidatesFound(candidates=(NameCandidate("Ace", "weapon", "ace", 0, 3, 97.5),)), "Ace (weapon, 98)"),
+    (CandidatesFound(candidates=()), "· Names: no known names in the prompt"),
+    (Routed(choice="call_tool", tool="search"), "· Routed: call search"),
+    (QuestionAsked(question="Which one?"), "? Question: “Which one?”"),
+    (QuestionAnswered(answer=None), "✗ Question: → no answer"),
+    (Extracted(before="x{}", after="{}", changes=(Change("prose", 0),), valid=True), "at character 0: prose"),
+    (
+        RepairTried(
+            attempt=1,
+            attempts=2,
+            code="SYNTAX",
+            message="m",
+            before="ab",
+            after="ac",
+            char=1,
+            now=None,
+            now_code=None,
+            tokens=7,
         ),
-        (TransformActed(name="tags", surface="response", what="took the tag away"), "tags: took the tag away"),
-        (LimitReached(limit="max_turns", allowed=8, used=9, message="8 turns are over"), "max_turns: 8 turns"),
-        (FinalAnswer(text="Done.", recovered=True), "(prompted once more) Done."),
-        (
-            ApprovalNeeded(call="c", tool="rm", arguments={"p": HOSTILE}, source="files", identity="npx files"),
-            "allow rm of files (npx files) with",
-        ),
-        (ApprovalGiven(call="c", action="deny", arguments={}, by="nobody", reason="no"), "deny by nobody, once: no"),
-        (ApprovalGiven(call="c", action="allow", arguments={"a": 1}, edited=True), 'with {"a": 1}'),
-        (ToolStarted(call="c", tool="t", source="demo", arguments={}), "t of demo {}"),
-        (
-            ToolResult(call="c", tool="t", source="demo", ok=True, content=(ToolContent(text=HOSTILE),), bytes=3),
-            "3 bytes in 0 ms",
-        ),
-        (ToolResult(call="c", tool="t", source="demo", ok=False, code="TOOL_ERROR", message="no"), "TOOL_ERROR: no"),
-        (
-            ToolResult(call="c", tool="t", source="demo", ok=True, schema_problems=("/a: wrong",)),
-            "output schema violated: /a: wrong",
-        ),
-    ],
-)  # fmt: skip
+        "✓ Difference: SYNTAX at character 1: now valid\n    Attempt 1 of 2, 7 tokens\n    abc",
+    ),
+    (TransformActed(name="tags", surface="response", what="took the tag away"), "tags: took the tag away"),
+    (
+        LimitReached(limit="max_turns", allowed=8, used=9, message="8 turns are over"),
+        "✗ Limit: max_turns: 9 of 8\n    8 turns are over",
+    ),
+    (FinalAnswer(text="Done.", recovered=True), "✓ Answer: Done. (prompted once more)"),
+    (
+        ApprovalNeeded(call="c", tool="rm", arguments={"p": HOSTILE}, source="files", identity="npx files"),
+        '? Approval: rm: waiting for approval\n    rm of files, npx files\n    {"p": ',
+    ),
+    (
+        ApprovalGiven(call="c", action="deny", arguments={}, by="nobody", reason="no"),
+        "✗ Approval: denied: no answer\n    no",
+    ),
+    (
+        ApprovalGiven(call="c", action="allow", arguments={"a": 1}, edited=True),
+        'allowed by a person, with edited arguments\n    Arguments executed\n    {"a": 1}',
+    ),
+    (ToolStarted(call="c", tool="t", source="demo", arguments={}), "▸ Result: t, executed by demo\n    {}"),
+    (
+        ToolResult(call="c", tool="t", source="demo", ok=True, content=(ToolContent(text=HOSTILE),), bytes=3),
+        "3 bytes in 0 ms",
+    ),
+    (
+        ToolResult(call="c", tool="t", source="demo", ok=False, code="TOOL_ERROR", message="no"),
+        "✗ Result: TOOL_ERROR: no",
+    ),
+    (
+        ToolResult(call="c", tool="t", source="demo", ok=True, schema_problems=("/a: wrong",)),
+        "Output schema violated: /a: wrong",
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "words"), CASES)
 def test_events_between_two_texts_are_shown_without_control_characters(event, words):
     text = shown(stage("router", "Router", kind="router"), event)
     assert words in text
     assert "\x1b" not in text and "\r" not in text
+
+
+def test_every_event_of_a_strategy_is_shown():
+    kinds = {kind for kind in get_args(AnyEvent) if kind.__module__.endswith((".stages", ".tools"))}
+    assert {kind.__name__ for kind in kinds - {type(event) for event, _ in CASES}} == {
+        "StageStarted",
+        "StageFinished",
+        "ConstraintReady",
+        "ToolProgressed",
+    }
 
 
 @pytest.mark.parametrize(

@@ -329,7 +329,7 @@ def test_a_pinned_stage_stays_until_it_is_unpinned(playground, qtbot):
     qtbot.waitUntil(page.approval.allow_button.isEnabled)
     page.approval.allow_button.click()
     qtbot.waitUntil(page.question.isVisible)
-    assert "Allowed by you" in page.notes.toPlainText()
+    assert "Allowed by a person" in page.notes.toPlainText()
     page.timeline.follow_link.click()
     assert not page.timeline.follow_link.isVisible()
     assert not page.notes.isVisible()

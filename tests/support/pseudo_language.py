@@ -10,17 +10,27 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
 
+import glyphscope
 import glyphscope_gui
 
 LANGUAGE = "qps"
 WINDOW = Path(glyphscope_gui.__file__).parent
+SOURCES = [
+    *sorted(WINDOW.rglob("*.py")),
+    *(
+        p
+        for p in sorted(Path(glyphscope.__file__).parent.rglob("*.py"))
+        if "import Translate" in p.read_text("utf-8")
+    ),
+]
+"""The files with calls of `tr`: those of the window, and those of the engine whose functions take one."""
 
 
 def texts_found(folder: Path) -> tuple[Path, set[str]]:
     """Return the file of translations that pyside6-lupdate makes, in the folder, and all texts in it."""
     made, stated = folder / f"glyphscope_{LANGUAGE}.ts", folder / "setting_texts.py"
     stated.write_text("".join(f"tr({text!r})\n" for text in sorted(stated_texts())), "utf-8")
-    _qt_tool("lupdate", *map(str, sorted(WINDOW.rglob("*.py"))), str(stated), "-ts", str(made))
+    _qt_tool("lupdate", *map(str, SOURCES), str(stated), "-ts", str(made))
     return made, {message.findtext("source", "") for message in ET.parse(made).iter("message")}
 
 
@@ -35,7 +45,7 @@ def texts_said() -> set[str]:
     that is not a literal.
     """
     said = stated_texts()
-    for path in WINDOW.rglob("*.py"):
+    for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tr":
                 text = node.args[0]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
+from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from glyphscope.cli.output import STATUS_MARKS, PlainTable, short_pointer, status_text
-from glyphscope.cli.strategy_lines import lines
-from glyphscope.events import ConstraintReady, Narrowed, Status
+from glyphscope.events import AnyEvent, ConstraintReady, Narrowed, Status
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.notation.write import write_call
 from glyphscope.runs import CallState, FieldState, RunState, StageState
 from glyphscope.runs.endings import RunEnd, end_of
+from glyphscope.runs.event_rows import Mark, Note, describe, json_text
 from glyphscope.text.figures import duration, duration_ms, pluralize
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 MIN_WAIT = 0.1
@@ -31,6 +34,17 @@ _SIGNS: dict[Status, tuple[str, str]] = {
     "impossible": ("✗", "bold red"),
 }
 """The sign and the style of an ending without a call."""
+
+_MARKS: dict[Mark, tuple[str, str]] = {
+    "running": ("▸", ""),
+    "holds": ("✓", "green"),
+    "impossible": ("✗", "bold red"),
+    "waits": ("?", "bold yellow"),
+    "note": ("·", "dim"),
+}
+"""The sign and the style of the row of an event."""
+_MAX_LENGTH = 400
+"""The maximum characters shown of a value; the record has all of it."""
 
 
 class RunView:
@@ -59,7 +73,7 @@ def _stage(stage: StageState, *, titled: bool, violations_below: bool) -> list[R
     first = stage.tokens[0].t if stage.tokens else math.inf
     for event in stage.outline:
         if event.t <= first:
-            parts += lines(event)
+            parts += _event(event)
     if stage.tokens or not titled:
         parts.append(_stream(stage))
     if stage.segments:
@@ -75,7 +89,7 @@ def _stage(stage: StageState, *, titled: bool, violations_below: bool) -> list[R
             parts.append(Text(f"✗ {violation.code}: {visible(violation.message)}", style="bold red"))
     for event in stage.outline:
         if event.t > first:
-            parts += lines(event)
+            parts += _event(event)
     if stage.waited >= MIN_WAIT:
         parts.append(Text(f"waited {duration(stage.waited)} for you, which no limit counts", style="dim"))
     if titled and (finished := stage.finished) is not None and finished.tokens:
@@ -89,6 +103,36 @@ def _stage(stage: StageState, *, titled: bool, violations_below: bool) -> list[R
             )
         )
     return parts
+
+
+def _event(event: AnyEvent) -> Iterator[Text]:
+    """The row of an event, and below it its brief notes."""
+    row = describe(event)
+    if row is None:
+        return
+    sign, style = _MARKS[row.mark]
+    yield Text(visible(f"{sign} {row.title}: {row.words}"), style=style)
+    yield from (_note(note) for note in row.notes if note.brief)
+
+
+def _note(note: Note) -> Text:
+    if note.kind == "difference":
+        return _difference(*note.value)
+    text = json_text(note.value) if note.kind == "json" else note.text
+    style = "yellow" if note.kind == "problem" else "dim"
+    return Text(f"    {visible(shorten(text, _MAX_LENGTH, length=True))}", style=style)
+
+
+def _difference(before: str, after: str) -> Text:
+    """Both texts in one line: removed text is crossed out, added text is underlined."""
+    text = Text("    ")
+    for what, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if what == "equal":
+            text.append(visible(before[a:b]))
+            continue
+        text.append(visible(before[a:b]), style="strike red")
+        text.append(visible(after[c:d]), style="underline green")
+    return text
 
 
 _NARROWED: dict[Narrowed, str] = {

@@ -160,3 +160,19 @@ class FinalAnswer(RunEvent, frozen=True, kw_only=True, tag="final_answer"):
 
     text: str
     recovered: bool = False
+
+
+StrategyEvent: TypeAlias = (
+    StageFinished
+    | ConstraintReady
+    | CandidatesFound
+    | Routed
+    | QuestionAsked
+    | QuestionAnswered
+    | Extracted
+    | RepairTried
+    | TransformActed
+    | LimitReached
+    | FinalAnswer
+)
+"""The kinds of these events after the beginning of their stage."""

@@ -11,21 +11,8 @@ from glyphscope.events.base import Code, Count, Milliseconds, ModelInfo, Positio
 from glyphscope.events.encoding import encode_json
 from glyphscope.events.evidence import PromptPart, TokenStep
 from glyphscope.events.request import RunRequest
-from glyphscope.events.stages import (
-    CandidatesFound,
-    ConstraintReady,
-    Extracted,
-    FinalAnswer,
-    LimitReached,
-    QuestionAnswered,
-    QuestionAsked,
-    RepairTried,
-    Routed,
-    StageFinished,
-    StageStarted,
-    TransformActed,
-)
-from glyphscope.events.tools import ApprovalGiven, ApprovalNeeded, ToolProgressed, ToolResult, ToolStarted
+from glyphscope.events.stages import StageStarted, StrategyEvent
+from glyphscope.events.tools import ExecutionEvent
 from glyphscope.structs import ready
 
 
@@ -247,10 +234,7 @@ class RunFailed(RunEvent, frozen=True, kw_only=True, tag="run_failed"):
 AnyEvent: TypeAlias = (
     RunStarted | StageStarted | PromptRendered | PromptEvaluated | Token | SegmentOpened | SegmentClosed
     | FieldOpened | FieldChanged | FieldClosed | ToolKnown | Violation | Aborted | CallReady | RunFinished | RunFailed
-    | StopStringFound
-    | StageFinished | ConstraintReady | CandidatesFound | Routed | QuestionAsked | QuestionAnswered | Extracted
-    | RepairTried | TransformActed | LimitReached | FinalAnswer
-    | ApprovalNeeded | ApprovalGiven | ToolStarted | ToolProgressed | ToolResult
+    | StopStringFound | StrategyEvent | ExecutionEvent
 )  # fmt: skip
 
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(ready(AnyEvent))

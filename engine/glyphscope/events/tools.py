@@ -96,3 +96,7 @@ class ToolResult(RunEvent, frozen=True, kw_only=True, tag="tool_result"):
     bytes: Count = 0
     ms: Milliseconds = 0.0
     waited_ms: Milliseconds = 0.0
+
+
+ExecutionEvent: TypeAlias = ApprovalNeeded | ApprovalGiven | ToolStarted | ToolProgressed | ToolResult
+"""The kinds of these events."""

@@ -7,6 +7,7 @@ from PySide6.QtGui import QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.runs import RunState
+from glyphscope.runs.event_rows import Mark
 from glyphscope_gui.playground.timeline_budgets import BudgetGauges, budgets, paint_share
 from glyphscope_gui.playground.timeline_model import (
     BYTES,
@@ -19,7 +20,7 @@ from glyphscope_gui.playground.timeline_model import (
     WORDS,
     TimelineModel,
 )
-from glyphscope_gui.playground.timeline_rows import Mark, TimelineRow
+from glyphscope_gui.playground.timeline_rows import TimelineRow
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.card import AROUND, Card
 from glyphscope_gui.shared.cells import paint_selection, paint_words

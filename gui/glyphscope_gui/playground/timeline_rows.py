@@ -8,54 +8,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
-from glyphscope.events import (
-    AnyEvent,
-    ApprovalGiven,
-    ApprovalNeeded,
-    CandidatesFound,
-    Extracted,
-    FinalAnswer,
-    LimitReached,
-    QuestionAnswered,
-    QuestionAsked,
-    RepairTried,
-    Routed,
-    RunRequest,
-    Status,
-    ToolProgressed,
-    ToolResult,
-    ToolStarted,
-    TransformActed,
-)
+from glyphscope.events import AnyEvent, FinalAnswer, RunRequest, Status
 from glyphscope.explain.segments import seconds_of
+from glyphscope.runs.event_rows import EventRow, Mark, describe
 from glyphscope.runs.run_state import Segment, StageState
-from glyphscope.text.figures import duration_ms
-from glyphscope.text.shorten import excerpt
-from glyphscope_gui.playground.timeline_words import (
-    allowed_words,
-    answer_words,
-    approval_words,
-    candidate_words,
+from glyphscope.runs.stage_words import (
     count_words,
-    extracted_words,
-    limit_words,
     mask_words,
     part_title,
     part_words,
-    progress_words,
     prompt_tokens,
-    repair_words,
-    result_words,
-    routed_words,
     stage_title,
     stage_words,
 )
+from glyphscope.text.figures import duration_ms
+from glyphscope.text.shorten import excerpt
 from glyphscope_gui.shared.language import tr
-
-Mark: TypeAlias = Literal["running", "holds", "impossible", "waits", "note"]
-"""The state of a row: running, successful, failed, waiting for the user, or only a note."""
 
 MAX_ROWS = 400
 """Rows of one stage; a transform that acts a thousand times can be read in the record."""
@@ -116,11 +85,9 @@ class StageRows:
         self._bytes = self._forced = 0
         self._parts: list[TimelineRow] = []
         """The rows of the parts of the stage's text."""
-        self._waiting: TimelineRow | None = None
-        """The row of a question without an answer."""
         self._uncalled = False
-        self._calls: dict[str, TimelineRow] = {}
-        """The row of a call's approval by the call's id, and the row of its result by `tool ID`."""
+        self._open: dict[str, TimelineRow] = {}
+        """The rows of approvals, executions and questions that are not settled, by what they are of."""
 
     def update(
         self, stage: StageState, now: float, *, over: bool, failed: str = "", uncalled: bool = False
@@ -151,8 +118,8 @@ class StageRows:
             self._bytes += len(token.step.data)
             self._forced += token.step.forced
         self._tokens_seen = len(stage.tokens)
-        row.title = stage_title(stage)
-        row.words, row.tip = stage_words(stage, over), count_words(stage, self._forced)
+        row.title = stage_title(stage, tr)
+        row.words, row.tip = stage_words(stage, over, tr), count_words(stage, self._forced, tr)
         row.mark = self._mark(stage, over)
         if stage.kind != "tool":
             self._fill_prompt(row, stage)
@@ -168,7 +135,7 @@ class StageRows:
     def _fill_prompt(self, row: TimelineRow, stage: StageState) -> None:
         total, cached = prompt_tokens(stage)
         row.prompt = tr("{cached:,} of {total:,}", cached=cached, total=total) if total else ""
-        row.detail = mask_words(stage)
+        row.detail = mask_words(stage, tr)
 
     def _mark(self, stage: StageState, over: bool) -> Mark:
         waiting = any(row.mark == "waits" for row in self.rows[1:])
@@ -190,7 +157,7 @@ class StageRows:
         known = len(self._parts)
         for segment in stage.segments[known:]:
             if len(self.rows) < MAX_ROWS:
-                self._parts.append(TimelineRow(self.place, part_title(segment), part=segment))
+                self._parts.append(TimelineRow(self.place, part_title(segment, tr), part=segment))
                 self.rows.append(self._parts[-1])
         for row in self._parts[max(known - 1, 0) :]:
             self._fill_part(row, stage)
@@ -199,7 +166,7 @@ class StageRows:
         part = row.part
         assert part is not None, "these rows are of parts"
         tokens = stage.tokens_between(part.start, part.end)
-        row.title = part_title(part)  # text may turn out to be reasoning
+        row.title = part_title(part, tr)  # text may turn out to be reasoning
         row.words = part_words(stage, part)
         row.tokens = Spent(len(tokens), self._budget(part))
         row.bytes = Spent(sum(len(stage.tokens[place].step.data) for place in tokens))
@@ -223,84 +190,36 @@ class StageRows:
                 self._add(event)
 
     def _add(self, event: AnyEvent) -> None:
-        match event:
-            case ApprovalNeeded():
-                words = tr("{tool}: waiting for approval", tool=event.tool)
-                self._calls[event.call] = self._new(tr("Approval"), words, "waits", event)
-            case ApprovalGiven():
-                self._approved(event)
-            case ToolStarted() | ToolProgressed() | ToolResult():
-                self._tool(event)
-            case QuestionAsked():
-                self._waiting = self._new(tr("Question"), f"“{event.question}”", "waits", event)
-            case QuestionAnswered():
-                self._answered(event)
-            case LimitReached():
-                self._new(tr("Limit"), limit_words(event), "impossible", event)
-            case RepairTried():
-                mark: Mark = "holds" if event.now_code is None else "impossible"
-                self._new(tr("Difference"), repair_words(event), mark, event)
-                self.rows[-1].tokens = Spent(event.tokens)
-            case Extracted():
-                self._new(
-                    tr("Extracted"), extracted_words(event), "holds" if event.valid else "impossible", event
-                )
-            case CandidatesFound():
-                self._new(tr("Names"), candidate_words(event), "note", event)
-            case Routed():
-                self._new(tr("Routed"), routed_words(event), "note", event)
-            case TransformActed():
-                self._new(tr("Transform"), f"{event.name}: {event.what}", "note", event)
-            case FinalAnswer():
-                answered: Mark = "note" if self._uncalled else "holds"
-                self._new(tr("Answer"), answer_words(event), answered, event)
-
-    def _new(self, title: str, words: str, mark: Mark, event: AnyEvent) -> TimelineRow:
-        self.rows.append(TimelineRow(self.place, title, words, mark=mark, events=(event,)))
-        return self.rows[-1]
-
-    def _approved(self, event: ApprovalGiven) -> None:
-        mark: Mark = "holds" if event.action == "allow" else "impossible"
-        row = self._calls.pop(event.call, None)
+        described = describe(event, tr)
+        if described is None:
+            return
+        row = self._open.pop(described.of, None)
         if row is None:
-            self._new(tr("Approval"), approval_words(event), mark, event)
+            words = described.words
+            row = TimelineRow(self.place, described.title, words, mark=described.mark, events=(event,))
+            self.rows.append(row)
         else:
-            row.words, row.mark = approval_words(event), mark
-            self._answer(row, event)
-
-    def _answer(self, row: TimelineRow, event: ApprovalGiven | QuestionAnswered) -> None:
-        """Put the user's answer into the row of the question, with the time that the run waited for it."""
-        waited = max(event.t - row.events[0].t, 0.0) * 1000
-        row.ms, row.detail = Spent(waited), tr("waited {time}", time=duration_ms(waited))
-        row.events, row.tip = (
-            (*row.events, event),
-            tr("Time spent waiting for you; limits do not include it."),
-        )
-
-    def _tool(self, event: ToolStarted | ToolProgressed | ToolResult) -> None:
-        key = f"tool {event.call}"
-        row = self._calls.get(key)
-        if row is None:
-            row = self._calls[key] = self._new(tr("Result"), "", "running", event)
-            if isinstance(event, ToolStarted):
-                row.events, row.words = (event,), allowed_words(event)
-        elif isinstance(event, ToolProgressed | ToolResult):  # only the newest progress counts
-            row.events = (*(e for e in row.events if not isinstance(e, ToolProgressed)), event)
-        else:
-            row.events = (*row.events, event)
-        if isinstance(event, ToolProgressed):
-            row.words = progress_words(event)
-        elif isinstance(event, ToolResult):
-            row.words, row.mark = result_words(event), "holds" if event.ok else "impossible"
+            self._continue(row, described, event)
+        if described.of and described.mark in ("waits", "running"):
+            self._open[described.of] = row
+        if self._uncalled and isinstance(event, FinalAnswer):
+            row.mark = "note"
+        if described.tokens is not None:
+            row.tokens = Spent(described.tokens)
+        if described.bytes is not None:
             most = self._request.loop.max_tool_output_bytes if self._request and self._looped else None
-            row.bytes, row.ms = Spent(event.bytes, most), Spent(event.ms)
+            row.bytes = Spent(described.bytes, most)
+        if described.ms is not None:
+            row.ms = Spent(described.ms)
 
-    def _answered(self, event: QuestionAnswered) -> None:
-        row = self._waiting or self._new(tr("Question"), "", "waits", event)
-        if row.events[-1] is not event:
-            self._answer(row, event)
-        self._waiting = None
-        asked = f"{row.words} " if row.words else ""
-        answer = tr("no answer") if event.answer is None else f"“{event.answer}”"
-        row.words = f"{asked}→ {answer}"
-        row.mark = "impossible" if event.answer is None else "holds"
+    def _continue(self, row: TimelineRow, described: EventRow, event: AnyEvent) -> None:
+        """Put an event into the row of what it continues: an answer with the time that the run waited for it, and of
+        several reports of progress only the newest.
+        """
+        if row.mark == "waits":
+            waited = max(event.t - row.events[0].t, 0.0) * 1000
+            row.ms, row.detail = Spent(waited), tr("waited {time}", time=duration_ms(waited))
+            row.tip = tr("Time spent waiting for you; limits do not include it.")
+        row.words = f"{row.words} {described.words}" if described.adds else described.words
+        row.mark = described.mark
+        row.events = (*(each for each in row.events if type(each) is not type(event)), event)

@@ -1,6 +1,7 @@
 """The window's own texts in the user's language.
 
-The source texts are English, and each text of the window goes through `tr`. Texts of the user, of a model and of the
+The source texts are English, and each text of the window goes through `tr`, which it also passes to the engine's
+functions that put events in words (`glyphscope.text.translate`). Texts of the user, of a model and of the rest of the
 engine (errors, reports, diagnostics) are shown unchanged. The language is chosen once, when this module is imported:
 tables of texts in a module are translated when it is imported. docs/translations.md describes how to make a
 translation.
@@ -10,14 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import PurePath
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
 from glyphscope.resources import read_bytes
 from glyphscope.sessions import places
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import visible
+from glyphscope.text.translate import english, english_form, filled
 from glyphscope_gui.shared.qm_file import is_sound
 
 VARIABLE = "GLYPHSCOPE_LANGUAGE"
@@ -36,10 +35,6 @@ class _Catalogue:
     def text(self, text: str, comment: str, n: int) -> str:
         """The translation, or "" if there is none."""
         return self._translator.translate("", text, comment, n) or ""
-
-
-MAX_PART = 20_000
-"""Characters of a part of a text."""
 
 
 def tr(text: str, comment: str = "", n: int = -1, /, **parts: object) -> str:
@@ -61,26 +56,9 @@ def in_language(text: str, **parts: object) -> str:
 def _in_language(text: str, comment: str, n: int, parts: dict[str, object]) -> str:
     translated = _CATALOGUE.text(text, comment, n) if _CATALOGUE else ""
     try:
-        return _filled(translated or _english(text, n), n, parts)
+        return filled(translated or english_form(text, n), n, parts)
     except (LookupError, ValueError, AttributeError, TypeError):
-        return _filled(_english(text, n), n, parts)
-
-
-def _english(text: str, n: int) -> str:
-    return text if n < 0 else text.replace("(s)", "" if n == 1 else "s")
-
-
-def _filled(text: str, n: int, parts: dict[str, object]) -> str:
-    if n >= 0:
-        text = text.replace("%n", f"{n:,}")
-    return text.format_map({name: _seen(part) for name, part in parts.items()}) if parts else text
-
-
-def _seen(part: object) -> object:
-    """Return a part as shown, without hidden characters, and without an end that has no room anywhere."""
-    if not isinstance(part, str | PurePath | Exception):
-        return part
-    return visible(shorten(str(part), MAX_PART), lines=True)
+        return english(text, comment, n, **parts)
 
 
 def translate_qt(app: QCoreApplication) -> None:

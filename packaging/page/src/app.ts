@@ -252,7 +252,7 @@ export class App {
     }
     this.timeline.element.hidden = this.now.whole.stages.length < 2;
     if (!this.timeline.element.hidden) {
-      showTimeline(this.timeline.body, run, place, (chosen) => {
+      showTimeline(this.timeline.body, this.now, run, place, (chosen) => {
         this.stage = chosen;
         this.chosen = null;
         this.update();

@@ -1,11 +1,22 @@
 // What is inside the page: the records, and the parts that the engine computed when it was exported.
 
 import { type Event, reduce, reduceAll, Run } from "./reduce";
+import { capitalised, excerpt } from "./words";
 
 export interface Reasons {
   place?: string;
   /** Of each alternative; empty where it is that of the place, null where none is known. */
   alternatives?: (string | null)[];
+}
+
+/** An event of the strategy in words, as all surfaces show it (the engine's runs/event_rows.py). */
+export interface Row {
+  title: string;
+  words: string;
+  mark: "running" | "holds" | "impossible" | "waits" | "note";
+  /** Rows of the same thing are shown as one: the later words in place of the earlier ones, or after them. */
+  of?: string;
+  adds?: boolean;
 }
 
 export interface StageData {
@@ -29,6 +40,8 @@ export interface RunData {
   settings: [string, string][];
   differing: string[];
   stages: StageData[];
+  /** Of each event that has one, by its place in the record. */
+  rows?: Record<string, Row>;
 }
 
 export class Recorded {
@@ -36,6 +49,7 @@ export class Recorded {
   readonly whole = new Run();
   /** How many events each step of the scrubber has applied: a step is a token, or a decision between stages. */
   readonly steps: number[] = [];
+  private readonly rows: Map<Event, Row>;
   /** The step of each token, by its stage and place. */
   private readonly places: number[][] = [];
   /** The number of events before the first step. */
@@ -54,6 +68,8 @@ export class Recorded {
       .filter(Boolean)
       .map((line) => JSON.parse(line) as Event);
     this.applied = this.events.length;
+    const rows = Object.entries(data.rows ?? {});
+    this.rows = new Map(rows.map(([place, row]) => [this.events[Number(place)]!, row]));
     const begins = new Set(["token", "tool_started", "tool_result", "approval_needed", "final_answer"]);
     this.before = this.events.findIndex((event) => begins.has(event.type));
     if (this.before < 0) this.before = this.events.length;
@@ -63,6 +79,11 @@ export class Recorded {
       if (event.type === "token") (this.places[this.whole.stages.length - 1] ??= []).push(this.steps.length);
     });
     this.steps.push(this.events.length);
+  }
+
+  /** The event in words; in its own where the engine did not prepare the run. */
+  row(event: Event): Row | null {
+    return this.rows.get(event) ?? (this.data.rows ? null : ownRow(event));
   }
 
   get lastStep(): number {
@@ -84,6 +105,20 @@ export class Recorded {
   stepsOf(stage: number | null): number[] {
     return stage === null ? this.places.flat() : (this.places[stage] ?? []);
   }
+}
+
+const HIDDEN = new Set(["type", "stage", "call", "by", "scope", "before", "after"]);
+
+/** The name of the event, and the texts that it has. */
+function ownRow(event: Event): Row {
+  const said = Object.entries(event).filter(([name, value]) => typeof value === "string" && !HIDDEN.has(name));
+  const words = said.map(([, value]) => excerpt(value)).filter(Boolean);
+  const good = event.ok ?? event.valid ?? null;
+  return {
+    title: capitalised(event.type.replaceAll("_", " ")),
+    words: words.join(" · "),
+    mark: good === null ? "note" : good ? "holds" : "impossible",
+  };
 }
 
 const ESCAPED = /\\(\\|u003c)/g;

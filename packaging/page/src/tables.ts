@@ -1,10 +1,11 @@
 // The tables of a run: fields, timeline, and tokens, of which only the rows in sight are made.
 
 import { type Child, fill, h, unique } from "./dom";
-import type { RunData } from "./data";
+import type { Recorded, Row, RunData } from "./data";
 import type { Event, Run, Segment, Stage, Step, Token } from "./reduce";
 import { pill, SIGNS } from "./stream";
 import {
+  capitalised,
   count,
   entropy,
   excerpt,
@@ -129,19 +130,6 @@ export function showFields(parent: HTMLElement, stage: Stage, data: RunData, ove
 
 // timeline
 
-const TITLES: Record<string, string> = {
-  call: "Call",
-  name: "Name",
-  arguments: "Arguments",
-  router: "Router",
-  executor: "Executor",
-  turn: "Turn",
-  final: "Final answer",
-  repair: "Repair",
-  tool: "Tool",
-  continuation: "Continuation",
-  judge: "Judge",
-};
 const FAULTS: Record<string, string> = {
   denied: "not allowed",
   guard: "blocked by a limit",
@@ -150,7 +138,7 @@ const FAULTS: Record<string, string> = {
 };
 
 export function stageTitle(stage: Stage): string {
-  return excerpt(stage.title || (TITLES[stage.kind] ?? stage.kind));
+  return excerpt(stage.title || capitalised(stage.kind));
 }
 
 export function stageWords(stage: Stage): string {
@@ -173,75 +161,32 @@ export function stageWords(stage: Stage): string {
   return stage.tokens.length ? excerpt(stage.text) : stage.prompt ? "reading the prompt" : "";
 }
 
-function outlineWords(event: Event): [string, string, boolean | null] | null {
-  switch (event.type) {
-    case "approval_given": {
-      const by = { rule: "by a rule", nobody: "no one could answer" }[event.by as string] ?? "by a person";
-      const edited = event.edited ? ", with edited arguments" : "";
-      return [
-        "Approval",
-        `${event.action === "allow" ? "allowed" : "denied"} ${by}${edited}`,
-        event.action === "allow",
-      ];
-    }
-    case "tool_result":
-      return ["Result", resultWords(event), event.ok];
-    case "limit_reached":
-      return ["Limit", `${event.limit}: ${count(event.used)} of ${count(event.allowed)}`, false];
-    case "routed":
-      return [
-        "Route",
-        event.choice === "call_tool"
-          ? `call ${excerpt(event.tool ?? "")}`
-          : event.choice === "clarify"
-            ? `ask: “${excerpt(event.question ?? "")}”`
-            : "no tool",
-        null,
-      ];
-    case "repair_tried":
-      return [
-        "Repair",
-        `${event.code} at character ${count(event.char)}: ${event.now_code ? `now ${event.now_code}` : "now valid"}`,
-        !event.now_code,
-      ];
-    case "extracted":
-      return [
-        "Extracted",
-        event.changes.map((change: Event) => excerpt(change.what)).join("; ") || "no changes needed",
-        event.valid,
-      ];
-    case "question_asked":
-      return ["Question", excerpt(event.question), null];
-    case "question_answered":
-      return ["Answer", event.answer === null ? "no answer" : excerpt(event.answer), event.answer !== null];
-    case "candidates_found":
-      return [
-        "Known names",
-        event.candidates.map((one: Event) => excerpt(one.name)).join(", ") || "none in the prompt",
-        null,
-      ];
-    case "transform_acted":
-      return ["Transform", `${excerpt(event.name)}: ${excerpt(event.what)}`, null];
-    case "final_answer":
-      return ["Final answer", excerpt(event.text) || "empty", true];
-    default:
-      return null;
+/** The rows of a stage's events, in which a later event of the same thing continues its row. */
+function rowsOf(stage: Stage, recorded: Recorded): [Row, Event][] {
+  const rows = new Map<unknown, [Row, Event]>();
+  for (const event of stage.outline) {
+    const row = recorded.row(event);
+    if (!row) continue;
+    const known = row.of && rows.get(row.of);
+    rows.set(row.of || event, [
+      known && row.adds ? { ...row, words: `${known[0].words} ${row.words}` } : row,
+      event,
+    ]);
   }
+  return [...rows.values()];
 }
 
-function resultWords(event: Event): string {
-  if (!event.ok)
-    return `${event.code ? `${event.code}: ` : ""}${excerpt(event.message ?? "") || event.fault || "failed"}`;
-  const text = (event.content ?? [])
-    .map((piece: Event) => excerpt(piece.text ?? "") || `(${piece.kind ?? "text"})`)
-    .join(" ");
-  return (text || "empty result") + (event.schema_problems?.length ? " · output schema violated" : "");
-}
-
-const MARKS = { true: SIGNS.holds, false: SIGNS.impossible, null: "•" };
+const MARKS: Record<Row["mark"], [string, string]> = {
+  holds: [SIGNS.holds, "succeeded: "],
+  impossible: [SIGNS.impossible, "failed: "],
+  running: ["•", "running: "],
+  waits: ["?", "waiting: "],
+  note: ["•", ""],
+};
 
 export function showTimeline(
   parent: HTMLElement,
+  recorded: Recorded,
   run: Run,
   shown: number,
   choose: (stage: number) => void,
@@ -254,7 +199,7 @@ export function showTimeline(
       : (run.finished?.t ?? stage.tokens[stage.tokens.length - 1]?.t ?? stage.began);
     const total = stage.finished?.prompt_tokens || stage.prompt?.tokens || 0;
     const cached = stage.finished?.prompt_tokens ? stage.finished.cached : stage.prompt?.cached;
-    const good = stage.finished ? (stage.finished.valid ?? false) : null;
+    const good = !stage.finished ? "note" : stage.finished.valid ? "holds" : "impossible";
     rows.push(
       h(
         "tr",
@@ -288,16 +233,14 @@ export function showTimeline(
         ),
       ),
     );
-    for (const event of stage.outline) {
-      const words = outlineWords(event);
-      if (!words) continue;
-      const [title, result, fine] = words;
-      const whole = event.type === "tool_result" ? (event.told ?? "") : "";
+    for (const [row, event] of rowsOf(stage, recorded)) {
+      const result = visible(row.words);
+      const whole: string = event.told ?? "";
       rows.push(
         h(
           "tr",
           { class: "inner" },
-          h("th", { scope: "row" }, mark(fine), title),
+          h("th", { scope: "row" }, mark(row.mark), visible(row.title)),
           h(
             "td",
             null,
@@ -316,7 +259,7 @@ export function showTimeline(
           ),
           h("td"),
           h("td"),
-          h("td", { class: "n" }, event.type === "tool_result" ? milliseconds(event.ms ?? 0) : ""),
+          h("td", { class: "n" }, event.ms == null ? "" : milliseconds(event.ms)),
         ),
       );
     }
@@ -324,12 +267,12 @@ export function showTimeline(
   fill(parent, table("Timeline", ["Stage", "Result", "Cached", "Tokens", "Time"], rows, [2, 3, 4]));
 }
 
-function mark(good: boolean | null): HTMLElement {
-  const spoken = good === null ? "" : good ? "succeeded: " : "failed: ";
+function mark(state: Row["mark"]): HTMLElement {
+  const [sign, spoken] = MARKS[state];
   return h(
     "span",
-    { class: `mark ${good === null ? "" : good ? "holds" : "impossible"}` },
-    h("span", { "aria-hidden": "true" }, MARKS[String(good) as keyof typeof MARKS], " "),
+    { class: `mark ${state === "holds" || state === "impossible" ? state : ""}` },
+    h("span", { "aria-hidden": "true" }, sign, " "),
     h("span", { class: "sr" }, spoken),
   );
 }

@@ -97,6 +97,10 @@ export function excerpt(text: string, most = 80): string {
   return line.length > most ? `${line.slice(0, most - 1).join("")}…` : line.join("");
 }
 
+export function capitalised(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
 function seen(text: string): string {
   return text
     .replace(/[ \n\t\r\u00a0]/g, (space) => SPACES[space]!)

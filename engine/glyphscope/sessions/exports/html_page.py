@@ -30,6 +30,7 @@ from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState, run_state
 from glyphscope.runs.endings import RunEnd, end_of
+from glyphscope.runs.event_rows import describe
 from glyphscope.runs.run_state import StageState
 from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope.sessions.exports.recorded_run import RecordedRun
@@ -163,7 +164,16 @@ def run_data(run: RecordedRun, state: RunState, *, reasons: bool = True) -> dict
         "settings": list(_settings(run)),
         "differing": [],
         "stages": [_stage(run, registry if reasons else None, stage) for stage in state.stages],
+        "rows": dict(_rows(run.events)),
     }
+
+
+def _rows(events: Sequence[AnyEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The events in words, by their places in the record."""
+    for place, event in enumerate(events):
+        if (row := describe(event)) is not None:
+            words = {"title": row.title, "words": row.words, "mark": row.mark}
+            yield str(place), words | ({"of": row.of, "adds": row.adds} if row.of else {})
 
 
 def _constraints(registry: ToolRegistry) -> dict[str, dict[str, str]]:
@@ -282,6 +292,11 @@ def run_summary(run: RecordedRun, state: RunState, data: dict[str, Any]) -> dict
                 (visible(field.path), visible(stage.text[field.start or 0 : field.end]), field.status)
                 for call in stage.written.values()
                 for field in call.fields.values()
+            ],
+            "rows": [
+                (visible(row.title), visible(row.words))
+                for row in map(describe, stage.outline)
+                if row is not None
             ],
             "violations": [
                 f"{each.code} at character {each.char}: {visible(each.message)}" for each in stage.violations
