@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -16,10 +15,8 @@ from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import StorageError
 from glyphscope.evals.matrix.plan import Planned
-from glyphscope.evals.running.local_workers import LocalWorker
+from glyphscope.evals.running.local_workers import run_samples
 from glyphscope.evals.running.progress import Control
-from glyphscope.evals.running.run_sample import run_sample
-from glyphscope.evals.running.worker_pool import FinishedSample, WorkerPool
 from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.models.interface import Model
 from glyphscope.runs import RunState, run_state
@@ -78,13 +75,12 @@ def run_all(
         disable=quiet or not out.is_terminal,
     )  # fmt: skip
     control = Control()
-    make = partial(run_sample, interact=lambda cancelled: TerminalInteraction({}, cancelled=cancelled))
-    pool = WorkerPool([LocalWorker(model, make)], samples, control)
-    with bar, on_first_interrupt(control.stop), pool:
+    runs = run_samples(
+        samples, model, lambda cancelled: TerminalInteraction({}, cancelled=cancelled), control
+    )
+    with bar, on_first_interrupt(control.stop), closing(runs):
         task = bar.add_task("running", total=len(samples))
-        for made in pool.items():
-            if not isinstance(made, FinishedSample):
-                continue
+        for made in runs:
             (events,) = made.runs
             if records is not None:
                 name = f"{made.planned.scenario.id}-{made.planned.seed}.jsonl"

@@ -13,9 +13,9 @@ import os
 import platform
 import time
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,11 +24,10 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Planned, plan_of
-from glyphscope.evals.running.local_workers import LocalWorker
+from glyphscope.evals.running.local_workers import run_samples
 from glyphscope.evals.running.progress import Control
 from glyphscope.evals.running.requests import request_for
-from glyphscope.evals.running.run_sample import run_sample
-from glyphscope.evals.running.worker_pool import FinishedSample, WorkerPool
+from glyphscope.evals.running.worker_pool import FinishedSample
 from glyphscope.evals.statistics import share, spread
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Sampling, ToolResult
 from glyphscope.grammar.checking import SafeValidator
@@ -149,11 +148,11 @@ class MaskDrivenLab:
     def entries(self) -> Generator[Entry, None, None]:
         """Yield each sample's entry when it is done. Raises ModelError if a run failed."""
         sources = {self._source.name: self._source}
-        make = partial(run_sample, interact=lambda cancelled: NonInteractive(sources, cancelled))
-        with WorkerPool([LocalWorker(self._model, make)], self.samples, Control()) as pool:
-            for made in pool.items():
-                if isinstance(made, FinishedSample):
-                    yield self._entry(made)
+        runs = run_samples(
+            self.samples, self._model, lambda cancelled: NonInteractive(sources, cancelled), Control()
+        )
+        with closing(runs):
+            yield from map(self._entry, runs)
 
     def _request(self, planned: Planned, sampling: Sampling) -> PreparedRequest:
         suite, name = planned.suite.suite, self._source.name

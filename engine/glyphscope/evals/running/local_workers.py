@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,8 +16,8 @@ from glyphscope.evals.matrix.plan import LoadedSuite, Plan, Planned
 from glyphscope.evals.results.tables import SuiteTables, suite_tables
 from glyphscope.evals.running.progress import Control, SampleGrew
 from glyphscope.evals.running.replicas import Replicas
-from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample
-from glyphscope.evals.running.worker_pool import ModelFacts, WorkerOpened, WorkerPool
+from glyphscope.evals.running.run_sample import Interact, SampleAndRuns, run_sample
+from glyphscope.evals.running.worker_pool import FinishedSample, ModelFacts, WorkerOpened, WorkerPool
 from glyphscope.evals.scoring.assertions import NO_ASSERTIONS, AssertionOptions
 from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.evals.suites.reading import suite_registry
@@ -194,3 +194,11 @@ def _counter(model: Model) -> Callable[[str], int] | None:
     except GlyphscopeError:
         return None
     return model.count_tokens
+
+
+def run_samples(
+    samples: Sequence[Planned], model: Model, interact: Interact, control: Control
+) -> Generator[FinishedSample, None, None]:
+    """Make the samples in order with an open model, until `control` stops them. `interact` answers for the tools."""
+    with WorkerPool([LocalWorker(model, partial(run_sample, interact=interact))], samples, control) as pool:
+        yield from (made for made in pool.items() if isinstance(made, FinishedSample))
