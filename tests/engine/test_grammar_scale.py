@@ -35,6 +35,19 @@ def accepts(matcher, text):
     return matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
 
 
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("size", [100, 101, 300, 100_000])
+def test_a_long_name_is_kept_apart_from_others_or_refused_with_its_name(notation, size):
+    schema = {"type": "object", "properties": {"x" * size: {}}, "additionalProperties": {"type": "string"}}
+    registry = ToolRegistry((make_tool("t", "", schema),))
+    if size <= 100:
+        assert "xxx" in to_lark(build_call_grammar(registry, notation, "flat"))
+        return
+    with pytest.raises(GrammarError, match="more than 100 characters") as caught:
+        build_call_grammar(registry, notation, "flat")
+    assert caught.value.where.startswith('"xxx') and "additionalProperties" in caught.value.hint
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_two_thousand_tools_are_built_in_seconds_and_each_can_be_called(notation):

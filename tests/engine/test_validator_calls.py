@@ -10,7 +10,7 @@ import pytest
 from glyphscope.events import Notation, Shape, Violation, violations_of
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.notation.write import write_call
-from glyphscope.registry import default_registry, load_registry
+from glyphscope.registry import ToolRegistry, default_registry, load_registry, make_tool
 from glyphscope.tools.arguments import argument_problems
 from glyphscope.validation.call import CallValidator, CheckReport
 from glyphscope.validation.streaming_validator import Limits
@@ -488,3 +488,16 @@ def test_an_open_alternative_that_lacks_a_name_is_the_reason_if_no_value_is_wron
     validator = CallValidator(tools, "json", "flat")
     validator.feed('{"action":"t","parent":{"other":1}')
     assert validator.violations[0].code == "MISSING_REQUIRED"
+
+
+@pytest.mark.parametrize("schema", [{"not": {}}, {"allOf": [False]}, {"allOf": [{"type": "string"}]}])
+@pytest.mark.parametrize(
+    "text", ['{"query":1,"action":"t"}', '{"action":"t","query":1}', '{"query":{},"zoo":']
+)
+def test_a_call_of_a_tool_whose_schema_nothing_fits_is_rejected_in_any_order(schema, text):
+    registry = ToolRegistry((make_tool("t", "", {"type": "object", **schema}),))
+    validator = CallValidator(registry, "json", "flat")
+    for char in text:
+        validator.feed(char)
+    validator.finish()
+    assert validator.violations

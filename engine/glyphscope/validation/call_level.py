@@ -137,9 +137,10 @@ class CallLevel(ObjectLevel):
         return of_tools or super().value_candidates()
 
     def _list_tools(self) -> None:
-        """Make every allowed tool a candidate, now that an argument narrows them."""
-        if self._choice_open and 0 < len(self._tools.allowed) <= MAX_TOOLS_AT_ONCE:
-            self.candidates = [one for tool in self._tools.allowed.values() for one in tool_candidates(tool)]
+        """Make every allowed tool a candidate, now that an argument narrows them; a tool that nothing fits has none."""
+        if self._choice_open and len(self._tools.allowed) <= MAX_TOOLS_AT_ONCE:
+            listed = [one for tool in self._tools.allowed.values() for one in tool_candidates(tool)]
+            self.candidates = listed or self.candidates
         self._choice_open = False
 
     def _name_spec(self) -> Spec:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
 
+from glyphscope.errors import GrammarError
 from glyphscope.events import Notation
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
@@ -34,6 +35,7 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )  # fmt: skip
+from glyphscope.text.shorten import json_excerpt
 
 _QUOTE = '"'
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -302,9 +304,22 @@ def quoted_style(quote: str, *, lines: bool = False, without: Node = NEVER) -> S
     return StringStyle(plain, short, alt(json.escape, *mark), quote, quote, without=without)
 
 
+MAX_RESERVED = 100
+"""Characters of a word that others are kept apart from: each is a level of a tree."""
+
+
 @lru_cache(maxsize=256)
 def word_except(reserved: frozenset[str], first: Ranges, following: Ranges) -> Node:
-    """The words made of these characters, including the empty word, except for the reserved ones."""
+    """The words made of these characters, including the empty word, except for the reserved ones.
+
+    Raises GrammarError if one of these is too long for a tree with a level for each character.
+    """
+    if too_long := sorted(word for word in reserved if len(word) > MAX_RESERVED):
+        raise GrammarError(
+            f"A key of more than {MAX_RESERVED} characters cannot be told apart from other keys.",
+            where=json_excerpt(too_long[0], 60),
+            hint="Shorten it, or allow no others beside it: additionalProperties: false.",
+        )
     spelled = frozenset(word for word in reserved if _is_word(word, first, following))
     if spelled != reserved:
         return word_except(spelled, first, following)
