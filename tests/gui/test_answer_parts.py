@@ -15,7 +15,7 @@ from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope_gui.playground.timeline_rows import MAX_ROWS, StageRows
 from glyphscope_gui.playground.turn_costs import TurnCosts
 from glyphscope_gui.runs.answer_parts import LONG
-from glyphscope_gui.runs.field_table_model import CONSTRAINT, FIELD, STATUS_ROLE, VALUE, FieldTableModel
+from glyphscope_gui.runs.field_table_model import CONSTRAINT, FIELD, VALUE, FieldTableModel
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.runs.part_header import PartHeader
 from glyphscope_gui.runs.recorder import bundled_run
@@ -251,7 +251,7 @@ def test_the_fields_of_several_calls_are_grouped_by_call_with_its_verdict(size, 
         ("Call 1", "search"), *arguments, ("max_results", "10"), ("sources", "not set"),
         ("Call 2", "search"), *arguments, ("max_results", "500"), ("sources", "not set"),
     ]  # fmt: skip
-    assert [model.index(n, 0).data(STATUS_ROLE) for n in (0, 5)] == ["holds", "impossible"]
+    assert [model.row(n).status for n in (0, 5)] == ["holds", "impossible"]
     assert "at most 100" in model.index(5, CONSTRAINT).data()
 
 

@@ -18,11 +18,11 @@ from glyphscope.sessions import Project, load_project, save_project
 from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.prompt.conversation import ConversationEditor
 from glyphscope_gui.prompt.dock import MESSAGES, TEMPLATE, PromptDock
-from glyphscope_gui.prompt.message_list import ROLE_ROLE, TOKENS_ROLE
 from glyphscope_gui.prompt.presenter import PromptPresenter
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.table_model import LINES_ROLE
 
 CALL = '{action="search" query="AI news" max_results=10}'
 HISTORY = (Message("user", "Find x"), Message("assistant", "", (ToolCall("search", {"query": "x"}, "c1"),)))
@@ -50,7 +50,7 @@ def editor(document, qtbot):
 
 
 def roles(editor):
-    return [editor.model.index(row, 0).data(ROLE_ROLE) for row in range(editor.model.rowCount())]
+    return [editor.model.index(row, 0).data(LINES_ROLE)[0].words for row in range(editor.model.rowCount())]
 
 
 def test_the_messages_are_in_order_and_the_next_one_is_the_last(editor):
@@ -112,7 +112,7 @@ def test_the_next_message_cannot_be_deleted(editor, document):
 def test_a_tool_result_without_a_call_is_marked_at_its_message(editor, document):
     document.set_conversation((Message("user", "x"), Message("tool", "3")))
     editor.choose(1)
-    assert roles(editor)[1] == "Tool result" and "without a call" in editor.editor.words.text()
+    assert roles(editor)[1] == "! Tool result" and "without a call" in editor.editor.words.text()
 
 
 def test_a_new_conversation_keeps_the_next_message_and_can_be_undone(editor, document):
@@ -191,9 +191,11 @@ def test_each_message_has_its_tokens_whatever_the_strategy(open_panel, qtbot, st
     prompt.set_system_prompt("You are a helpful assistant.")
     prompt.set_conversation((Message("user", "one two three four"),), "five six seven eight nine")
     qtbot.waitUntil(
-        lambda: editor.system_tokens.text() != "" and bool(editor.model.index(0, 0).data(TOKENS_ROLE))
+        lambda: (
+            editor.system_tokens.text() != "" and bool(editor.model.index(0, 0).data(LINES_ROLE)[0].beside)
+        )
     )
-    assert all("token" in editor.model.index(row, 0).data(TOKENS_ROLE) for row in range(2))
+    assert all("token" in editor.model.index(row, 0).data(LINES_ROLE)[0].beside for row in range(2))
 
 
 @pytest.mark.slow

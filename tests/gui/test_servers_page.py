@@ -15,8 +15,8 @@ from glyphscope.registry import Tool
 from glyphscope.sessions import load_servers, places
 from glyphscope_gui.servers import tool_model as columns
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
-from glyphscope_gui.servers.list_view import STATE_ROLE
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.table_model import LINES_ROLE
 from mcp_servers import SCRIPT
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -182,7 +182,7 @@ def test_an_error_shows_the_output_of_the_process(page, servers, qtbot):
     assert "exit code 3" in view.card.problem.text()
     assert view.card.printed.text() == "cannot find my configuration"
     row = view.list.model().index(1, 0)
-    assert row.data(STATE_ROLE).words == "failed"
+    assert row.data(LINES_ROLE)[1].words == "failed"
     view.log.views.button("stderr").click()
     assert "cannot find my configuration" in view.log.stderr.toPlainText()
 

@@ -8,47 +8,34 @@ from typing import Any
 from PySide6.QtCore import (
     QModelIndex,
     QPoint,
-    QRect,
-    QRectF,
-    QSize,
     Qt,
     QTimer,
     Signal,
     SignalInstance,
 )
-from PySide6.QtGui import QAction, QFont, QFontInfo, QFontMetrics, QKeySequence, QPainter
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QWidget,
 )
 
-from glyphscope.runs.endings import status_of
 from glyphscope.sessions import History, HistoryRow
 from glyphscope.sessions.exports import ExportForm
 from glyphscope.text.shorten import shorten
 from glyphscope_gui.history.details import RunDetails
 from glyphscope_gui.history.export_dialog import ExportMenu
 from glyphscope_gui.history.model import (
-    ROW_ROLE,
     HistoryModel,
-    facts,
-    outcome_words,
-    sampled,
-    when,
 )
 from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.shared.background import Background, end_work
-from glyphscope_gui.shared.cells import paint_row, paint_words
+from glyphscope_gui.shared.cells import LinesDelegate
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainList
-from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.text_edits import LineEdit
-from glyphscope_gui.shared.verdict import VERDICTS
 
 SEARCH_DELAY_MS = 150
 UNDO_MS = 8000
@@ -178,7 +165,7 @@ class HistoryDock(QWidget):
         view = PlainList(
             self.model, "historyList", words, self, description=description, uniformItemSizes=True
         )
-        view.setItemDelegate(HistoryDelegate(view))
+        view.setItemDelegate(LinesDelegate(view))
         view.setMouseTracking(True)
         view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         view.customContextMenuRequested.connect(self._show_menu)
@@ -264,57 +251,3 @@ class HistoryDock(QWidget):
         copies.copyRequested.connect(partial(self.ask_with_current, self.copyRequested))
         menu.insertMenu(self._actions[-1], copies)
         menu.popup(self.list.viewport().mapToGlobal(place))
-
-
-_MARGIN = 10
-_GAP = 10
-_SAMPLED = 0.6
-"""The sampling's share of the line's width beside a long outcome; the tooltip also contains it."""
-
-
-class HistoryDelegate(QStyledItemDelegate):
-    """Paints three lines for each run: prompt and time, outcome and sampling, facts."""
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        small = QFontMetrics(_small(option.font))
-        return QSize(0, option.fontMetrics.height() + 2 * small.height() + 20)
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        row = index.data(ROW_ROLE)
-        painter.save()
-        paint_row(painter, option, QRectF(option.rect).adjusted(0, 1, 0, -1))
-        box = option.rect.adjusted(_MARGIN, 8, -_MARGIN, -8)
-        small = _small(option.font)
-        line = QRect(box.left(), box.top(), box.width(), option.fontMetrics.height())
-        time = (tr("Pinned · ") if row.pinned else "") + when(row.time)
-        left = _paint_right(
-            painter, line, time, small, "accent" if row.pinned else "text-faint", line.width()
-        )
-        paint_words(painter, left, str(index.data()), option.font, "text")
-        status = status_of(row.outcome)
-        line = QRect(box.left(), line.bottom() + 3, box.width(), QFontMetrics(small).height())
-        outcome = f"{VERDICTS[status].sign} {outcome_words(row.outcome)}"
-        left = line
-        if words := sampled(row, short=True):
-            beside = line.width() - QFontMetrics(small).horizontalAdvance(outcome) - _GAP
-            most = max(beside, round(line.width() * _SAMPLED))
-            left = _paint_right(painter, line, words, small, "text-muted", most)
-        paint_words(painter, left, outcome, small, status)
-        line.translate(0, line.height() + 1)
-        paint_words(painter, line, facts(row), small, "text-muted")
-        painter.restore()
-
-
-def _paint_right(painter: QPainter, line: QRect, words: str, font: QFont, role: str, most: int) -> QRect:
-    """Paint words on the right of a line, in at most `most` pixels. Return the rest of the line."""
-    room = min(QFontMetrics(font).horizontalAdvance(words) + 1, most)
-    paint_words(
-        painter, line.adjusted(line.width() - room, 0, 0, 0), words, font, role, Qt.AlignmentFlag.AlignRight
-    )
-    return line.adjusted(0, 0, -room - _GAP, 0)
-
-
-def _small(font: QFont) -> QFont:
-    small = QFont(font)
-    small.setPixelSize(max(10, round(QFontInfo(font).pixelSize() * 0.88)))
-    return small

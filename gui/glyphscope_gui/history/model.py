@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from PySide6.QtCore import Qt
-
+from glyphscope.runs.endings import status_of
 from glyphscope.sessions import HistoryRow
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.run_choices import WORDS
 from glyphscope_gui.shared.sampling_words import sampling_words
-from glyphscope_gui.shared.table_model import ListModel
+from glyphscope_gui.shared.table_model import Line, ListModel
+from glyphscope_gui.shared.verdict import VERDICTS
 
-ROW_ROLE = Qt.ItemDataRole.UserRole + 1
-"""The HistoryRow."""
+_SAMPLED = 0.6
+"""The sampling's share of the line's width beside a long outcome; the tooltip also contains it."""
 
 
 class HistoryModel(ListModel[HistoryRow]):
@@ -39,8 +39,16 @@ class HistoryModel(ListModel[HistoryRow]):
         )  # fmt: skip
         return "\n".join(filter(None, lines))
 
-    def extra(self, row: HistoryRow, column: int, role: int) -> HistoryRow | None:
-        return row if role == ROW_ROLE else None
+    def lines(self, row: HistoryRow) -> tuple[Line, ...]:
+        """Prompt and time, outcome and sampling, facts."""
+        time = (tr("Pinned · ") if row.pinned else "") + when(row.time)
+        status = status_of(row.outcome)
+        outcome = f"{VERDICTS[status].sign} {outcome_words(row.outcome)}"
+        return (
+            Line(self.words(row, 0), "text", time, "accent" if row.pinned else "text-faint", small=False),
+            Line(outcome, status, sampled(row, short=True), share=_SAMPLED),
+            Line(facts(row), "text-muted"),
+        )
 
 
 def outcome_words(outcome: str) -> str:

@@ -5,34 +5,28 @@ line.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from PySide6.QtCore import (
     QEvent,
     QObject,
-    QRect,
     QSize,
-    Qt,
     Signal,
 )
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QSizePolicy,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QWidget,
 )
 
 from glyphscope.events import Message
 from glyphscope.prompting.message_list import result_problem
 from glyphscope.text.shorten import excerpt
+from glyphscope_gui.shared.cells import LinesDelegate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainList
-from glyphscope_gui.shared.table_model import Index, ListModel
-from glyphscope_gui.theme import theme
+from glyphscope_gui.shared.table_model import Line, ListModel
 
-ROLE_ROLE, TOKENS_ROLE, PROBLEM_ROLE = range(Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 3)
 MAX_SHOWN = 200
 """Characters of a message in a row."""
 ROLE_WORDS = {
@@ -58,7 +52,7 @@ class MessageRow(NamedTuple):
 
 
 class MessagesModel(ListModel[MessageRow]):
-    """A row's text is its message on one line; ROLE_ROLE has its role in words, TOKENS_ROLE its tokens in words."""
+    """A row's text is its message on one line."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -97,56 +91,19 @@ class MessagesModel(ListModel[MessageRow]):
     def tip(self, row: MessageRow, column: int) -> str:
         return row.problem or line_of(row.message)
 
-    def extra(self, row: MessageRow, column: int, role: int) -> Any:
-        if role == ROLE_ROLE:
-            return row.role_words
-        if role == TOKENS_ROLE:  # an empty message is not sent, and has no tokens
-            tokens = self._tokens.get(row.part, 0) if self._tokens else None
-            return "" if tokens is None else tr("%n token(s)", "", tokens)
-        return bool(row.problem) if role == PROBLEM_ROLE else None
+    def lines(self, row: MessageRow) -> tuple[Line, ...]:
+        """The role, with the tokens, and the message."""
+        tokens = self._tokens.get(row.part, 0) if self._tokens else None  # an empty message is not sent
+        counted = "" if tokens is None else tr("%n token(s)", "", tokens)
+        role = f"! {row.role_words}" if row.problem else row.role_words
+        color = "impossible" if row.problem else "text-muted"
+        return Line(role, color, counted, small=False), Line(self.words(row, 0) or "–", small=False)
 
 
 def line_of(message: Message) -> str:
     """The message on one line: its text, then the tools that it calls."""
     calls = [tr("calls {name}", name=call.name) for call in message.tool_calls]
     return excerpt(" · ".join(filter(None, (excerpt(message.content, MAX_SHOWN), *calls))), MAX_SHOWN)
-
-
-_PAD = 6
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-
-
-class MessageDelegate(QStyledItemDelegate):
-    """Paints rows of one height, so that a conversation of thousands of messages is shown at once."""
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(0, 2 * option.fontMetrics.height() + 2 * _PAD)
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        colors, metrics = theme(), QFontMetrics(option.font)
-        painter.save()
-        selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        if selected:
-            painter.fillRect(option.rect, colors.color("selection"))
-        box = option.rect.adjusted(_PAD, _PAD, -_PAD, -_PAD)
-        first = QRect(box.topLeft(), QSize(box.width(), metrics.height()))
-        second = first.translated(0, metrics.height())
-        painter.setFont(option.font)
-        painter.setPen(colors.color("text" if selected else "text-muted"))
-        painter.drawText(first, _RIGHT, str(index.data(TOKENS_ROLE)))
-        if index.data(PROBLEM_ROLE):
-            painter.setPen(colors.color("impossible"))
-        role = f"! {index.data(ROLE_ROLE)}" if index.data(PROBLEM_ROLE) else str(index.data(ROLE_ROLE))
-        painter.drawText(first, _LEFT, role)
-        painter.setPen(colors.color("text"))
-        words = metrics.elidedText(str(index.data() or "–"), Qt.TextElideMode.ElideRight, second.width())
-        painter.drawText(second, _LEFT, words)
-        focused = QStyle.StateFlag.State_HasFocus | QStyle.StateFlag.State_KeyboardFocusChange
-        if option.state & focused == focused:
-            painter.setPen(colors.color("accent"))
-            painter.drawRect(option.rect.adjusted(0, 0, -1, -1))
-        painter.restore()
 
 
 _MIN_ROWS = 2
@@ -161,7 +118,7 @@ class MessageList(PlainList):
         keys = tr("Edit the selected message below. Delete removes it.")
         words = tr("Messages of the conversation")
         super().__init__(model, "messageList", words, parent, description=keys, uniformItemSizes=True)
-        self.setItemDelegate(MessageDelegate(self))
+        self.setItemDelegate(LinesDelegate(self))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         model.modelReset.connect(self._fit)
         self._fit()

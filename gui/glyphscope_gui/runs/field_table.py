@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt
-from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtCore import QModelIndex, QSize, Qt
+from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope_gui.runs.field_table_model import (
     CONSTRAINT,
     DECIDED,
     FIELD,
-    STATUS_ROLE,
     TOKENS,
     VALUE,
     VERDICT,
     FieldTableModel,
 )
-from glyphscope_gui.shared.cells import paint_selection
+from glyphscope_gui.shared.cells import PillDelegate
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
-from glyphscope_gui.shared.table_model import Index
-from glyphscope_gui.shared.verdict import VERDICTS, paint_pill
+from glyphscope_gui.shared.verdict import VERDICTS
 
 MIN_ROWS, MAX_ROWS = 4, 7
 """The minimum and maximum height of the table in rows, before it scrolls."""
@@ -33,26 +30,12 @@ MAX_MEASURED = 40
 """Number of rows that are measured for the width of a column."""
 
 
-class VerdictDelegate(QStyledItemDelegate):
-    """The verdict as a pill with its sign."""
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        paint_selection(painter, option)
-        status = index.data(STATUS_ROLE)
-        if status is None:
-            return
-        verdict = VERDICTS[status]
-        painter.save()
-        box = QRectF(option.rect).adjusted(4, 1, -4, -1)
-        paint_pill(painter, box, f"{verdict.sign} {verdict.words}", verdict.role, option.font)
-        painter.restore()
-
-
 class FieldTable(PlainTable):
     def __init__(self, model: FieldTableModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=VALUE, parent=parent)
+        self._fields = model
         named(self, "fieldTable", tr("Fields of the call with their verdicts"))
-        self.setItemDelegateForColumn(VERDICT, VerdictDelegate(self))
+        self.setItemDelegateForColumn(VERDICT, PillDelegate(self))
         self.fit_rows(11)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         verdicts = [f"{each.sign} {each.words} " for each in VERDICTS.values()]
@@ -70,7 +53,7 @@ class FieldTable(PlainTable):
 
     def show_result(self) -> None:
         """Scroll to the first impossible field, or to the first field."""
-        status = [self.model().index(row, FIELD).data(STATUS_ROLE) for row in range(self.model().rowCount())]
+        status = [row.status for row in self._fields.rows]
         self.scrollToTop()
         if "impossible" in status:
             self.scrollTo(self.model().index(status.index("impossible"), FIELD))

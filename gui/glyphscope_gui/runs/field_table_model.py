@@ -35,7 +35,7 @@ from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope.runs import FieldState, RunState
 from glyphscope.runs.run_state import StageState
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.table_model import TableModel
+from glyphscope_gui.shared.table_model import PILL_ROLE, TableModel
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import mono_font, ui_font
 
@@ -43,7 +43,6 @@ _Key: TypeAlias = tuple[int, str]
 """The index of a call, and the path of one of its fields."""
 _WHOLE = "call"
 """Stands for the whole call in place of a path, which begins with a slash or is empty."""
-STATUS_ROLE = Qt.ItemDataRole.UserRole
 COLUMNS = (tr("Field"), tr("Value so far"), tr("Verdict"), tr("Constraint"), tr("Decided at"), tr("Tokens"))
 FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
 MAX_VALUE = 120
@@ -183,8 +182,9 @@ class FieldTableModel(TableModel[Row]):
         return "text-faint" if row.status is None else "text"
 
     def extra(self, row: Row, column: int, role: int) -> Any:
-        if role == STATUS_ROLE:
-            return row.status
+        if role == PILL_ROLE and column == VERDICT and row.status is not None:
+            verdict = VERDICTS[row.status]
+            return f"{verdict.sign} {verdict.words}", verdict.role
         if role == Qt.ItemDataRole.FontRole and row.state is not None and column == VALUE:
             return mono_font(-0.5)
         if role == Qt.ItemDataRole.FontRole and row.is_call:

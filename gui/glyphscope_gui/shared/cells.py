@@ -1,6 +1,10 @@
-"""Cells of tables and lists: backgrounds, pills, links, and wrapped texts with one marked character."""
+"""Cells of tables and lists: backgrounds, pills, links, and lines, notes, and wrapped texts with one marked
+character.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractItemModel, QEvent, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import (
@@ -18,7 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from glyphscope.visible import visible
-from glyphscope_gui.shared.table_model import MARK_ROLE, NOTE_ROLE, PILL_ROLE, Index
+from glyphscope_gui.shared.table_model import LINES_ROLE, MARK_ROLE, NOTE_ROLE, PILL_ROLE, Index, Line
 from glyphscope_gui.shared.verdict import paint_pill, pill_font
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.fonts import smaller
@@ -32,6 +36,8 @@ SIDE = 8
 """Pixels between a cell's left or right edge and its words."""
 _PILL_SIDES = 18
 """Pixels of a pill beside its words: the round ends and the sign."""
+_SIGN = 18
+"""Pixels of a sign before the lines of a row."""
 PILL = _PILL_SIDES + SIDE + 1
 """Pixels of a cell beside the words of its pill."""
 _FOCUS = QStyle.StateFlag.State_HasFocus | QStyle.StateFlag.State_KeyboardFocusChange
@@ -169,6 +175,39 @@ def _part(option: QStyleOptionViewItem, part: QStyle.SubElement) -> QRect:
     """The rectangle of a part of an item."""
     style = option.widget.style() if option.widget is not None else QApplication.style()
     return style.subElementRect(part, option, option.widget)
+
+
+class LinesDelegate(QStyledItemDelegate):
+    """Paints the `Line`s of a row (LINES_ROLE), all rows of a list in the same height."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        lines: Sequence[Line] = index.data(LINES_ROLE)
+        fonts = (smaller(option.font) if line.small else option.font for line in lines)
+        return QSize(120, sum(QFontMetrics(font).height() + 2 for font in fonts) + 2 * SIDE - 2)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        lines: Sequence[Line] = index.data(LINES_ROLE)
+        painter.save()
+        paint_row(painter, option, QRectF(option.rect).adjusted(1, 1, -1, -1))
+        box = option.rect.adjusted(SIDE + 2, SIDE, -SIDE - 2, -SIDE)
+        if lines[0].sign:
+            first = QRect(box.left(), box.top(), _SIGN, QFontMetrics(option.font).height())
+            paint_words(painter, first, lines[0].sign, option.font, lines[0].sign_role)
+            box.setLeft(first.right() + 1)
+        for line in lines:
+            font = smaller(option.font) if line.small else option.font
+            metrics = QFontMetrics(font)
+            whole = QRect(box.left(), box.top(), box.width(), metrics.height())
+            box.setTop(whole.bottom() + 3)
+            if line.beside:
+                free = whole.width() - metrics.horizontalAdvance(line.words) - SIDE
+                most = max(free, round(whole.width() * line.share))
+                right = QRect(whole)
+                right.setLeft(whole.right() - min(metrics.horizontalAdvance(line.beside) + 1, most))
+                paint_words(painter, right, line.beside, font, line.beside_role, Qt.AlignmentFlag.AlignRight)
+                whole.setRight(right.left() - SIDE)
+            paint_words(painter, whole, line.words, font, line.role)
+        painter.restore()
 
 
 class LinkDelegate(QStyledItemDelegate):

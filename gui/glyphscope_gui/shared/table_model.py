@@ -40,9 +40,10 @@ Row = TypeVar("Row")
 
 
 class Line(NamedTuple):
-    """A line of a row of a list, with words on its right beside the first ones, each with its theme role.
+    """A line of a row of a list: words, and others on its right, each with its theme role.
 
-    The words beside are cut to this share of the line's width if there is no room for both.
+    `share`: without room for both, the words on the right keep this share of the line's width. `sign` is painted before
+    a row's first line; all its lines begin beside it.
     """
 
     words: str
@@ -51,8 +52,8 @@ class Line(NamedTuple):
     beside_role: str = "text-muted"
     small: bool = True
     share: float = 1
-    sign: tuple[str, str] = ("", "")
-    """A sign before the words, and its theme role; the following lines begin below the words."""
+    sign: str = ""
+    sign_role: str = ""
 
 
 class _Titles:
@@ -173,6 +174,10 @@ class TableModel(_Titles, QAbstractTableModel, Generic[Row]):
         """Return the cell's data for any other role."""
         return None
 
+    def lines(self, row: Row) -> Sequence[Line]:
+        """Return the lines of a row, for a list with `LinesDelegate`."""
+        return ()
+
     def can_check(self, row: Row) -> bool:
         """Whether the row has a check box, in a table with `checks`."""
         return True
@@ -202,6 +207,8 @@ class TableModel(_Titles, QAbstractTableModel, Generic[Row]):
             return plain_tip(self.tip(row, column)) or None
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return self.spoken(row, column)
+        if role == LINES_ROLE:
+            return self.lines(row)
         if role == Qt.ItemDataRole.CheckStateRole and column == self.checks:
             if not self.can_check(row):
                 return None
