@@ -28,11 +28,11 @@ from glyphscope_gui.playground.branches.words import (
     shared_bytes,
 )
 from glyphscope_gui.runs.alternatives_model import REASON_ROLE
+from glyphscope_gui.runs.model_queries import Typed, pieces_of
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
-from glyphscope_gui.runs.worker.tokenize_typed import Typed, pieces_of
 
 CALL = '{action="search" query="AI news" max_results=10}'
 REGISTRY = default_registry()

@@ -15,7 +15,7 @@ from glyphscope.models.finding import FoundModel
 from glyphscope.models.memory import ModelFacts
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.model_picker import presenter as model_presenter
-from glyphscope_gui.model_picker.load_panel import LoadPanel, OpenModelLine
+from glyphscope_gui.model_picker.dialog import LoadPanel, OpenModelLine
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.presenter import ModelPresenter
 from glyphscope_gui.model_picker.words import status_words

@@ -1,34 +1,37 @@
-"""The page of lessons: their list, the shown slide of the open lesson, and its parts."""
+"""The page of lessons: their list, the shown slide of the open lesson, its parts and live runs, and the progress."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from PySide6.QtCore import QUrl
+import msgspec
+from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QAction, QDesktopServices, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.events import RunRequest
 from glyphscope.lessons.checking import check_lesson
 from glyphscope.lessons.lesson import AnyPart, Lesson, Question
 from glyphscope.lessons.library import LessonPlace, all_lessons
+from glyphscope.lessons.progress import LessonProgress, Progress
 from glyphscope.lessons.questions import Sheet
+from glyphscope.lessons.run_settings import varied_request
 from glyphscope.lessons.website import export_website
 from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.lecture import Lecture
 from glyphscope_gui.lessons.list_view import LessonRow
-from glyphscope_gui.lessons.live_run import LiveRun
 from glyphscope_gui.lessons.opened import Opened, Slide, lecture_slides, open_lesson, reading_slides
 from glyphscope_gui.lessons.page import LessonPage
-from glyphscope_gui.lessons.progress_store import LessonProgressStore
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.reader import make_part
 from glyphscope_gui.lessons.words import right_words
+from glyphscope_gui.runs.run_controller import BackgroundEvents
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file, ask_for_folder
 from glyphscope_gui.shared.labels import named
@@ -317,3 +320,114 @@ class LessonsPresenter(Page):
 
     def _enable_lecture(self) -> None:
         self.lecture_action.setEnabled(self.opened is not None and self.context.navigator.current is self.id)
+
+
+class LessonProgressStore(QObject):
+    """`changed` carries a lesson's key and its LessonProgress."""
+
+    changed = Signal(str, object)
+
+    def __init__(self, context: AppContext, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._progress = Progress(context.services.places.lesson_progress)
+        self._background = Background(self)
+        self._is_dirty = False
+
+    def of(self, key: str) -> LessonProgress:
+        return self._progress.of(key)
+
+    def put(self, key: str, progress: LessonProgress) -> None:
+        """Keep the progress of a lesson, and save it."""
+        self._progress.put(key, progress)
+        self.changed.emit(key, progress)
+        self._is_dirty = True
+        self._save()
+
+    def forget(self, key: str) -> None:
+        """Delete the progress in a lesson; the next `put` also saves that."""
+        self._progress.forget(key)
+
+    def close(self) -> None:
+        """Save pending changes. Call it once no save is in progress."""
+        if self._is_dirty:
+            self._progress.save()
+
+    def _save(self) -> None:
+        """Save, one at a time: otherwise an older save might be written last."""
+        if not self._is_dirty or self._background.is_busy:
+            return
+        self._is_dirty = False
+        content = self._progress.encode()
+        self._background.start(
+            "save", lambda: self._progress.write(content), self._saved, self._context.show_error
+        )
+
+    def _saved(self, problem: str) -> None:
+        if problem:
+            self._context.status.set_note(problem)
+        self._save()
+
+
+class LiveRun(QObject):
+    """Runs at most one at a time, for the last experiment that requested it."""
+
+    def __init__(self, context: AppContext, background: Background, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._runs = context.runs
+        self._background = background
+        self._card: LessonExperiment | None = None
+        self._job = 0
+        self._runs.background.connect(self._take)
+
+    @property
+    def is_running(self) -> bool:
+        return self._card is not None and self._card.is_running
+
+    @property
+    def obstacle(self) -> str:
+        """Why no live run can begin now; empty if one can. The run opens a model that is not open yet."""
+        match self._runs.model.phase:
+            case "opening":
+                return tr("The model is loading.")
+            case "failed":
+                return tr("No model is available for a live run.")
+        if self._runs.is_busy and not self.is_running:
+            return tr("The model is in use on another page.")
+        return ""
+
+    def start(self, card: LessonExperiment, opened: Opened, changes: dict[str, Any]) -> None:
+        """Run the experiment with the reader's changes, unless another run is under way."""
+        if self._runs.is_busy:
+            return
+        self._card = card
+        request = partial(varied_request, opened.lesson, card.part, changes, opened.place.folder)
+        self._background.start("live", request, self._begin, self._refuse)
+
+    def stop(self) -> None:
+        """Stop the run of the experiment, which is no longer shown."""
+        if self.is_running and self._runs.is_in_background:
+            self._runs.stop()
+        self._card, self._job = None, 0
+
+    def _begin(self, request: RunRequest) -> None:
+        if self._card is not None and not self._runs.is_busy:
+            request = msgspec.structs.replace(request, model=self._context.project.model)
+            self._card.begin(request)
+            self._job = self._runs.run_in_background(request)
+
+    def _refuse(self, error: BaseException) -> None:
+        if not isinstance(error, GlyphscopeError):
+            self._context.show_error(error)
+        elif self._card is not None:
+            problems = "; ".join(problem.message for problem in getattr(error, "problems", ()))
+            self._card.refuse(f"{error.message} {problems}".rstrip())
+
+    def _take(self, background: BackgroundEvents) -> None:
+        card = self._card
+        if card is None or background.job != self._job:
+            return
+        if background.ended:
+            self._card, self._job = None, 0
+        card.take(background)

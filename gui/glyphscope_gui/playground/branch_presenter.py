@@ -16,6 +16,7 @@ from glyphscope.inputs import home_path
 from glyphscope.models.interface import same_model
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.models.remote import is_address
+from glyphscope.runs import RunState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.branches.bar import BUSY
 from glyphscope_gui.playground.branches.branches import Branches, Events, Replacement
@@ -33,10 +34,10 @@ from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.typed_text_presenter import TypedTextPresenter
 from glyphscope_gui.runs.alternatives_model import AlternativeRow
+from glyphscope_gui.runs.model_queries import Pieces, Typed, pieces_of
 from glyphscope_gui.runs.run_controller import Applied, Phase
 from glyphscope_gui.runs.token_rules import Refusal
 from glyphscope_gui.runs.worker.jobs import ModelStatus
-from glyphscope_gui.runs.worker.tokenize_typed import Pieces, Typed, pieces_of
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import is_masked
@@ -85,7 +86,7 @@ class BranchPresenter(QObject):
         ]
         self._show_tree()
 
-    def begin(self) -> None:
+    def begin(self, state: RunState) -> None:
         self._panel.commit_edits()
         self.branches.begin()
         self._forget()

@@ -21,7 +21,7 @@ from glyphscope_gui.playground.mask_impact_view import MaskImpactView
 from glyphscope_gui.playground.turn_costs import TurnCosts
 from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
-from glyphscope_gui.runs.run_controller import Saving
+from glyphscope_gui.runs.run_controller import Applied, Saving
 from glyphscope_gui.runs.token_rules import Refusal, TokenRule
 from glyphscope_gui.runs.worker.jobs import Measured
 from glyphscope_gui.shared.card import Heading
@@ -127,7 +127,7 @@ class EvidenceDock(ScrollArea):
             self._show_turn(stage)
         self.step_chart.append(event for event in events if isinstance(event, Token))
 
-    def finish(self) -> None:
+    def finish(self, applied: Applied) -> None:
         self.step_chart.finish()
 
     def show_token(self, stage: StageState, index: int | None) -> None:

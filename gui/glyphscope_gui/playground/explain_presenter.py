@@ -10,11 +10,12 @@ from PySide6.QtCore import QObject
 
 from glyphscope.explain.mask_impact import mask_impact
 from glyphscope.explain.retokenization import Boundaries
-from glyphscope.runs.run_state import StageState
+from glyphscope.runs.run_state import RunState, StageState
 from glyphscope_gui.context import AppContext, RulePlace
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.runs.model_queries import Answered, token_boundaries
+from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice
 from glyphscope_gui.runs.token_rules import TokenRule
 from glyphscope_gui.runs.worker.jobs import ModelStatus
@@ -52,14 +53,14 @@ class ExplainPresenter(QObject):
 
     # -- mask impact -------------------------------------------------------------------------------------------
 
-    def begin(self) -> None:
+    def begin(self, state: RunState) -> None:
         self._has_ended = False
         self._background.drop("impact")
         self._asked = None
         self._impact.clear()
         self._evidence.mask_impact_section.hide()
 
-    def finish(self) -> None:
+    def finish(self, applied: Applied) -> None:
         self._has_ended = True
         self._explain(self._choice.stage)
 

@@ -65,7 +65,7 @@ class ExamplesMenu(QMenu):
 
 
 class PlaygroundPresenter(Page):
-    """`begin`, `apply` and `finish` define the order in which the views get a run's events."""
+    """`_connect_runs` defines the order in which the views get a run's events."""
 
     id = PageId.PLAYGROUND
     title = tr("Playground")
@@ -119,21 +119,7 @@ class PlaygroundPresenter(Page):
 
     # -- the run -----------------------------------------------------------------------------------------------
 
-    def begin(self, state: RunState) -> None:
-        self.view.begin(state)
-        self.view.show_difference(())
-        self.evidence.begin(state)
-        self.stages.choice.begin(state)
-        self.branches.begin()
-        self.explain.begin()
-        self.conversation.begin(state)
-
     def apply(self, applied: Applied) -> None:
-        """Pass new events first to the views of the whole run, then to those of a stage."""
-        self.view.apply(applied)
-        self.stages.choice.apply(applied)
-        self.context.rules.apply(applied)
-        self.branches.branches.apply(applied)
         if isinstance(failed := applied.events[-1], RunFailed):
             self._show_failure(failed, applied.state.started)
 
@@ -145,15 +131,6 @@ class PlaygroundPresenter(Page):
             self._show_failure(failed, started if isinstance(started, RunStarted) else None)
 
     def finish(self, applied: Applied) -> None:
-        self.view.finish(applied)
-        self.evidence.finish()
-        if applied.kind == "run":
-            self.context.recorder.keep(applied.events)
-        self.stages.finish()
-        self.context.rules.finish()
-        self.branches.finish(applied)
-        self.explain.finish()
-        self.conversation.finish(applied)
         if applied.kind == "run" and (end := end_of(applied.state)) is not None and end.hint:
             self._show_end(end, applied.state)
         if applied.at is not None:
@@ -204,7 +181,7 @@ class PlaygroundPresenter(Page):
         self.view.stream.append_continuation(text)
 
     def _show_saving(self, saving: Saving | None) -> None:
-        self.stages.finish()
+        self.stages.unpin()
         if saving is None:
             self.view.banner.show_stopped()
         else:
@@ -224,9 +201,23 @@ class PlaygroundPresenter(Page):
 
     def _connect_runs(self) -> None:
         runs = self._runs
-        runs.began.connect(self.begin)
-        runs.applied.connect(self.apply)
-        runs.ended.connect(self.finish)
+        view, evidence, choice, rules = self.view, self.evidence, self.stages.choice, self.context.rules
+        branches, explain, conversation = self.branches, self.explain, self.conversation
+        for begin in (
+            view.begin,
+            evidence.begin,
+            choice.begin,
+            branches.begin,
+            explain.begin,
+            conversation.begin,
+        ):
+            runs.began.connect(begin)
+        for apply in (view.apply, choice.apply, rules.apply, branches.branches.apply, self.apply):
+            runs.applied.connect(apply)
+        for finish in (view.finish, evidence.finish, self.context.recorder.finish, self.stages.unpin):
+            runs.ended.connect(finish)
+        for finish in (rules.finish, branches.finish, explain.finish, conversation.finish, self.finish):
+            runs.ended.connect(finish)
         runs.notStarted.connect(self.not_started)
         runs.measured.connect(self._show_sizes)
         runs.continued.connect(self._show_continuation)

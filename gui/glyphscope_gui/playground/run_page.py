@@ -122,6 +122,7 @@ class RunPage(FollowsSize, QWidget):
         self.copy_button.setEnabled(False)
         self.notice.hide()
         self.timeline.begin()
+        self.show_difference(())
 
     def apply(self, applied: Applied) -> None:
         """Show the run's new events; events of the shown stage arrive through `grow_stage`."""

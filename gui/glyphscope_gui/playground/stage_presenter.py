@@ -35,7 +35,8 @@ class StagePresenter(QObject):
         view.approval.decided.connect(runs.reply)
         view.question.answered.connect(runs.reply)
 
-    def finish(self) -> None:
+    def unpin(self, _ended: object = None) -> None:
+        """No longer pin the stage that the user chose."""
         self.choice.pinned = False
         self._show_pinned()
 

@@ -12,8 +12,8 @@ from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.mask_reason import mask_reason
 from glyphscope_gui.playground.branches.words import incomplete_words, pieces_words
 from glyphscope_gui.playground.run_page import RunPage
+from glyphscope_gui.runs.model_queries import Pieces, Typed, pieces_of
 from glyphscope_gui.runs.token_rules import Refusal
-from glyphscope_gui.runs.worker.tokenize_typed import Pieces, Typed, pieces_of
 from glyphscope_gui.shared.language import tr
 
 

@@ -25,6 +25,7 @@ from glyphscope_gui.runs.export_formats import (
     page_summary,
     record_summary,
 )
+from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import copy_text
@@ -68,6 +69,10 @@ class Recorder(QObject):
         """Stop writing and exporting."""
         for slot in self._exports:
             self._background.stop(slot)
+
+    def finish(self, applied: Applied) -> None:
+        if applied.kind == "run":
+            self.keep(applied.events)
 
     def keep(self, events: tuple[AnyEvent, ...]) -> None:
         """Store a finished run in the history."""

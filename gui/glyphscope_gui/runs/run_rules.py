@@ -112,7 +112,7 @@ class RunRules(QObject):
         if self._run is not None and not self._later.isActive():
             self._later.start()
 
-    def finish(self) -> None:
+    def finish(self, applied: Applied) -> None:
         if self._run is not None:
             self._run.over = True
             self._next()

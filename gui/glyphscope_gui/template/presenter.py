@@ -1,25 +1,29 @@
-"""The presenter of the chat template: inspects it in the background, and shows the results."""
+"""The presenter of the chat template: inspects it in the background, and shows the results as rows."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 from PySide6.QtGui import QAction
 
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
 from glyphscope.models.turn_forms import open_template
+from glyphscope.text.shorten import capitalised
+from glyphscope.turns.slots import PROMPT_PARTS, Slot
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import MenuId, PageId
-from glyphscope_gui.template import rows
 from glyphscope_gui.template.page import TemplatePage
 from glyphscope_gui.template.readers_dialog import ReadersDialog, last_answer
+from glyphscope_gui.template.tables import Cell, Row, on_one_line
 
 TURNS, MORE_TURNS = 200, 1000
 """Number of random turns that prove a form at first, and when the user tests it again."""
@@ -28,6 +32,132 @@ _NONE = tr(
     "No template: the open model has no file with one.\nOpen a chat template (.jinja) or "
     "a model (.gguf), or choose another model."
 )
+
+
+_STATES = {"on": tr("on"), "off": tr("off"), "undefined": tr("not set")}
+_PARTS = {
+    "system": tr("System message"),
+    "tools": tr("Tool descriptions"),
+    "calls": tr("Calls of earlier turns"),
+    "second_call": tr("A second call in one turn"),
+    "text": tr("Text next to a call"),
+    "reasoning": tr("Reasoning before a result"),
+    "earlier_reasoning": tr("Reasoning of earlier turns"),
+    "results": tr("Results of calls"),
+    "second_result": tr("Results of two calls"),
+}
+_LOSSES = {
+    "": (tr("kept"), "holds"),
+    "left out": (tr("dropped"), "open"),
+    "refused": (tr("rejected"), "impossible"),
+}
+
+
+def slot_rows(found: Inspection) -> list[Row]:
+    numbers = {pair.key: number for number, pair in enumerate(found.pairs, 1)}
+    return [_slot_row(slot, numbers) for slot in found.slots]
+
+
+def _slot_row(slot: Slot, numbers: dict[str, int]) -> Row:
+    places = [numbers[key] for key in slot.pairs if key in numbers]
+    words = ""
+    if places:
+        listed = ", ".join(map(str, places))
+        words = (
+            tr("pair {number}", number=listed) if len(places) == 1 else tr("pairs {numbers}", numbers=listed)
+        )
+    if slot.rows:
+        words += ("; " if words else "") + tr("table")
+    tip = "\n".join(slot.rows) if slot.rows else words
+    return (
+        Cell(slot.title),
+        Cell(on_one_line(slot.value), f"{slot.value}\n{slot.note}".strip(), note=slot.note),
+        Cell(words, tip),
+    )
+
+
+def marker_rows(found: Inspection) -> list[Row]:
+    return [
+        (
+            Cell(on_one_line(marker.text)),
+            Cell(marker.words),
+            Cell(
+                " · ".join(str(token.id) for token in marker.tokens),
+                " ".join(on_one_line(token.text) or str(token.id) for token in marker.tokens),
+            ),
+        )
+        for marker in found.markers
+    ]
+
+
+def ends_words(found: Inspection) -> str:
+    """The tokens at which llama.cpp ends a generation."""
+    if not found.markers:
+        return tr("Open the model of this template to see the markers as its tokens.")
+    if not found.end_tokens:
+        return tr("No token of this vocabulary ends a generation.")
+    ends = ", ".join(f"{on_one_line(token.text)} ({token.id})" for token in found.end_tokens)
+    return tr("Generation ends at {ends}.", ends=ends)
+
+
+def thinking_rows(found: Inspection) -> list[Row]:
+    out: list[Row] = []
+    for each in found.thinking:
+        like = tr("as {state}", state=_STATES[each.like]) if each.like else ""
+        words = [PROMPT_PARTS.get(each.part, ""), like]
+        out.append(
+            (
+                Cell(_STATES[each.state]),
+                Cell(on_one_line(each.prompt), each.prompt),
+                Cell("; ".join(word for word in words if word)),
+            )
+        )
+    return out
+
+
+def history_rows(found: Inspection) -> list[Row]:
+    losses: dict[str, Any] = msgspec.to_builtins(found.history) if found.history is not None else {}
+    rows: list[Row] = []
+    for key, words in _PARTS.items():
+        if key in losses:
+            loss, role = _LOSSES[losses[key]]
+            rows.append((Cell(words), Cell(loss, pill=role)))
+    if losses and not losses["calls"]:
+        given = tr("as text") if found.arguments_as == "string" else tr("as an object")
+        rows.append((Cell(tr("Arguments are given")), Cell(given, pill="open")))
+    return rows
+
+
+def note_rows(found: Inspection) -> list[Row]:
+    out: list[Row] = [(Cell(tr("warning"), pill="impossible"), Cell(words)) for words in found.warnings]
+    for row in found.form.corrections:
+        words = f"{capitalised(row.row)}: {row.reason} ({row.source})"
+        out.append((Cell(tr("table"), pill="forced"), Cell(words)))
+    return out or [(Cell(tr("none"), pill="holds"), Cell(tr("No notes.")))]
+
+
+def value_rows(found: Inspection) -> list[Row]:
+    out: list[Row] = []
+    for value in (found.proof or {}).get("values", ()):
+        preserved = value["carried"]
+        example = json.dumps(value["example"], ensure_ascii=False)
+        if not preserved:
+            example += f" → {json.dumps(value['read'], ensure_ascii=False)}"
+        pill = Cell(tr("yes"), pill="holds") if preserved else Cell(tr("no"), pill="impossible")
+        out.append((Cell(value["kind"]), pill, Cell(on_one_line(example))))
+    return out
+
+
+def proof_words(found: Inspection) -> tuple[str, str, str]:
+    """The words of the proof, the role of their pill, and its tip."""
+    proof = found.proof
+    if proof is None:
+        return tr("testing…"), "open", tr("Random turns are rendered by the template and parsed again.")
+    counts = ", ".join(f"{count:,} × {kind}" for kind, count in sorted(proof["counts"].items()))
+    if not proof["turns"]:
+        return tr("not tested"), "open", tr("The template renders no calls.")
+    words = tr("{equal:,} of {turns:,} turns identical", equal=proof["equal"], turns=proof["turns"])
+    return words, "holds" if proof["proved"] else "impossible", counts
 
 
 class _Source(NamedTuple):
@@ -164,7 +294,7 @@ class TemplatePresenter(Page):
         if source is None or found is None:
             return
         self.view.prove_link.setEnabled(False)
-        self.view.pill.set_words(*rows.proof_words(found))
+        self.view.pill.set_words(*proof_words(found))
         work = partial(_prove, source, found, turns)
         self._background.start("prove", work, partial(self._proved, source), self.view.show_error)
 
@@ -177,12 +307,12 @@ class TemplatePresenter(Page):
 
     def _show(self, found: Inspection) -> None:
         self.found, view = found, self.view
-        view.slots.rows.show_rows(rows.slot_rows(found))
-        view.markers.rows.show_rows(rows.marker_rows(found))
+        view.slots.rows.show_rows(slot_rows(found))
+        view.markers.rows.show_rows(marker_rows(found))
         view.markers.setVisible(bool(found.markers))
-        view.ends.setText(rows.ends_words(found))
-        view.details.thinking.rows.show_rows(rows.thinking_rows(found))
-        view.details.history.rows.show_rows(rows.history_rows(found))
+        view.ends.setText(ends_words(found))
+        view.details.thinking.rows.show_rows(thinking_rows(found))
+        view.details.history.rows.show_rows(history_rows(found))
         view.details.show_view("notes" if found.warnings else "thinking")
         view.show_form()
         self._show_proof()
@@ -191,9 +321,9 @@ class TemplatePresenter(Page):
 
     def _show_proof(self) -> None:
         assert self.found is not None
-        self.view.pill.set_words(*rows.proof_words(self.found))
-        self.view.details.notes.rows.show_rows(rows.note_rows(self.found))
-        self.view.details.values.rows.show_rows(rows.value_rows(self.found))
+        self.view.pill.set_words(*proof_words(self.found))
+        self.view.details.notes.rows.show_rows(note_rows(self.found))
+        self.view.details.values.rows.show_rows(value_rows(self.found))
         self.view.prove_link.setEnabled(bool(self.found.proof and self.found.proof["turns"]))
 
     def _show_source(self, source: _Source) -> None:

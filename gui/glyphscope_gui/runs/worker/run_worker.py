@@ -1,10 +1,14 @@
-"""The worker: runs one job at a time in the model's thread, with the model that stays open between them."""
+"""The worker: runs one job at a time in the model's thread, with the model that stays open between them.
+
+While stepping, the model waits at a gate between two decoding steps.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, suppress
 from dataclasses import replace
 from threading import Event, Lock
 from typing import TypeVar
@@ -13,7 +17,7 @@ from PySide6.QtCore import QObject, Signal
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, AnyEvent, CallReady, RunRequest, RunStarted, Token
-from glyphscope.models.interface import Model, same_model
+from glyphscope.models.interface import ForwardingModel, GenerateRequest, Model, Output, same_model
 from glyphscope.notation.write import call_sizes, sum_of
 from glyphscope.processes.stopping import stopped_by
 from glyphscope.runs import CONTINUATION, PreparedRequest, prepare
@@ -37,12 +41,67 @@ from glyphscope_gui.runs.worker.jobs import (
 )
 from glyphscope_gui.runs.worker.mailbox import Mailbox
 from glyphscope_gui.runs.worker.model_keeper import ModelKeeper, Open, OptionsOf, usual_options
-from glyphscope_gui.runs.worker.step_gate import Gate, GatedModel
 from glyphscope_gui.shared.background import Task, this_task
 
 T = TypeVar("T")
 _AHEAD = 0.001
 """Seconds that a replay may run ahead before it waits; shorter waits are not worth waking up for."""
+
+
+class Gate:
+    """Lets every step through while open, and one for each `admit` while shut."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._open = True
+        self._permits = 0
+        self._waited = 0.0
+
+    def clock(self) -> float:
+        """Seconds without the waits at the gate, as time limits do not count the user's pauses."""
+        return time.perf_counter() - self._waited
+
+    def shut(self) -> None:
+        with self._condition:
+            self._open, self._permits = False, 0
+
+    def open(self) -> None:
+        with self._condition:
+            self._open = True
+            self._condition.notify_all()
+
+    def admit(self) -> None:
+        with self._condition:
+            self._permits += 1
+            self._condition.notify_all()
+
+    def pass_through(self) -> None:
+        """Wait for a permit and use it; while the gate is open, return at once."""
+        with self._condition:
+            before = time.perf_counter()
+            self._condition.wait_for(lambda: self._open or self._permits > 0)
+            self._waited += time.perf_counter() - before
+            if not self._open:
+                self._permits -= 1
+
+
+class GatedModel(ForwardingModel):
+    """A model that waits at a gate before it decodes the next step, so that everything decoded is shown."""
+
+    def __init__(self, model: Model, gate: Gate) -> None:
+        super().__init__(model)
+        self._gate = gate
+
+    def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        with closing(self._model.generate(request)) as outputs:
+            for output in outputs:
+                yield output
+                if isinstance(output, tuple):
+                    self._gate.pass_through()
+
+    def cancel(self) -> None:
+        super().cancel()
+        self._gate.open()
 
 
 class RunWorker(QObject):
