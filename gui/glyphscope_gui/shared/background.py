@@ -41,7 +41,7 @@ class Task:
         self.stopped = threading.Event()
         """Set when the task shall end early; it then also ends where it waits for a child process."""
         self.is_unwanted = False
-        """Whether it need not begin any more."""
+        """Whether it is no longer to begin."""
         self._reports: deque[Any] = deque()
 
     def report(self, value: Any) -> None:
@@ -70,7 +70,7 @@ _TASK: ContextVar[Task] = ContextVar("task")
 
 
 def this_task() -> Task:
-    """The task of this thread; outside of tasks, one that nobody stops."""
+    """The task of this thread; outside of tasks, one that is never stopped."""
     return _TASK.get(None) or Task(lambda: None)
 
 
