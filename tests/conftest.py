@@ -14,8 +14,10 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from importlib.metadata import distribution
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -72,12 +74,29 @@ def pytest_sessionstart() -> None:
     builtins.__import__ = PLAIN_IMPORT
 
 
+def _require_entry_points() -> None:
+    """Plug-ins are found by the metadata of the installed program, which is written when it is installed."""
+    root = Path(__file__).parents[1]
+    stated = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    installed = {(each.group, each.name, each.value) for each in distribution("glyphscope").entry_points}
+    if (
+        missing := {(group, name, value) for group, named in stated.items() for name, value in named.items()}
+        - installed
+    ):
+        pytest.exit(
+            f"This environment has not the entry points of pyproject.toml: {sorted(missing)[0]} …\n"
+            f"Install them: {sys.executable} -m pip install --no-deps -e {root}",
+            returncode=4,
+        )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Make one folder of saved prompts for all processes of the session, and one of the servers that fork them.
 
     The workers find both in their environment. The prompts stay for the next session, in pytest's cache if it has one.
     A nightly run reads every prompt by itself, and starts every process.
     """
+    _require_entry_points()
     here = "GLYPHSCOPE_SAVED_PROMPTS" not in os.environ and EVERY_PROCESS.is_dir()
     if here and settings().max_examples < DEEP:
         folder = tempfile.mkdtemp(prefix="glyphscope-tests-")

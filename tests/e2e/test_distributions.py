@@ -13,7 +13,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("engine/glyphscope/", "gui/glyphscope_gui/", "assets/glyphscope_assets/")
+PACKAGES = (
+    "engine/glyphscope/",
+    "engine/glyphscope_plugins/",
+    "gui/glyphscope_gui/",
+    "assets/glyphscope_assets/",
+)
 OF_THE_CHECKOUT = re.compile(r"\.(?:ci/|git|pre-commit)|findings/")
 """Files that only a checkout needs."""
 

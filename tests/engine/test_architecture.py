@@ -15,8 +15,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MAX_FILE = 600
-MOST = {"modules with one importer": 253, "modules that tests import": 537, "lines of code": 110_200}
+MOST = {
+    "modules with one importer": 253,
+    "modules that tests import": 537,
+    "lines of code": 110_200,
+    "lines of code without plug-ins": 106_500,
+}
 """They only fall; raise one with the reason here. Raised once: nothing yet."""
+PLUGINS = "glyphscope_plugins"
 _NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
 }  # fmt: skip
@@ -132,8 +138,12 @@ def test_no_package_shadows_a_package_of_the_project(folder: str) -> None:
 
 
 def _modules() -> dict[str, Path]:
-    """The modules of engine and window by name."""
-    roots = {"glyphscope": ROOT / "engine/glyphscope", "glyphscope_gui": ROOT / "gui/glyphscope_gui"}
+    """The modules of engine, plug-ins and window by name."""
+    roots = {
+        "glyphscope": ROOT / "engine/glyphscope",
+        PLUGINS: ROOT / "engine" / PLUGINS,
+        "glyphscope_gui": ROOT / "gui/glyphscope_gui",
+    }
     return {
         ".".join([root, *path.relative_to(folder).with_suffix("").parts]).removesuffix(".__init__"): path
         for root, folder in roots.items()
@@ -172,15 +182,19 @@ def _code_lines(path: Path) -> int:
 
 
 @pytest.mark.slow
-def test_three_figures_of_the_code_only_fall() -> None:
+def test_figures_of_the_code_only_fall() -> None:
     """Raise one only with a reason here. A new feature costs lines; a fact that is stated again costs more of them."""
     modules = _modules()
     importers = Counter(name for own, path in modules.items() for name in _imported(path, modules) - {own})
+    lines = {name: _code_lines(path) for name, path in modules.items()}
     by_tests = set().union(*(_imported(path, modules) for path in (ROOT / "tests").rglob("*.py")))
     figures = {
         "modules with one importer": sum(importers[name] == 1 for name in modules),
         "modules that tests import": len(by_tests),
-        "lines of code": sum(map(_code_lines, modules.values())),
+        "lines of code": sum(lines.values()),
+        "lines of code without plug-ins": sum(
+            count for name, count in lines.items() if not name.startswith(PLUGINS)
+        ),
     }
     risen = {
         name: f"{figures[name]:,}, at most {most:,}" for name, most in MOST.items() if figures[name] > most

@@ -53,8 +53,7 @@ from glyphscope.runs import branch_request
 from glyphscope.sessions.archive import pack
 from glyphscope.sessions.bundle import make_bundle, parse_bundle, redacted, write_bundle
 from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.sessions.exports.curl_line import MAX_ONE_LINE
-from glyphscope.sessions.exports.forms import EXPORTS
+from glyphscope.sessions.exports.forms import EXPORTS, MAX_ONE_LINE
 from glyphscope.sessions.exports.judged_texts import judged_texts
 from glyphscope.strategies import run
 from glyphscope.strategies.constraints import call_constraint

@@ -19,11 +19,11 @@ from dask_models import Answering
 from dask_process import Cluster, cluster
 from eval_suite import folder_of, plain, suite_file
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
-from glyphscope.evals.running.dask_workers import DaskWorkers
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Control, ModelMissing, Progress, SampleGrew, WorkerLeft
 from glyphscope.evals.running.worker_pool import Workers
 from glyphscope.sessions.named_models import NamedModels
+from glyphscope_plugins.dask.workers import DaskWorkers
 
 pytestmark = pytest.mark.slow  # processes that import Dask
 

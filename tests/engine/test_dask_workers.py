@@ -21,7 +21,6 @@ from glyphscope.errors import GlyphscopeError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.running.dask_workers import DaskWorkers
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import (
     Control,
@@ -33,6 +32,7 @@ from glyphscope.evals.running.progress import (
     WorkerJoined,
     WorkerLeft,
 )
+from glyphscope_plugins.dask.workers import DaskWorkers
 
 pytestmark = pytest.mark.slow  # processes that import Dask
 
@@ -194,7 +194,7 @@ def test_a_scheduler_that_ends_in_the_middle_loses_no_finished_sample(tmp_path):
 
 
 def test_without_a_scheduler_nothing_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("glyphscope.evals.running.dask_workers.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("glyphscope_plugins.dask.workers.CONNECT_SECONDS", 0.5)
     workers = DaskWorkers("127.0.0.1:9", Answering(str(tmp_path)))
     with pytest.raises(GlyphscopeError, match="No Dask scheduler answers"):
         list(evaluate(plan(tmp_path), tmp_path / "out", workers=workers))
@@ -202,7 +202,7 @@ def test_without_a_scheduler_nothing_is_written(tmp_path, monkeypatch):
 
 
 def test_a_cluster_without_workers_is_reported_after_a_while(tmp_path, monkeypatch):
-    monkeypatch.setattr("glyphscope.evals.running.dask_workers.WAIT_SECONDS", 0.1)
+    monkeypatch.setattr("glyphscope_plugins.dask.workers.WAIT_SECONDS", 0.1)
     with cluster() as on, pytest.raises(GlyphscopeError, match="no usable worker") as none:
         events(plan(tmp_path), tmp_path / "out", on, Answering(str(tmp_path)))
     assert "dask worker" in none.value.hint

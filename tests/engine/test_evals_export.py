@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from glyphscope.errors import GlyphscopeError, RecordError
-from glyphscope.evals.results.export import COLUMNS, export_samples, form_of, write_csv, write_parquet
+from glyphscope.evals.results.export import COLUMNS, export_samples, write_csv
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Failure, ModelCall, Sample
+from glyphscope_plugins.parquet import write_parquet
 from made_results import made_result
 
 SAMPLE = Sample(
@@ -56,9 +57,12 @@ def test_parquet_has_the_same_rows_with_types(samples):
 
 
 def test_the_format_of_a_table_follows_the_file_name(tmp_path):
-    assert form_of(tmp_path / "a.CSV") == "csv" and form_of(tmp_path / "a.parquet") == "parquet"
-    with pytest.raises(GlyphscopeError, match="Unknown format of samples"):
-        form_of(tmp_path / "a.xlsx")
+    folder = ResultFolder.open(made_result(tmp_path))
+    assert export_samples(folder, tmp_path / "a.CSV").files == (tmp_path / "a.CSV",)
+    assert (tmp_path / "a.CSV").read_text().startswith("arm,")
+    with pytest.raises(GlyphscopeError, match="Unknown format of samples") as unknown:
+        export_samples(folder, tmp_path / "a.xlsx")
+    assert all(ending in unknown.value.hint for ending in (".csv", ".parquet", ".eval", ".json"))
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -14,12 +14,12 @@ from glyphscope import Evaluation, evaluate
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.inspect_sample import sample_document
 from glyphscope.evals.results.sample import Failure, JudgeVerdict
 from glyphscope.events import AnyEvent, Message
 from glyphscope.resources import read_bytes
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.records import parse_record
+from glyphscope_plugins.inspect_ai.sample import sample_document
 from made_results import WRONG, events_of, four_arms, made_manifest, made_sample, recorded_result
 
 MODEL = "llama.cpp/SmolLM2 135M Instruct"

@@ -27,8 +27,8 @@ from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.events import ModelInfo, RunFailed, StageFinished, Token, ToolResult
 from glyphscope.resources import read_bytes
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.spans import run_spans, send_spans, spans_json
 from glyphscope.sessions.records import parse_record
+from glyphscope_plugins.spans import run_spans, send_spans, spans_json
 
 pytest.importorskip("opentelemetry.sdk")
 RUNS = ("verbs-loop", "native-tags", "sources-abort")

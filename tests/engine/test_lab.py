@@ -17,7 +17,7 @@ from glyphscope.events import Sampling, ToolContent
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
-from glyphscope.tools.verbs.tools import verb_tools
+from glyphscope_plugins.verbs.tools import verb_tools
 
 TENSE = {"type": "string", "enum": ["past", "present"]}
 TOOLS = (

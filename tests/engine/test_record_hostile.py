@@ -15,7 +15,6 @@ from inspect_ai.log import EvalSample
 
 from examples import rounds
 from glyphscope.errors import RecordError
-from glyphscope.evals.results import inspect_log
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.events import RepairSettings, RunFailed, RunRequest
@@ -23,9 +22,10 @@ from glyphscope.explain.mask_impact import mask_impact
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.runs import run_state
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.spans import run_spans, spans_json
 from glyphscope.sessions.records import parse_record
 from glyphscope.strategies import run
+from glyphscope_plugins.inspect_ai import log as inspect_log
+from glyphscope_plugins.spans import run_spans, spans_json
 from made_results import recorded_result
 from record_mutants import ACTIONS, FILES, failures, mutant, record, result_failures, result_mutant
 

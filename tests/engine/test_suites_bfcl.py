@@ -9,10 +9,10 @@ from glyphscope.errors import SuiteError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.running.run_sample import run_sample
-from glyphscope.evals.suites.bfcl import import_bfcl
-from glyphscope.evals.suites.bfcl_values import NotReadable, expected_call, parsed_call, schema_of
 from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite
 from glyphscope.models.scripted import ScriptedModel
+from glyphscope_plugins.bfcl.questions import import_bfcl
+from glyphscope_plugins.bfcl.values import NotReadable, expected_call, parsed_call, schema_of
 
 TEA = {
     "name": "tea.brew",

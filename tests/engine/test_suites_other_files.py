@@ -12,9 +12,9 @@ from file_mutants import try_mutants
 from glyphscope import evaluate
 from glyphscope.cli.app import app
 from glyphscope.errors import SuiteError
-from glyphscope.evals.suites.inspect_dataset import import_inspect
 from glyphscope.evals.suites.reading import check_suite, load_suite
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, PathCheck
+from glyphscope_plugins.inspect_ai.dataset import import_inspect
 from imported_suites import skipped
 
 SAMPLES = [

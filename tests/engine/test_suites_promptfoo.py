@@ -15,9 +15,9 @@ import pytest
 
 from glyphscope import evaluate
 from glyphscope.errors import SuiteError
-from glyphscope.evals.suites.promptfoo import import_promptfoo
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, JudgeCheck, PathCheck, Scenario
+from glyphscope_plugins.promptfoo.configuration import import_promptfoo
 from imported_suites import WEATHER, promptfoo, skipped
 
 ALIASES = "c0: &c0 [x, x]\n" + "".join(

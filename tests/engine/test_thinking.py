@@ -30,7 +30,7 @@ from glyphscope.runs import branch_request
 from glyphscope.sessions import RecordWriter, load_project, save_project
 from glyphscope.sessions.bundle import write_bundle
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.curl_line import curl_line
+from glyphscope.sessions.exports.forms import curl_line
 from glyphscope.sessions.project import Project
 from glyphscope.sessions.records import encode_record, read_record
 from glyphscope.strategies import run

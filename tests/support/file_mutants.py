@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.suites.bfcl import import_bfcl
-from glyphscope.evals.suites.inspect_dataset import import_inspect
-from glyphscope.evals.suites.promptfoo import import_promptfoo
 from glyphscope.evals.suites.reading import check_suite, load_suite
+from glyphscope_plugins.bfcl.questions import import_bfcl
+from glyphscope_plugins.inspect_ai.dataset import import_inspect
+from glyphscope_plugins.promptfoo.configuration import import_promptfoo
 
 PROMPTFOO = r"""
 description: Questions about orders
@@ -183,7 +183,7 @@ def _text(kind: str, rng: random.Random) -> str:
 
 
 def _config() -> Any:
-    from glyphscope.evals.suites.yaml_text import parse_yaml
+    from glyphscope_plugins.promptfoo.yaml_text import parse_yaml
 
     return parse_yaml(PROMPTFOO, "")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from textwrap import dedent, indent
 
 from glyphscope.evals.suites.imported import ImportedSuite
-from glyphscope.evals.suites.promptfoo import import_promptfoo
 from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite
+from glyphscope_plugins.promptfoo.configuration import import_promptfoo
 
 WEATHER = """
 description: Weather of cities

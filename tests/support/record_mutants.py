@@ -37,8 +37,8 @@ from glyphscope.sessions.bundle import make_bundle, parse_bundle, redacted
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports.forms import EXPORTS
 from glyphscope.sessions.exports.html_page import html_page
-from glyphscope.sessions.exports.spans import run_spans, spans_json
 from glyphscope.sessions.records import encode_record, parse_record
+from glyphscope_plugins.spans import run_spans, spans_json
 
 FILES = [f"runs/{name}" for name in resources.names("runs", ".jsonl")]
 FILES += [f"lessons/runs/{name}" for name in resources.names("lessons/runs", ".jsonl")]

@@ -13,7 +13,7 @@ DATA = {
     "benchmarks/glyphscope_benchmarks/documents.py",  # prompts for a model
     "engine/glyphscope/tools/demo/corpus.py",  # words that a search ignores
     "engine/glyphscope/models/turn_forms.py",  # a test of Jinja's
-    "engine/glyphscope/tools/verbs/agreement.py",  # English pronouns
+    "engine/glyphscope_plugins/verbs/agreement.py",  # English pronouns
 }
 """Files whose matches no person reads."""
 
@@ -130,7 +130,7 @@ def files() -> list[Path]:
     """Every file with words that the program or its documents show."""
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     for folder, pattern in (
-        ("engine/glyphscope", "*.py"), ("gui/glyphscope_gui", "*.py"), ("docs", "*.md"),
+        ("engine", "*.py"), ("gui/glyphscope_gui", "*.py"), ("docs", "*.md"),
         ("assets/glyphscope_assets/lessons", "*.md"), ("assets/glyphscope_assets/page", "*.jinja"),
         ("assets/glyphscope_assets/page", "*.jinja"),
     ):  # fmt: skip

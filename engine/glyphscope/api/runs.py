@@ -14,9 +14,9 @@ from glyphscope.events import AnyEvent, CallReady, ToolResult, Violation
 from glyphscope.runs import CallState, RunState, StageState, reduce_event
 from glyphscope.runs.run_state import Outcome
 from glyphscope.sessions.bundle import read_run as read_file
-from glyphscope.sessions.exports import ExportForm, export
+from glyphscope.sessions.exports import export
+from glyphscope.sessions.exports.forms import exporter
 from glyphscope.sessions.exports.recorded_run import RecordedRun
-from glyphscope.sessions.exports.spans import run_spans, send_spans
 from glyphscope.sessions.files import atomic_write
 from glyphscope.sessions.records import encode_record
 from glyphscope.visible import visible
@@ -149,7 +149,7 @@ class Run:
             path, self.export("html").encode("utf-8", "replace") if page else encode_record(self.events)
         )
 
-    def export(self, form: ExportForm) -> str:
+    def export(self, form: str) -> str:
         """The run in another form, as `glyphscope export` writes it. Raises GlyphscopeError."""
         return export(RecordedRun(self.events), form)
 
@@ -158,14 +158,16 @@ class Run:
 
         `content` adds prompts, answers, arguments and results. Raises GlyphscopeError if the SDK is not installed.
         """
-        return list(run_spans([RecordedRun(self.events)], content=content))
+        return list(exporter("otel").make([RecordedRun(self.events)], content))
 
     def send_spans(self, endpoint: str, *, content: bool = False) -> None:
         """Send the spans to a receiver of OTLP over HTTP, such as `http://127.0.0.1:4318`.
 
         Raises GlyphscopeError for one that cannot be reached or does not accept them.
         """
-        send_spans(self.spans(content=content), endpoint)
+        send = exporter("otel").send
+        assert send is not None
+        send(self.spans(content=content), endpoint)
 
     def __repr__(self) -> str:
         return f"<Run {self._state.outcome}: {len(self._events):,} events>"

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 
-from glyphscope.cli.serve_verbs import serves_at_once
+from glyphscope.cli.servers import serves_at_once
 
 
 def main() -> None:

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import typer.main
-from typer.core import TyperGroup
 
+from glyphscope.cli.plugin_commands import OpenGroup, made_command
 from glyphscope.cli.signals import INTERRUPTED
 from glyphscope.errors import GlyphscopeError
 
@@ -44,7 +43,6 @@ _COMMANDS = {
     "models": "models.app",
     "mcp": "mcp.app",
     "keys": "keys.app",
-    "lab": "lab.app",
     "suite": "suite.app",
     "eval": "evaluate.app",
     "lesson": "lesson.app",
@@ -62,7 +60,7 @@ class _LazyCommands(UserDict[str, Any]):
         return self.data[name]
 
 
-class _Commands(TyperGroup):
+class _Commands(OpenGroup):
     """Errors that the user can fix end a command with their message; Ctrl-C ends it silently."""
 
     def __init__(self, **more: Any) -> None:
@@ -125,13 +123,7 @@ def root(
 def _command(name: str) -> Any:
     """The command with that name: a group of commands, or a function."""
     module, _, member = _COMMANDS[name].rpartition(".")
-    found = getattr(import_module(f"glyphscope.cli.{module}"), member)
-    holder = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    if isinstance(found, typer.Typer):
-        holder.add_typer(found, name=name)
-    else:
-        holder.command(name)(found)
-    return typer.main.get_group(holder).commands[name]
+    return made_command(name, getattr(import_module(f"glyphscope.cli.{module}"), member))
 
 
 def _print_error(error: GlyphscopeError) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,11 +19,15 @@ from glyphscope.sessions.bundle import (
     redacted,
     write_bundle,
 )
-from glyphscope.sessions.exports import ExportForm, RecordedRun
-from glyphscope.sessions.exports.forms import EXPORTS
-from glyphscope.sessions.exports.spans import run_spans, send_spans, spans_json
+from glyphscope.sessions.exports import RecordedRun
+from glyphscope.sessions.exports.forms import EXPORTS, export_forms, exporter
 from glyphscope.sessions.files import atomic_write
 from glyphscope.text.figures import byte_size, pluralize
+
+if TYPE_CHECKING:
+    FormName = str
+else:  # the choices of an option
+    FormName = Literal[export_forms()]
 
 
 def bundle(
@@ -60,7 +64,7 @@ def export(
         ),
     ],
     to: Annotated[
-        ExportForm | None,
+        FormName | None,
         typer.Option(
             help="The form, which can also be the first argument. html is one page on which a reader goes through the "
             "run in a browser; gbnf is llama.cpp's grammar, lark llguidance's; pytest contains the verdicts as tests, "
@@ -86,32 +90,33 @@ def export(
     """Export a run as a page for a browser, as spans, or print its constraint or request in the format of another
     program.
     """
-    if to is None and str(arguments[0]) in EXPORTS:
-        to, arguments = cast(ExportForm, str(arguments[0])), arguments[1:]
+    if to is None and str(arguments[0]) in export_forms():
+        to, arguments = str(arguments[0]), arguments[1:]
     if to is None:
         raise InputError("No form is given.", where="--to", hint="Such as: glyphscope export RUN --to html")
     if not arguments:
         raise InputError("No run is given.", where=to, hint=f"Such as: glyphscope export {to} RUN.jsonl")
-    if len(arguments) > 1 and to not in ("html", "otel"):
+    added = None if to in EXPORTS else exporter(to)
+    if len(arguments) > 1 and added is None and to != "html":
         raise InputError(
             f"{to} is of one run, and {len(arguments)} are given.",
             where=str(arguments[1]),
             hint="Export each separately, or several together with --to html or --to otel.",
         )
-    if (endpoint or content) and to != "otel":
+    if (content and added is None) or (endpoint and (added is None or added.send is None)):
         raise InputError(
             "This option is only for OpenTelemetry spans.",
             where="--endpoint" if endpoint else "--content",
             hint=f"Such as: glyphscope export otel {arguments[0]} --endpoint http://127.0.0.1:4318",
         )
-    if to == "otel":
-        spans = run_spans([_redacted_run(path) for path in arguments], content=content)
-        if endpoint:
-            send_spans(spans, endpoint)
-            print_note(f"{pluralize(len(spans), 'span')} sent to {endpoint}.")
+    if added is not None:
+        made = added.make([_redacted_run(path) for path in arguments], content)
+        if added.send is not None and endpoint:
+            added.send(made, endpoint)
+            print_note(f"{pluralize(len(made), added.noun)} sent to {endpoint}.")
             if out is None:
                 return
-        text = spans_json(spans)
+        text = added.text(made)
     else:
         text = export_page(arguments) if to == "html" else export_file(arguments[0], to)
     if out is not None:

@@ -10,17 +10,14 @@ import typer
 
 from glyphscope.cli.options import FilesBelowOption, JsonOption, out_option
 from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_problems, print_text
+from glyphscope.cli.plugin_commands import open_group
 from glyphscope.errors import SuiteError
-from glyphscope.evals.suites.bfcl import import_bfcl
 from glyphscope.evals.suites.from_runs import suite_of_runs
 from glyphscope.evals.suites.imported import ImportedSuite
-from glyphscope.evals.suites.inspect_dataset import import_inspect
-from glyphscope.evals.suites.promptfoo import import_promptfoo
 from glyphscope.evals.suites.reading import bundled_suites, check_suite, encode_suite, load_suite
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.evals.suites.words import expected_words
 from glyphscope.inputs import files_below
-from glyphscope.registry import bundled_registries, load_registry
 from glyphscope.sessions.files import atomic_write
 from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import shorten
@@ -111,70 +108,7 @@ _LISTED = 20
 """The maximum number of skipped entries that are listed in the terminal."""
 
 
-def bfcl(
-    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="A file of questions, JSON Lines.")],
-    out: OutOption,
-    answers: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="ANSWERS",
-            help="The answers. Default: the file with the same name in possible_answer/ next to the questions.",
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Create a suite from a leaderboard file. Unsupported entries are skipped and listed with the reason.
-
-    Functions of conversations are read from multi_turn_func_doc/ next to the questions.
-    """
-    _keep_imported(import_bfcl(questions, answers), out, as_json=as_json)
-
-
-ToolsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--registry", metavar="NAME|FILE", help="The tools: a bundled registry, or a file of tools."
-    ),
-]
-
-
-def promptfoo(
-    file: Annotated[Path, typer.Argument(metavar="CONFIG", help="A configuration, YAML or JSON.")],
-    out: OutOption,
-    registry: ToolsOption = None,
-    below: FilesBelowOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Create a suite from a configuration of promptfoo: its prompts, tests, assertions and the tools of its providers.
-
-    Everything that is not imported is listed with its place and the reason.
-    """
-    with files_below(*(below or ())):
-        imported = import_promptfoo(file, _tools(registry))
-    _keep_imported(imported, out, as_json=as_json)
-
-
-def inspect(
-    file: Annotated[Path, typer.Argument(metavar="DATASET", help="A dataset: JSON, JSON Lines or CSV.")],
-    out: OutOption,
-    registry: ToolsOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Create a suite from a dataset of Inspect: samples with input, target, choices, id and metadata.
-
-    Everything that is not imported is listed with its place and the reason. A dataset has no tools: name them.
-    """
-    _keep_imported(import_inspect(file, _tools(registry)), out, as_json=as_json)
-
-
-def _tools(name: str | None) -> str | dict[str, Any] | None:
-    """The registry of an option: a bundled one's name, or the document of a file."""
-    if name is None or name in bundled_registries():
-        return name
-    return load_registry(Path(name)).to_document()
-
-
-def _keep_imported(imported: ImportedSuite, out: Path, *, as_json: bool) -> None:
+def keep_imported(imported: ImportedSuite, out: Path, *, as_json: bool) -> None:
     """Write the suite, and list what was not imported."""
     atomic_write(out, encode_suite(imported.suite))
     number = len(imported.suite.scenarios)
@@ -210,13 +144,19 @@ def from_runs(
 
 
 app = typer.Typer(help="Suites: prompts with expected calls, for `glyphscope eval`.", no_args_is_help=True)
-imports = typer.Typer(help="Create suites from files of other programs.", no_args_is_help=True)
+imports = typer.Typer(
+    cls=open_group("suite.import."), help="Create suites from files of other programs.", no_args_is_help=True
+)
 
 app.command("list")(list_suites)
 app.command("show")(show)
 app.command("check")(check)
 app.command("from-runs")(from_runs)
-imports.command("bfcl")(bfcl)
-imports.command("promptfoo")(promptfoo)
-imports.command("inspect")(inspect)
+
+
+@imports.callback()
+def _imports() -> None:
+    """A group whose commands are all plug-ins."""
+
+
 app.add_typer(imports, name="import")

@@ -31,8 +31,15 @@ from glyphscope.lessons.lesson import (
     Watch,
 )
 from glyphscope.lessons.run_settings import NAMES, VARY, bound_problems, merged, request_of, value_at
-from glyphscope.lessons.tables import QUESTIONS, ChoiceTable, LessonExperiment, LessonHead, LessonRun
-from glyphscope.lessons.toml import place, read_toml
+from glyphscope.lessons.tables import (
+    QUESTIONS,
+    ChoiceTable,
+    LessonExperiment,
+    LessonHead,
+    LessonRun,
+    place,
+    read_toml,
+)
 from glyphscope.structs import ready
 from glyphscope.text.figures import byte_size
 

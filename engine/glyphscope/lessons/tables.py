@@ -2,13 +2,99 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from glyphscope.lessons.lesson import CharacterQuestion, NextQuestion, Option, Part, View
 from glyphscope.lessons.run_settings import RunSettings
+from glyphscope.registry.document import plain
+from glyphscope.registry.pointer import Path
+
+MAX_LENGTH = 64 * 1024
+"""The maximum characters of one block."""
+MAX_DOTS = 64
+"""The maximum dots of a line, outside quotes: reading a dotted key takes quadratic time in its parts."""
+_QUOTED = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'')
+_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)")
+_END = " (at end of document)"
+
+
+class TomlProblem(NamedTuple):
+    """A problem at a line and column of the block, both from 1."""
+
+    message: str
+    line: int
+    column: int
+
+
+def read_toml(text: str) -> tuple[dict[str, Any], TomlProblem | None]:
+    """The table of a block. A value without a JSON type (a date, NaN) is also an error."""
+    if len(text) > MAX_LENGTH:
+        return {}, TomlProblem(
+            f"The block has {len(text):,} characters; at most {MAX_LENGTH:,} are read.", 1, 1
+        )
+    for number, written in enumerate(text.split("\n"), 1):
+        if written.count(".") > MAX_DOTS and _QUOTED.sub("", written).count(".") > MAX_DOTS:
+            return {}, TomlProblem(f"The line has more than {MAX_DOTS} dots.", number, 1)
+    try:
+        table = tomllib.loads(text)
+        copy, problems = plain(table)
+    except RecursionError:
+        return {}, TomlProblem("The block is nested too deeply.", 1, 1)
+    except tomllib.TOMLDecodeError as error:
+        return {}, _of_error(str(error), text)
+    except ValueError as error:  # a number with thousands of digits, an invalid date
+        return {}, TomlProblem(f"The block cannot be read: {error}.", 1, 1)
+    if problems:
+        line, column = place(text, tuple(problems[0].pointer.split("/")[1:]))
+        return {}, TomlProblem(problems[0].message, line, column)
+    return copy, None
+
+
+def place(text: str, path: Path) -> tuple[int, int]:
+    """Line and column, from 1, of the key at `path`, or of the nearest key above it; (1, 1) if none is found."""
+    lines = text.split("\n")
+    first, last, found = 0, len(lines), (1, 1)
+    steps = list(path)
+    while steps:
+        step = steps.pop(0)
+        if isinstance(step, int) or not lines:
+            continue
+        key = re.escape(str(step))
+        # `[key]`, `[[key]]`, `[above.key]`; then `key =`, `key.below =`, `{key = …, key = …}`, `above.key =`
+        header = re.compile(rf'^\s*+\[++\s*+(?:[^\]=]*\.)?"?{key}"?\s*+\]')
+        member = re.compile(
+            rf'^\s*+(?:\[++[^\]]*+\]++)?\s*+"?{key}"?\s*+[.=]|[{{,]\s*+"?{key}"?\s*+=|\.\s*+"?{key}"?\s*+='
+        )
+        heads = [n for n in range(first, last) if header.match(lines[n])]
+        nth = steps[0] if steps and isinstance(steps[0], int) else 0
+        if heads:
+            at = heads[min(int(nth), len(heads) - 1)]
+            first, found = at + 1, (at + 1, 1 + len(lines[at]) - len(lines[at].lstrip()))
+            after = [n for n in range(first, len(lines)) if lines[n].lstrip().startswith("[")]
+            last = after[0] if after else len(lines)
+            continue
+        at = next((n for n in range(first, last) if member.search(lines[n])), -1)
+        if at < 0:
+            break
+        found = at + 1, 1 + lines[at].find(str(step))
+        first = at
+    return found
+
+
+def _of_error(message: str, text: str) -> TomlProblem:
+    hint = ' Put a text in quotes: name = "value".'
+    if (found := _PLACE.search(message)) is not None:
+        words = message[: found.start()]
+        return TomlProblem(
+            f"{words}.{hint if words == 'Invalid value' else ''}", int(found[1]), int(found[2])
+        )
+    lines = text.split("\n")
+    return TomlProblem(f"{message.removesuffix(_END)}.", len(lines), len(lines[-1]) + 1)
 
 
 class LessonHead(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ from glyphscope.inputs import home_path, refuse_special, storage_error
 from glyphscope.registry import to_json
 from glyphscope.runs.emitter import versions
 from glyphscope.sessions.archive import MAGIC, pack, read_packed, unpack
-from glyphscope.sessions.exports import ExportForm, RecordedRun, export
+from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.sessions.exports.grammars import constraint_note
 from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.files import Migrations, atomic_write, convert_versioned, digest_of
@@ -43,7 +43,7 @@ VERSION = 1
 SUFFIX = ".glyphrun"
 MANIFEST = "manifest.json"
 RECORD = "run.jsonl"
-STORED: dict[ExportForm, str] = {
+STORED: dict[str, str] = {
     "gbnf": "grammar.gbnf",
     "lark": "grammar.lark",
     "json-schema": "schema.json",
@@ -198,7 +198,7 @@ def is_bundle(path: Path) -> bool:
         raise storage_error(error, path, "read") from error
 
 
-def export_file(path: Path, form: ExportForm) -> str:
+def export_file(path: Path, form: str) -> str:
     """A run in another form: the file in a bundle, otherwise newly made.
 
     Raises StorageError and RecordError, and GlyphscopeError if the run does not have that form.

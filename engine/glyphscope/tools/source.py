@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypeAlias, TypedDict, Unpack
 
 from glyphscope.events import ToolContent
+from glyphscope.plugins import Group
 from glyphscope.registry import Tool
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
@@ -79,3 +80,17 @@ class ToolSource(Protocol):
 
     def close(self) -> None:
         """End its processes, connections and threads. May be called repeatedly."""
+
+
+Answer: TypeAlias = tuple[str, dict[str, Any]]
+"""A result as text, and as structured data."""
+
+
+class ToolFunctions(NamedTuple):
+    """Tools that only compute: each function takes the arguments of the tool of its name, and raises ToolError."""
+
+    tools: Callable[[], Sequence[Tool]]
+    functions: Mapping[str, Callable[..., Answer]]
+
+
+TOOLS: Group[ToolFunctions] = Group("glyphscope.tools", ToolFunctions)

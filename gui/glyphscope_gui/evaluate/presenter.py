@@ -15,9 +15,10 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.needs import PythonFile, needs_of
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS, Question
-from glyphscope.evals.results.export import Exported
+from glyphscope.evals.results.export import EXPORTERS, Exported
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.running.place import Place
+from glyphscope.evals.suites.importers import endings
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.sessions.named_models import NamedModels, fixed_batch
 from glyphscope_gui.context import AppContext, Page
@@ -227,7 +228,8 @@ class EvaluatePresenter(Page):
         self._setup_changed()
 
     def _ask_for_suites(self) -> None:
-        filters = tr("Suites (*.json *.yaml *.yml *.jsonl *.csv);;All files (*)")
+        patterns = " ".join(f"*{ending}" for ending in endings())
+        filters = tr("Suites ({patterns});;All files (*)", patterns=patterns)
         ask_for_files(self.context.window, tr("Add suites"), self._add_suites, filters)
 
     def _add_suites(self, paths: list[Path]) -> None:
@@ -291,7 +293,7 @@ class EvaluatePresenter(Page):
             setup.show_cost("", priced.problem)
             return
         seconds = None
-        if setup.place.place is None or not setup.place.place.scheduler:
+        if setup.place.place is None or setup.place.place.is_local:
             seconds = seconds_a_sample(self._results.rows, priced.matrix.models)
         arms, notes = (priced.plan.arms, priced.plan.notes) if priced.plan is not None else ((), ())
         words = "\n".join((price_words(priced.price, seconds, priced.matrix.jobs), *notes))
@@ -340,7 +342,7 @@ class EvaluatePresenter(Page):
     def _placed(self, job: EvalJob, place: Place) -> EvalJob:
         matrix = msgspec.structs.replace(job.plan.matrix, jobs=place.jobs)
         job = replace(job, plan=replace(job.plan, matrix=matrix))
-        if not place.scheduler:
+        if place.is_local:
             return job
         names = (*matrix.models, *needs_of(job.plan).judges.values())
         options_of = self._options_of(job)
@@ -450,7 +452,7 @@ class EvaluatePresenter(Page):
         if path is not None:
             start, filters = (
                 str(Path.home() / f"{path.name}.csv"),
-                (tr("CSV (*.csv)"), tr("Parquet (*.parquet)"), tr("Inspect (*.eval)")),
+                (tr("CSV (*.csv)"), *(f"{each.title} (*.{ending})" for ending, each in EXPORTERS.all())),
             )
             window, title = self.context.window, tr("Export samples")
             ask_where_to_save(window, title, self.export, ";;".join(filters), start=start, suffix="csv")

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSpinBox, QWidget
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.evals.running.place import MAX_JOBS
-from glyphscope.evals.suites.other_files import ENDINGS
+from glyphscope.evals.suites.importers import endings
 from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
 from glyphscope_gui.evaluate.setup import Axis
@@ -55,8 +55,8 @@ class EvalSetupView(FollowsSize, QWidget):
         super().__init__(parent)
         self.setObjectName("evalSetup")
         self._suites, self._models = suites, models
-        self.suites = TickList(suites, "evalSuites", tr("Suites of scenarios"), ENDINGS, self)
-        self.models = TickList(models, "evalModels", tr("Models"), (".gguf",), self, fitted=True)
+        self.suites = TickList(suites, "evalSuites", tr("Suites of scenarios"), endings, self)
+        self.models = TickList(models, "evalModels", tr("Models"), lambda: (".gguf",), self, fitted=True)
         self.scenarios = ScenarioPicker(self)
         self.axes = EvalAxes(axes, self)
         self.results = _Results(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,7 +83,9 @@ MIN_ROWS, MAX_ROWS = 3, 6
 
 
 class TickList(TakesFiles, PlainList):
-    """`dropped` carries the paths of files with one of the `endings`; a `fitted` list is as high as its rows."""
+    """`dropped` carries the paths of files with one of the `endings`, which are asked for at a drop; a `fitted` list is
+    as high as its rows.
+    """
 
     dropped = Signal(object)
     one_file = False
@@ -93,14 +95,14 @@ class TickList(TakesFiles, PlainList):
         model: TicksModel,
         name: str,
         words: str,
-        endings: tuple[str, ...],
+        endings: Callable[[], tuple[str, ...]],
         parent: QWidget | None = None,
         *,
         fitted: bool = False,
     ) -> None:
         description = tr("Space selects or clears a row.")
         super().__init__(model, name, words, parent, description=description, uniformItemSizes=True)
-        self.endings = endings
+        self._endings = endings
         self.setItemDelegate(NoteDelegate(self))
         self.setAcceptDrops(True)
         policy = QSizePolicy.Policy.Maximum if fitted else QSizePolicy.Policy.Expanding
@@ -108,6 +110,9 @@ class TickList(TakesFiles, PlainList):
         model.rowsInserted.connect(self.updateGeometry)
         model.rowsRemoved.connect(self.updateGeometry)
         model.modelReset.connect(self.updateGeometry)
+
+    def accepts(self, path: Path) -> bool:
+        return path.suffix.lower() in self._endings()
 
     def sizeHint(self) -> QSize:
         rows = min(max(self.model().rowCount(), 1), MAX_ROWS)

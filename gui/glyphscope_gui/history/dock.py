@@ -21,7 +21,6 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.sessions import History, HistoryRow
-from glyphscope.sessions.exports import ExportForm
 from glyphscope.text.shorten import shorten
 from glyphscope_gui.history.details import RunDetails
 from glyphscope_gui.history.export_dialog import ExportMenu
@@ -50,7 +49,7 @@ class HistoryDock(QWidget):
     """The list of runs, their details, and the undo bar. It reads and writes in the background.
 
     `runOpened`, `saveRequested` and `suiteRequested` carry a run's id, `exportRequested` and `copyRequested` an
-    ExportForm too, `described` the id of a run whose name, tags, note or score the user edited; `notified` carries a
+    form's name too, `described` the id of a run whose name, tags, note or score the user edited; `notified` carries a
     sentence.
     """
 
@@ -105,7 +104,7 @@ class HistoryDock(QWidget):
     def open_current(self) -> None:
         self.ask_with_current(self.runOpened)
 
-    def ask_with_current(self, signal: SignalInstance, *form: ExportForm) -> None:
+    def ask_with_current(self, signal: SignalInstance, *form: str) -> None:
         """Emit one of the signals that carry a run, if one is selected."""
         row = self._current()
         if row is not None:

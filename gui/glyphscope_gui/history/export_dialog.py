@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QPlainTextEdit, QPushButton, QWidget
 
 from glyphscope.visible import visible
-from glyphscope_gui.runs.export_formats import FORMS, Exported
+from glyphscope_gui.runs.export_formats import OWN_FORMS, Exported, FormWords, forms
 from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
@@ -22,14 +23,23 @@ MAX_SHOWN = 20_000
 
 
 class ExportMenu(QMenu):
-    """All forms to which a run can be exported; `formChosen` carries one of them (an ExportForm)."""
+    """All forms to which a run can be exported; `formChosen` carries one of them by its name."""
 
     formChosen = Signal(str)
 
     def __init__(self, words: str, parent: QWidget | None = None) -> None:
         super().__init__(words, parent)
         self.setObjectName("exportMenu")
-        for form, texts in FORMS.items():
+        self._add(OWN_FORMS)
+        self.aboutToShow.connect(self._add_others)
+
+    def _add_others(self) -> None:
+        """When it is opened for the first time, as plug-ins are looked up then."""
+        self.aboutToShow.disconnect(self._add_others)
+        self._add({name: texts for name, texts in forms().items() if name not in OWN_FORMS})
+
+    def _add(self, forms: Mapping[str, FormWords]) -> None:
+        for form, texts in forms.items():
             action = named(self.addAction(texts.menu), f"export-{form}")
             action.triggered.connect(lambda _checked=False, form=form: self.formChosen.emit(form))
 
@@ -40,7 +50,7 @@ class ExportDialog(PlainDialog):
     saveRequested = Signal(str, str)
 
     def __init__(self, exported: Exported, parent: QWidget | None = None) -> None:
-        form = FORMS[exported.form].menu.replace("&", "").rstrip("…")
+        form = forms()[exported.form].menu.replace("&", "").rstrip("…")
         super().__init__("exportDialog", tr("Export the run: {form}", form=form), parent)
         self._exported = exported
         self.note = PlainLabel(exported.note, self, wordWrap=True, role="muted")
@@ -80,7 +90,7 @@ class ExportDialog(PlainDialog):
 
     def _ask_where(self) -> None:
         suffix = Path(self._exported.name).suffix
-        kind = FORMS[self._exported.form].kind
+        kind = forms()[self._exported.form].kind
         ask_where_to_save(
             self,
             tr("Save the export"),

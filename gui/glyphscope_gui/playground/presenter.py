@@ -14,7 +14,6 @@ from glyphscope.events import AnyEvent, PromptRendered, RunFailed, RunStarted, T
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import RunEnd, answered_without_call, end_of
-from glyphscope.sessions.exports import ExportForm
 from glyphscope.strategies.read_ahead import ReadAhead
 from glyphscope.text.shorten import capitalised
 from glyphscope_gui.context import AppContext, Page
@@ -287,7 +286,7 @@ class PlaygroundPresenter(Page):
         except GlyphscopeError as error:
             self.context.show_error(error)
 
-    def _copy(self, form: ExportForm) -> None:
+    def _copy(self, form: str) -> None:
         self.context.recorder.copy(tuple(self._runs.events), form)
 
     def _choose(self, place: TokenPlace) -> None:

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.sessions.bundle import SUFFIX, Manifest, redacted
-from glyphscope.sessions.exports import ExportForm, RecordedRun
+from glyphscope.sessions.exports import RecordedRun
+from glyphscope.sessions.exports.forms import EXPORTERS
 from glyphscope.sessions.exports.grammars import constraint_note
 from glyphscope.text.figures import byte_size
-from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.language import in_language, tr
 
 RECORD_SUFFIX = ".jsonl"
 PAGE_SUFFIX = ".html"
@@ -34,7 +35,7 @@ class FormWords(NamedTuple):
 
 
 _TOOLS = tr("Contains the names and schemas of the tools; no prompt, answer or key.")
-FORMS: dict[ExportForm, FormWords] = {
+OWN_FORMS: dict[str, FormWords] = {
     "html": FormWords(
         tr("&HTML page…"),
         PAGE_SUFFIX,
@@ -93,35 +94,37 @@ FORMS: dict[ExportForm, FormWords] = {
         tr("Shell scripts"),
         tr("Contains the prompt and the tools, for a llama-server on this computer; no key."),
     ),
-    "otel": FormWords(
-        tr("OpenTelemetry &spans…"),
-        ".otlp.jsonl",
-        tr("OpenTelemetry spans"),
-        tr(
-            "Contains the model, times, tokens, tools and errors; no prompt, answer, argument, result or key."
-        ),
-    ),
 }
 _GRAMMARS = ("gbnf", "lark")
+
+
+def forms() -> dict[str, FormWords]:
+    """The words of all forms by name, also those of plug-ins."""
+    added = {
+        name: FormWords(in_language(each.menu), each.ending, in_language(each.kind), in_language(each.holds))
+        for name, each in EXPORTERS.all()
+    }
+    return {**OWN_FORMS, **{name: words for name, words in added.items() if name not in OWN_FORMS}}
 
 
 class Exported(NamedTuple):
     """A run in another form: `name` is the proposed name of its file, `note` a line on its content."""
 
-    form: ExportForm
+    form: str
     text: str
     name: str
     note: str
 
 
-def exported(events: Sequence[AnyEvent], form: ExportForm, text: str) -> Exported:
+def exported(events: Sequence[AnyEvent], form: str, text: str) -> Exported:
     """`text` is the run in that form."""
-    note = FORMS[form].holds
+    words = forms()[form]
+    note = words.holds
     if form in _GRAMMARS and (constrained := constraint_note(RecordedRun(events))):
         note = f"{constrained} {note}"
     prefix = "test_" if form == "pytest" else ""
     slug = _slug(events).replace("-", "_") if prefix else _slug(events)
-    return Exported(form, text, f"{prefix}{slug}{FORMS[form].file}", note)
+    return Exported(form, text, f"{prefix}{slug}{words.file}", note)
 
 
 def file_name(events: Sequence[AnyEvent]) -> str:

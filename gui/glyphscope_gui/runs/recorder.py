@@ -13,7 +13,7 @@ from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.resources import names, read_bytes
 from glyphscope.sessions import History, Record, atomic_write
 from glyphscope.sessions.bundle import read_run, redacted, write_run
-from glyphscope.sessions.exports import ExportForm, RecordedRun, export
+from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.records import parse_record
 from glyphscope_gui.runs.copy_menu import copied_words
@@ -112,9 +112,7 @@ class Recorder(QObject):
 
         self._write(path, work)
 
-    def export(
-        self, events: tuple[AnyEvent, ...], form: ExportForm, then: Callable[[Exported], None]
-    ) -> None:
+    def export(self, events: tuple[AnyEvent, ...], form: str, then: Callable[[Exported], None]) -> None:
         """Convert the run to another program's form, without details of this computer."""
 
         def work() -> Exported:
@@ -133,7 +131,7 @@ class Recorder(QObject):
 
         self._write(path, work)
 
-    def copy(self, events: tuple[AnyEvent, ...], form: ExportForm) -> None:
+    def copy(self, events: tuple[AnyEvent, ...], form: str) -> None:
         """Copy the run in that form to the clipboard; if that is not possible, `noticed` says why."""
 
         def work() -> str:

@@ -12,8 +12,11 @@ from glyphscope_gui.theme.mixin import WidgetMixin
 class TakesFiles(WidgetMixin):
     """A mixin for a widget that accepts drops of files that end in one of `endings`, several unless `one_file`."""
 
-    endings: tuple[str, ...]
+    endings: tuple[str, ...] = ()
     one_file = True
+
+    def accepts(self, path: Path) -> bool:
+        return path.suffix.lower() in self.endings
 
     def files_dropped(self, paths: list[Path]) -> None:
         raise NotImplementedError
@@ -37,4 +40,4 @@ class TakesFiles(WidgetMixin):
         if self.one_file and len(urls) != 1:
             return []
         paths = [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
-        return [path for path in paths if path.suffix.lower() in self.endings]
+        return [path for path in paths if self.accepts(path)]

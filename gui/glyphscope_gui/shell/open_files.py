@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QProgressDialog
 
 from glyphscope.events import AnyEvent
 from glyphscope.sessions.bundle import SUFFIX as BUNDLE
-from glyphscope.sessions.exports import ExportForm
 from glyphscope_gui.context import AppContext, FilePlace
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.export_dialog import ExportDialog, ExportMenu
@@ -169,14 +168,14 @@ class OpenFiles(QObject):
 
     # -- exports -----------------------------------------------------------------------------------------------
 
-    def export_shown(self, form: ExportForm) -> None:
+    def export_shown(self, form: str) -> None:
         self._recorder.export(tuple(self._runs.events), form, self._show_export)
 
-    def export_run(self, run: str, form: ExportForm) -> None:
+    def export_run(self, run: str, form: str) -> None:
         """Export a run of the history."""
         self._recorder.open(run, lambda events: self._recorder.export(events, form, self._show_export))
 
-    def copy_run(self, run: str, form: ExportForm) -> None:
+    def copy_run(self, run: str, form: str) -> None:
         """Copy a run of the history in that form."""
         self._recorder.open(run, lambda events: self._recorder.copy(events, form))
 

@@ -33,7 +33,7 @@ MODULES = {
     "glyphscope": (), "glyphscope.compilers.child": (), "glyphscope.evals.checking.child": (),
     "glyphscope.models.child": (), "glyphscope.models.probe_child": (),
     "glyphscope.processes.limited_child": ("glyphscope.models.inspection", "glyphscope.prompting.template"),
-    "dask_process": ("distributed", "glyphscope.evals.running.dask_worker", "dask_models"),
+    "dask_process": ("distributed", "glyphscope_plugins.dask.worker", "dask_models"),
 }  # fmt: skip
 """The modules that processes are started with, each with those that it imports later."""
 OWN_TO_EACH = {

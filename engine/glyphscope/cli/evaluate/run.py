@@ -231,13 +231,13 @@ def _model_name(name: str, place: Place) -> str:
     try:
         return downloaded_file(name)
     except ModelError:
-        if place.scheduler:  # its workers look for it among their downloaded models
+        if not place.is_local:  # its workers look for it among their downloaded models
             return name
         raise
 
 
 def _require_installed(name: str, place: Place) -> None:
-    if not place.scheduler:
+    if place.is_local:
         require_installed(name)
 
 

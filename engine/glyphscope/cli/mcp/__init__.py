@@ -8,7 +8,7 @@ from glyphscope.cli.mcp.call import call, request
 from glyphscope.cli.mcp.offered import complete, prompts, resources
 from glyphscope.cli.mcp.sign_in import sign_in, sign_out
 from glyphscope.cli.mcp.tools import import_tools, list_servers
-from glyphscope.cli.serve_verbs import serve_verbs
+from glyphscope.cli.servers import PREFIX, SERVERS, command_of
 
 app = typer.Typer(help="MCP servers and their tools.", no_args_is_help=True)
 app.command("list")(list_servers)
@@ -20,4 +20,5 @@ app.command("request")(request)
 app.command("sign-in")(sign_in)
 app.command("sign-out")(sign_out)
 app.command("import")(import_tools)
-app.command("serve-verbs")(serve_verbs)
+for _name, _serve in SERVERS.all():
+    app.command(f"{PREFIX}{_name}")(command_of(_serve))

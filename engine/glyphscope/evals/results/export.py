@@ -1,27 +1,23 @@
-"""The samples of a result for other programs: a table with a row each (CSV, Parquet), or logs of Inspect."""
+"""The samples of a result for other programs: as CSV, a table with a row each, or in the formats of plug-ins."""
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Any, BinaryIO, NamedTuple
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.inspect_log import export_inspect
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import csv_lines
 from glyphscope.events.encoding import encode_json
+from glyphscope.plugins import Group
 from glyphscope.sessions import atomic_file
 
-SamplesForm: TypeAlias = Literal["csv", "parquet", "eval", "json"]
-"""By the file's extension; the last two are Inspect's."""
 _AXES = Arm.__struct_fields__
-_KINDS: dict[str, str] = {
+KINDS: dict[str, str] = {
     "arm": "string", **dict.fromkeys(_AXES, "string"), "repair": "int64",
     "suite": "string", "scenario": "string", "trial": "int64", "seed": "int64", "group": "string", "level": "string",
     "control": "bool_", "answered": "bool_", "ok": "bool_", "parsed": "bool_", "valid": "bool_", "right_tool": "bool_",
@@ -34,9 +30,7 @@ _KINDS: dict[str, str] = {
 """Columns with pyarrow's names of their types. `reason`, `code`, `path` and `detail` belong to the first failure;
 `calls` is JSON; the judge's columns belong to its deciding verdict, and `judged` has all verdicts as JSON; `run` is
 the first record's path in the result's folder."""
-COLUMNS = tuple(_KINDS)
-ROW_GROUP = 10_000
-"""The samples in a row group of Parquet, which are in memory at once."""
+COLUMNS = tuple(KINDS)
 
 
 class Exported(NamedTuple):
@@ -46,56 +40,44 @@ class Exported(NamedTuple):
     files: tuple[Path, ...]
 
 
+class SampleExporter(NamedTuple):
+    """A format with that `title` in dialogs. `write` raises GlyphscopeError, also if a package is not installed."""
+
+    title: str
+    write: Callable[[ResultFolder, Path], Exported]
+
+
+EXPORTERS: Group[SampleExporter] = Group("glyphscope.sample_exporters", SampleExporter)
+"""By the extension of their files, without the dot."""
+
+
 def export_samples(folder: ResultFolder, out: Path) -> Exported:
-    """Write all samples in the format of the file's extension: one table, or a log for each suite and arm.
+    """Write all samples in the format of the file's extension: as one table, or in several files.
 
     Raises GlyphscopeError for an unknown extension, and if a package that the format needs is not installed;
     StorageError and RecordError for a result that cannot be read or a file that cannot be written.
     """
-    form = form_of(out)
-    samples = folder.samples()
-    if form in ("eval", "json"):
-        return Exported(len(samples), export_inspect(folder, samples, out))
-    with atomic_file(out) as file:
-        (write_csv if form == "csv" else write_parquet)(file, folder.manifest, samples)
-    return Exported(len(samples), (out,))
-
-
-def form_of(out: Path) -> SamplesForm:
-    """The format of a file's extension."""
     ending = out.suffix.lower().removeprefix(".")
-    if ending not in get_args(SamplesForm):
+    if ending == "csv":
+        samples = folder.samples()
+        with atomic_file(out) as file:
+            write_csv(file, folder.manifest, samples)
+        return Exported(len(samples), (out,))
+    exporter = EXPORTERS.get(ending)
+    if exporter is None:
+        known = [f".{name}" for name in EXPORTERS.names]
         raise GlyphscopeError(
             f"Unknown format of samples: {out.suffix or 'no file extension'}.",
             where=str(out),
-            hint="End the file's name with .csv, .parquet, or for Inspect with .eval or .json.",
+            hint=f"End the file's name with {', '.join(['.csv', *known])}.",
         )
-    return cast(SamplesForm, ending)
+    return exporter.write(folder, out)
 
 
 def write_csv(file: BinaryIO, manifest: Manifest, samples: Iterable[Sample]) -> None:
     """Write the CSV table. Unknown values are empty cells; texts that are spreadsheet formulas get an apostrophe."""
     lines = csv_lines(COLUMNS, _rows(manifest, samples))
     file.writelines(line.encode("utf-8", "replace") for line in lines)
-
-
-def write_parquet(file: BinaryIO, manifest: Manifest, samples: Iterable[Sample]) -> None:
-    """Write the Parquet table. Raises GlyphscopeError if pyarrow is not installed."""
-    if importlib.util.find_spec("pyarrow") is None:
-        raise GlyphscopeError(
-            "Parquet needs pyarrow, which is not installed.",
-            hint="Install it (pip install 'glyphscope[parquet]'), or export CSV.",
-        )
-    import pyarrow
-    import pyarrow.parquet
-
-    schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in _KINDS.items()])
-    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
-        remaining = iter(samples)
-        while group := list(islice(remaining, ROW_GROUP)):
-            columns = sample_columns(manifest, group)
-            arrays = [pyarrow.array(columns[field.name], type=field.type) for field in schema]
-            writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
 
 
 def sample_columns(manifest: Manifest, samples: Iterable[Sample]) -> dict[str, list[Any]]:

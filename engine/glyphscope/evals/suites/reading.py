@@ -18,7 +18,7 @@ import msgspec
 from glyphscope import resources
 from glyphscope.errors import PlacedProblem, Problem, RegistryError, StorageError, SuiteError
 from glyphscope.evals.suites import rules
-from glyphscope.evals.suites.other_files import import_other
+from glyphscope.evals.suites.importers import import_other
 from glyphscope.evals.suites.registries import (
     KnownTools,
     only_allowed,
@@ -64,7 +64,7 @@ def bundled_suites() -> list[str]:
 
 
 def load_suite(source: str | FilePath) -> Suite:
-    """A bundled suite by its name, or the suite in a file, also of promptfoo or Inspect: its notes then list the parts
+    """A bundled suite by its name, or the suite in a file, also of another program: its notes then list the parts
     that were not imported. Raises SuiteError with every error, and StorageError.
     """
     if isinstance(source, str) and source in bundled_suites():

@@ -1,28 +1,75 @@
-"""All export forms of a run by name (`EXPORTS`), and those that are parts of it: prompt, text of the answer, calls and
-their results, and the conversation as OpenAI's messages. The larger forms are in files of their names.
+"""All export forms of a run by name (`EXPORTS`, and those of plug-ins), and those that are parts of it: prompt, text of
+the answer, calls and their results, and the conversation as OpenAI's messages. The larger forms are in files of their
+names.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Literal, TypeAlias
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import CallReady, ToolResult
-from glyphscope.models.remote.fields import outgoing
+from glyphscope.events import CallReady, ConstraintKind, NativeForm, ToolResult, under_constraint
+from glyphscope.models.remote.dialect import LLAMA_SERVER
+from glyphscope.models.remote.fields import body_of, constraint_of, outgoing, with_written
+from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
+from glyphscope.plugins import Group
 from glyphscope.prompting.message_list import to_json
 from glyphscope.prompting.messages import render_messages
 from glyphscope.runs import answer_messages, run_state
-from glyphscope.sessions.exports.curl_line import curl_line
 from glyphscope.sessions.exports.grammars import gbnf, indented, json_schema, lark, openai_tools
 from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.exports.pytest_file import pytest_file
 from glyphscope.sessions.exports.recorded_run import RecordedRun
-from glyphscope.sessions.exports.spans import run_spans, spans_json
 from glyphscope.strategies.loop.history_policy import with_system
+from glyphscope.strategies.request import generate_request, with_messages
+
+ADDRESS = "http://localhost:8080"
+"""The default address of llama-server."""
+MAX_ONE_LINE = 100_000
+"""Bytes; Linux limits arguments to 128 KiB. A longer body follows the line, as its standard input."""
+
+_STRATEGIES = ("direct", "two-stage")
+_OF_A_STREAM = ("stream", *LLAMA_SERVER.counting)
+
+
+def curl_line(run: RecordedRun) -> str:
+    """The command, quoted for a POSIX shell. Two stages become one request for a call.
+
+    Raises GlyphscopeError for a strategy whose requests depend on answers, for a branch with a constraint, which a
+    server enforces only from its own first token on, and if the prompt or the grammar cannot be built.
+    """
+    request = run.request
+    if request.strategy not in _STRATEGIES:
+        raise GlyphscopeError(
+            f"A curl command is one request; the strategy {request.strategy} sends several, which depend on answers.",
+            where="curl",
+            hint="Export the grammar and the tools instead: gbnf, openai-tools.",
+        )
+    kind: ConstraintKind = "off" if request.constraint == "off" else "endpoint"
+    # with the model's native notation, the server's template writes the tools and reads the calls
+    native: NativeForm | Literal[""] = ENDPOINTS_OWN if request.native else ""
+    request = msgspec.structs.replace(under_constraint(request, kind), strategy="direct", native=native)
+    messages = render_messages(request, run.registry)
+    generation = with_messages(generate_request(request, run.enforced, ""), messages)
+    generation = with_written(msgspec.structs.replace(generation, written=request.written), LLAMA_SERVER)
+    constraint = constraint_of(generation, LLAMA_SERVER)
+    model = run.started.model.name
+    body = body_of(generation, constraint, LLAMA_SERVER, model, logprobs=False)
+    return _line(json.dumps({key: body[key] for key in body if key not in _OF_A_STREAM}))
+
+
+def _line(body: str) -> str:
+    """The command line; `body` is ASCII JSON on one line."""
+    words = ["curl", "-sS", f"{ADDRESS}/v1/chat/completions", "-H", "Content-Type: application/json"]
+    if len(body) <= MAX_ONE_LINE:
+        return shlex.join([*words, "-d", body]) + "\n"
+    return f"{shlex.join([*words, '--data-binary', '@-'])} <<'BODY'\n{body}\nBODY\n"
+
 
 ExportForm: TypeAlias = Literal[
     "gbnf",
@@ -38,7 +85,6 @@ ExportForm: TypeAlias = Literal[
     "pytest",
     "curl",
     "html",
-    "otel",
 ]
 
 _TIMING = ("type", "t", "stage")
@@ -142,10 +188,49 @@ EXPORTS: dict[ExportForm, Callable[[RecordedRun], str]] = {
     "pytest": pytest_file,
     "curl": curl_line,
     "html": lambda run: html_page([run]),
-    "otel": lambda run: spans_json(run_spans([run])),
 }
 
 
-def export(run: RecordedRun, form: ExportForm) -> str:
+class RunExporter(NamedTuple):
+    """A form in which a plug-in exports runs. `make` makes what programs use of any number of runs, with their contents
+    (prompts, answers, arguments and results) on request; `text` writes it, `send` sends it to a receiver at a URL. All
+    raise GlyphscopeError, also for a package that is not installed.
+
+    For the window: the `menu`'s text, the `ending` of its files and their `kind`, and what it `holds` and leaves out.
+    """
+
+    make: Callable[[Sequence[RecordedRun], bool], Sequence[Any]]
+    text: Callable[[Any], str]
+    menu: str
+    ending: str
+    kind: str
+    holds: str
+    send: Callable[[Any, str], None] | None = None
+    noun: str = "part"
+    """For one of those that are made."""
+
+
+EXPORTERS: Group[RunExporter] = Group("glyphscope.run_exporters", RunExporter)
+
+
+def export_forms() -> tuple[str, ...]:
+    """The names of all forms, also those of plug-ins."""
+    return (*EXPORTS, *(name for name in EXPORTERS.names if name not in EXPORTS))
+
+
+def exporter(form: str) -> RunExporter:
+    """The plug-in for that form. Raises GlyphscopeError if there is none."""
+    found = EXPORTERS.get(form)
+    if found is None:
+        raise GlyphscopeError(
+            f"There is no form {form} of a run.", hint=f"There are {', '.join(export_forms())}."
+        )
+    return found
+
+
+def export(run: RecordedRun, form: str) -> str:
     """The run in that form. Raises GlyphscopeError, with a hint, if the run does not have it."""
-    return EXPORTS[form](run)
+    if (own := EXPORTS.get(cast(ExportForm, form))) is not None:
+        return own(run)
+    found = exporter(form)
+    return found.text(found.make([run], False))

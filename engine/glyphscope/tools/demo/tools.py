@@ -22,8 +22,7 @@ from glyphscope.tools.demo.corpus import DEFAULT_RESULTS, Document, bundled_corp
 from glyphscope.tools.demo.outbox import Mail, Outbox
 from glyphscope.tools.demo.scratch import Scratch
 from glyphscope.tools.demo.workspace import Workspace
-from glyphscope.tools.source import CallOptions, Outcome
-from glyphscope.tools.verbs.tools import VERB_TOOLS, Answer, verb_tools
+from glyphscope.tools.source import TOOLS, Answer, CallOptions, Outcome
 
 Place: TypeAlias = Literal["scratch", "outbox", "workspace"]
 Arguments: TypeAlias = dict[str, Any]
@@ -38,7 +37,7 @@ _CLAIMS: dict[str, dict[str, Any]] = {
 
 
 class DemoTools:
-    """The tools of the default registry, of the workspace and of the verbs, with their effects for inspection.
+    """The tools of the default registry, of the workspace and of plug-ins, with their effects for inspection.
 
     `changed`, if given, is called with the changed place, in the thread of the call and after the change; it may read
     everything here, but must not wait. If it is set later, it is called from the next change on.
@@ -69,7 +68,12 @@ class DemoTools:
             "execute": self._execute,
             "state_get": self._state_get,
             "state_patch": self._state_patch,
-            **{name: partial(_executed, answer) for name, answer in VERB_TOOLS.items()},
+            **{
+                name: partial(_executed, answer)
+                for _, added in TOOLS.all()
+                for name, answer in added.functions.items()
+                if name in self._tools
+            },
         }
 
     @property
@@ -208,7 +212,8 @@ class DemoTools:
 def demo_tools() -> tuple[Tool, ...]:
     """All bundled tools, with their schemas."""
     workspace = load_registry(resources.read_text("registries/workspace.json"))
-    return (*default_registry(), *workspace, *verb_tools())
+    added = (tool for _, each in TOOLS.all() for tool in each.tools())
+    return (*default_registry(), *workspace, *added)
 
 
 def _executed(answer: Callable[..., Answer], arguments: Arguments) -> Outcome:

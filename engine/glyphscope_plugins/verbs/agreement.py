@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 
 from glyphscope.errors import ToolError
-from glyphscope.tools.verbs.conjugation import SUBJECTS, forms
-from glyphscope.tools.verbs.lexicon import Part, Verb, readings, unknown
+from glyphscope_plugins.verbs.conjugation import SUBJECTS, forms
+from glyphscope_plugins.verbs.lexicon import Part, Verb, readings, unknown
 
 _PRONOUNS = {"i": "1sg", "you": "2sg", "he": "3sg", "she": "3sg", "it": "3sg", "we": "1pl", "they": "3pl"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -12,7 +13,46 @@ from typing import Any, Literal, TypeAlias
 from glyphscope import resources
 from glyphscope.errors import ToolError
 from glyphscope.text.shorten import shorten
-from glyphscope.tools.verbs import orthography
+
+_CONSONANT = "[bcdfghjklmnpqrstvwxyz]"
+_ONE_SYLLABLE = re.compile("[^aeiou]*(?:qu)?[aeiouy][^aeiouwxy]")
+_DOUBLES = re.compile("(?:^|[^aeiou]|qu)[aeiouy][^aeiouwxy]$")
+
+
+def third_person(base: str) -> str:
+    """`goes`, `watches`, `studies`, `plays`."""
+    if re.search(f"{_CONSONANT}y$", base):
+        return base[:-1] + "ies"
+    if base.endswith(("s", "x", "z", "ch", "sh", "o")):
+        return base + "es"
+    return base + "s"
+
+
+def past(base: str, stressed: bool = False) -> str:
+    """`loved`, `studied`, `stopped`, `panicked`, `walked`."""
+    if base.endswith("e"):
+        return base + "d"
+    if re.search(f"{_CONSONANT}y$", base):
+        return base[:-1] + "ied"
+    return _before_vowel(base, stressed) + "ed"
+
+
+def gerund(base: str, stressed: bool = False) -> str:
+    """`loving`, `studying`, `stopping`, `lying`, `seeing`, `being`."""
+    if base.endswith("ie"):
+        return base[:-2] + "ying"
+    if base.endswith("e") and base != "be" and not base.endswith(("ee", "oe", "ye")):
+        return base[:-1] + "ing"
+    return _before_vowel(base, stressed) + "ing"
+
+
+def _before_vowel(base: str, stressed: bool) -> str:
+    if base.endswith("c"):
+        return base + "k"
+    if _DOUBLES.search(base) and (stressed or _ONE_SYLLABLE.fullmatch(base)):
+        return base + base[-1]
+    return base
+
 
 Part: TypeAlias = Literal["base", "third", "past", "participle", "gerund"]
 
@@ -111,13 +151,13 @@ def _by_form() -> dict[str, tuple[Verb, ...]]:
 
 def _verb(base: str, doubling: frozenset[str], item: dict[str, Any]) -> Verb:
     """The verb of `item`, which has the past and participle of an irregular verb, and the Spanish of a common one."""
-    regular = orthography.past(base, base in doubling)
+    regular = past(base, base in doubling)
     return Verb(
         base,
         tuple(item.get("past", regular).split("/")),
         tuple(item.get("participle", regular).split("/")),
-        {"be": "is", "have": "has"}.get(base) or orthography.third_person(base),
-        orthography.gerund(base, base in doubling),
+        {"be": "is", "have": "has"}.get(base) or third_person(base),
+        gerund(base, base in doubling),
         "past" in item,
         Spanish(*item["spanish"]) if "spanish" in item else None,
     )

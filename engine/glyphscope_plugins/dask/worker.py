@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 
 from distributed import get_worker
 
+import glyphscope
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import Needs
@@ -95,10 +96,11 @@ def describe() -> Description:
 
 @cache
 def _source_digest() -> str:
-    root = Path(__file__).parents[2]
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    for root in (Path(glyphscope.__file__).parent, Path(__file__).parents[1]):
+        for path in sorted(root.rglob("*.py")):
+            name = path.relative_to(root.parent).as_posix()
+            digest.update(name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 

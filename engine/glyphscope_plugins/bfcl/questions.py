@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from glyphscope.errors import GlyphscopeError, RegistryError, SuiteError
-from glyphscope.evals.suites.bfcl_values import expected_call, parsed_call, tool_of
 from glyphscope.evals.suites.imported import DONE, ImportedSuite, NotReadable, SkippedEntry
 from glyphscope.evals.suites.registries import KnownTools, open_registry
 from glyphscope.evals.suites.rules import scenario_problems
@@ -39,6 +38,7 @@ from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import shorten
+from glyphscope_plugins.bfcl.values import expected_call, parsed_call, tool_of
 
 ANSWERS, FUNCTIONS = "possible_answer", "multi_turn_func_doc"
 """The folders beside the questions with the leaderboard's answers, and with its functions by class."""

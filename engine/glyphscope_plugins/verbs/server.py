@@ -26,7 +26,7 @@ from mcp_types import (
 
 from glyphscope.errors import ToolError
 from glyphscope.tools.arguments import argument_problems
-from glyphscope.tools.verbs.tools import VERB_TOOLS, verb_tools
+from glyphscope_plugins.verbs.tools import VERB_TOOLS, verb_tools
 
 NAME = "glyphscope-verbs"
 

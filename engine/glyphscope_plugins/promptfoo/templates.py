@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from glyphscope.evals.suites.imported import NotReadable
-from glyphscope.evals.suites.javascript_values import js_text
 from glyphscope.text.shorten import shorten
+from glyphscope_plugins.promptfoo.javascript_values import js_text
 
 _NAME = r"[^\W\d][\w$]*"
 _STEP = rf"\.{_NAME}|\[(?:\d{{1,9}}|'[^'\\]*'|\"[^\"\\]*\")\]"

@@ -16,16 +16,9 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.results.export import Exported, SampleExporter
 from glyphscope.evals.results.figures import MEASURES
 from glyphscope.evals.results.folder import ResultFolder, safe_name
-from glyphscope.evals.results.inspect_sample import (
-    Document,
-    error_document,
-    sample_document,
-    sampling_document,
-    stable_id,
-    valid_time,
-)
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.table import ReadList, Samples
 from glyphscope.evals.suites.reading import parse_suite
@@ -35,11 +28,19 @@ from glyphscope.events.encoding import whole_text
 from glyphscope.sessions import atomic_file
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.files import own_file
+from glyphscope_plugins.inspect_ai.sample import (
+    Document,
+    error_document,
+    sample_document,
+    sampling_document,
+    stable_id,
+    valid_time,
+)
 
 
-def export_inspect(folder: ResultFolder, samples: Samples, out: Path) -> tuple[Path, ...]:
-    """Write the logs; returns their paths: `out` itself for one, otherwise `NAME.SUITE.ARM.eval` beside it. One log is
-    in memory at a time, as inspect_ai writes it whole.
+def export_inspect(folder: ResultFolder, out: Path) -> Exported:
+    """Write the logs: `out` itself for one, otherwise `NAME.SUITE.ARM.eval` beside it. One log is in memory at a time,
+    as inspect_ai writes it whole.
 
     Raises GlyphscopeError if inspect_ai is not installed, StorageError, and RecordError for a damaged result.
     """
@@ -49,6 +50,7 @@ def export_inspect(folder: ResultFolder, samples: Samples, out: Path) -> tuple[P
             where=str(out),
             hint="Install it (pip install 'glyphscope[inspect]'), or export CSV.",
         )
+    samples = folder.samples()
     logs = _Logs(folder, samples)
     parts = [(suite.name, arm) for suite in folder.manifest.suites for arm in folder.manifest.arms]
     paths = []
@@ -57,7 +59,7 @@ def export_inspect(folder: ResultFolder, samples: Samples, out: Path) -> tuple[P
         paths.append(out if len(parts) == 1 else own_file(out.parent, name))
         with atomic_file(paths[-1]) as file:
             _write(file, logs.log(suite, arm), out.suffix.lower(), str(folder.path))
-    return tuple(paths)
+    return Exported(len(samples), tuple(paths))
 
 
 def _validated(kind: Any, document: Document, where: str) -> Any:
@@ -213,3 +215,7 @@ def _facts(info: ModelInfo | None) -> Document:
         return {}
     names = ("sha256", "quantisation", "architecture", "parameters", "context", "bytes", "server", "load")
     return {name: value for name in names if (value := msgspec.to_builtins(getattr(info, name)))}
+
+
+LOG = SampleExporter("Inspect", export_inspect)
+LOG_AS_JSON = SampleExporter("Inspect as JSON", export_inspect)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeAlias
 
 from glyphscope import resources
 from glyphscope.errors import ToolError
 from glyphscope.registry import Tool, load_registry
-from glyphscope.tools.verbs import agreement, conjugation
-from glyphscope.tools.verbs.lexicon import Part, Spanish, Verb, readings, unknown
-
-Answer: TypeAlias = tuple[str, dict[str, Any]]
+from glyphscope.tools.source import Answer, ToolFunctions
+from glyphscope_plugins.verbs import agreement, conjugation
+from glyphscope_plugins.verbs.lexicon import Part, Spanish, Verb, readings, unknown
 
 
 def conjugate(verb: str, tense: str, person: str) -> Answer:
@@ -102,3 +100,6 @@ def _spanish(form: str, verb: Verb, parts: list[Part], spanish: Spanish) -> list
     if verb.base == "be" and form in _BE:
         return [(parts[0], _BE[form])]
     return [(part, texts[part]) for part in parts]
+
+
+TOOLS = ToolFunctions(verb_tools, VERB_TOOLS)

@@ -21,16 +21,16 @@ from glyphscope.evals.suites.imported import (
     conversation,
     note_of,
 )
-from glyphscope.evals.suites.javascript_values import js_json, js_text
-from glyphscope.evals.suites.promptfoo_asserts import Found
-from glyphscope.evals.suites.promptfoo_files import Files, document_of
-from glyphscope.evals.suites.promptfoo_references import resolved
-from glyphscope.evals.suites.promptfoo_templates import Variables, has_code, messages_of, parsed_json
-from glyphscope.evals.suites.promptfoo_tools import ProviderTools
+from glyphscope.evals.suites.importers import Importer
 from glyphscope.evals.suites.suite import Expectation
-from glyphscope.evals.suites.yaml_text import YamlDate, parse_yaml
-from glyphscope.registry.pointer import to_pointer
+from glyphscope.registry.pointer import steps_of, to_pointer
 from glyphscope.text.shorten import shorten
+from glyphscope_plugins.promptfoo.asserts import Found
+from glyphscope_plugins.promptfoo.files import Files, document_of
+from glyphscope_plugins.promptfoo.javascript_values import js_json, js_text
+from glyphscope_plugins.promptfoo.templates import Variables, has_code, messages_of, parsed_json
+from glyphscope_plugins.promptfoo.tools import ProviderTools
+from glyphscope_plugins.promptfoo.yaml_text import YamlDate, parse_yaml
 
 _IMPORTED = frozenset(
     {"prompts", "tests", "scenarios", "providers", "targets", "description", "defaultTest", "$schema",
@@ -331,3 +331,60 @@ def _filled_prompt(template: str, variables: Variables) -> tuple[str, dict[str, 
     if not text.strip():
         raise NotReadable(f"The prompt is empty: {shorten(template.strip(), 60)}")
     return text, {}
+
+
+IMPORTER = Importer(import_promptfoo, is_promptfoo, (".yaml", ".yml"))
+
+
+_SCHEMAS = frozenset({"parameters", "input_schema", "inputSchema", "parametersJsonSchema", "schema"})
+"""Members whose references are a schema's own."""
+_MAX_VALUES, _MAX_LEVELS = 1_000_000, 200
+
+
+def resolved(document: dict[str, Any], where: str) -> dict[str, Any]:
+    """The document with the values that its references lead to; members beside a reference replace those of the value.
+
+    Raises SuiteError for a reference that leads nowhere in the document, to itself, or to too many values.
+    """
+    copy = _Resolving(document, where).value(document)
+    assert isinstance(copy, dict)
+    return copy
+
+
+class _Resolving:
+    def __init__(self, document: dict[str, Any], where: str) -> None:
+        self._document, self._where, self._left = document, where, _MAX_VALUES
+
+    def value(self, value: Any, level: int = 0) -> Any:
+        self._left -= 1
+        if self._left < 0 or level > _MAX_LEVELS:
+            raise SuiteError("Its references lead to too many values, or to themselves.", where=self._where)
+        if isinstance(value, list):
+            return [self.value(each, level + 1) for each in value]
+        if not isinstance(value, dict) or not value:
+            return value  # also a date, which is an object without members
+        members = {
+            key: each if key in _SCHEMAS else self.value(each, level + 1)
+            for key, each in value.items()
+            if key != "$ref"
+        }
+        reference = value.get("$ref")
+        if not isinstance(reference, str):
+            return members if "$ref" not in value else value
+        target = self.value(self._target(reference), level + 1)
+        return {**target, **members} if isinstance(target, dict) and members else target
+
+    def _target(self, reference: str) -> Any:
+        found: Any = self._document
+        try:
+            if not reference.startswith("#"):
+                raise KeyError(reference)
+            for step in steps_of(reference[1:]):
+                found = found[int(step)] if isinstance(found, list) else found[step]
+        except (LookupError, TypeError, ValueError):
+            raise SuiteError(
+                f"The reference {shorten(reference, 80)} leads nowhere in this file.",
+                where=self._where,
+                hint="Only references within the file are read.",
+            ) from None
+        return found

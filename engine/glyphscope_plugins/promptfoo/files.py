@@ -12,12 +12,12 @@ from typing import Any
 
 from glyphscope.errors import StorageError
 from glyphscope.evals.suites.imported import NotReadable, parse_json, read_text
-from glyphscope.evals.suites.javascript_values import js_json
-from glyphscope.evals.suites.promptfoo_asserts import ASSERTIONS, split_values
 from glyphscope.evals.suites.suite import MAX_BYTES
-from glyphscope.evals.suites.yaml_text import parse_yaml
 from glyphscope.inputs import named_file
 from glyphscope.text.shorten import shorten
+from glyphscope_plugins.promptfoo.asserts import ASSERTIONS, split_values
+from glyphscope_plugins.promptfoo.javascript_values import js_json
+from glyphscope_plugins.promptfoo.yaml_text import parse_yaml
 
 _FILE = "file://"
 _YAML = (".yaml", ".yml")

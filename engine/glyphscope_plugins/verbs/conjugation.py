@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glyphscope.errors import ToolError
-from glyphscope.tools.verbs.lexicon import Verb, find
+from glyphscope_plugins.verbs.lexicon import Verb, find
 
 SUBJECTS: dict[str, str] = {
     "1sg": "I",

@@ -7,10 +7,10 @@ from typing import Any
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.suites.imported import NO_TOOLS, NotReadable
-from glyphscope.evals.suites.promptfoo_files import Files
 from glyphscope.registry import parse_document
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.shorten import shorten
+from glyphscope_plugins.promptfoo.files import Files
 
 _MEMBERS = ("tools", "functions", "toolConfig")
 _TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})

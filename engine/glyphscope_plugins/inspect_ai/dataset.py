@@ -26,6 +26,7 @@ from glyphscope.evals.suites.imported import (
     parse_json,
     read_text,
 )
+from glyphscope.evals.suites.importers import Importer
 from glyphscope.evals.suites.suite import MAX_BYTES, Expectation, ExpectedCall, PathCheck
 
 _INPUT = "input"
@@ -219,3 +220,6 @@ def _rows(text: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield place, record
     except csv.Error as error:
         raise SuiteError(f"This is not CSV: {error}.", where=f"{where}, line {rows.line_num}") from None
+
+
+IMPORTER = Importer(import_inspect, is_dataset, (".jsonl", ".csv"))

@@ -22,6 +22,7 @@ from glyphscope.errors import GlyphscopeError, RegistryError
 from glyphscope.events import LimitReached, Message
 from glyphscope.events.encoding import encode_json, whole_text
 from glyphscope.registry import to_openai
+from glyphscope.sessions.exports.forms import RunExporter
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.sessions.exports.steps import Execution, Generation, RunSteps, run_steps
 
@@ -455,3 +456,15 @@ def _messages(messages: Sequence[Message], finish_reason: str | None = None) -> 
 
 def _json(value: Any) -> str:
     return encode_json(value).decode()
+
+
+EXPORTER = RunExporter(
+    make=lambda runs, content: run_spans(runs, content=content),
+    text=spans_json,
+    menu="OpenTelemetry &spans…",
+    ending=".otlp.jsonl",
+    kind="OpenTelemetry spans",
+    holds="Contains the model, times, tokens, tools and errors; no prompt, answer, argument, result or key.",
+    send=send_spans,
+    noun="span",
+)

@@ -29,7 +29,15 @@ from distributed import Client
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.evals.matrix.needs import Needs
 from glyphscope.evals.matrix.plan import Plan, Planned
-from glyphscope.evals.running.dask_worker import (
+from glyphscope.evals.running.progress import Control, SampleGrew
+from glyphscope.evals.running.run_sample import SampleAndRuns, stopped_sample, unanswered
+from glyphscope.evals.running.worker_pool import Candidate, WorkerLost, WorkerOpened, WorkerPool
+from glyphscope.events import ModelInfo
+from glyphscope.models.files import FileHash
+from glyphscope.models.opening import EMBEDDED
+from glyphscope.sessions.named_models import model_file
+from glyphscope.text.figures import duration
+from glyphscope_plugins.dask.worker import (
     Description,
     Job,
     SampleKey,
@@ -41,14 +49,6 @@ from glyphscope.evals.running.dask_worker import (
     make_samples,
     open_job,
 )
-from glyphscope.evals.running.progress import Control, SampleGrew
-from glyphscope.evals.running.run_sample import SampleAndRuns, stopped_sample, unanswered
-from glyphscope.evals.running.worker_pool import Candidate, WorkerLost, WorkerOpened, WorkerPool
-from glyphscope.events import ModelInfo
-from glyphscope.models.files import FileHash
-from glyphscope.models.opening import EMBEDDED
-from glyphscope.sessions.named_models import model_file
-from glyphscope.text.figures import duration
 
 CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 5.0

@@ -1,0 +1,50 @@
+"""`glyphscope mcp serve-NAME`: the MCP servers of plug-ins; not in `mcp/`, so that they start without the others.
+
+A client waits for the server, and a run starts one; the imports of the other commands would double the time.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from functools import wraps
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.plugins import Group
+
+SERVERS: Group[Callable[[], None]] = Group("glyphscope.servers", Callable)
+"""Functions that serve over MCP, on stdin and stdout until stdin is closed. Their docstring is the command's help. They
+raise GlyphscopeError before they read anything, such as for a package that is not installed."""
+PREFIX = "serve-"
+
+
+def serves_at_once(arguments: list[str]) -> bool:
+    """Serve if that is the whole request and is possible. Returns False if the full command line must handle it."""
+    words, server = arguments[:1], arguments[-1]
+    if (
+        len(arguments) != 2
+        or words != ["mcp"]
+        or not server.startswith(PREFIX)
+        or None in (sys.stdin, sys.stdout)
+    ):
+        return False
+    try:
+        serve = SERVERS.get(server.removeprefix(PREFIX))
+        if serve is None:
+            return False
+        command_of(serve)()
+    except GlyphscopeError:
+        return False
+    return True
+
+
+def command_of(serve: Callable[[], None]) -> Callable[[], None]:
+    """The command of a server, which ends at Ctrl-C: the SDK's thread waits for stdin, and Python would wait for it."""
+
+    @wraps(serve)
+    def command() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        serve()
+
+    return command

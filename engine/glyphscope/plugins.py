@@ -1,0 +1,97 @@
+"""Plug-ins: parts of the program that are found by entry points, of this distribution and of any other.
+
+Nothing is looked up before it is needed, and a plug-in is imported when it is asked for by its name, or with all of its
+group. One that cannot be loaded is named in the error, and never ends what works without it.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+from glyphscope.errors import GlyphscopeError
+
+OWN = "glyphscope"
+"""The distribution whose plug-ins come before others with the same name."""
+
+GROUPS = tuple(
+    f"glyphscope.{kind}"
+    for kind in ("importers", "sample_exporters", "run_exporters", "workers", "tools", "servers", "commands")
+)
+
+T = TypeVar("T")
+
+
+class PluginError(GlyphscopeError):
+    """A plug-in that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Group(Generic[T]):
+    """The plug-ins with the entry points of one group, by name. Each is a `kind`."""
+
+    name: str
+    kind: Any
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the plug-ins, the program's own first. None is imported."""
+        return tuple(self._entries)
+
+    def get(self, name: str) -> T | None:
+        """The plug-in with that name; None if there is none. Raises PluginError if it cannot be loaded."""
+        entry = self._entries.get(name)
+        return None if entry is None else self._loaded(entry)
+
+    def all(self) -> Iterator[tuple[str, T]]:
+        """Every plug-in with its name. One that cannot be loaded is left out, and logged."""
+        for name, entry in self._entries.items():
+            try:
+                yield name, self._loaded(entry)
+            except PluginError as error:
+                logging.getLogger(__name__).warning("%s", error)
+
+    @property
+    def _entries(self) -> dict[str, EntryPoint]:
+        return _entries_of(self.name, tuple(sys.path))
+
+    def _loaded(self, entry: EntryPoint) -> T:
+        try:
+            plugin: T = entry.load()
+        except (Exception, SystemExit) as error:
+            raise _broken(entry, f"{type(error).__name__}: {error}") from error
+        if not isinstance(plugin, self.kind):
+            raise _broken(entry, f"it is not a {self.kind.__name__}")
+        return plugin
+
+
+def others() -> list[EntryPoint]:
+    """The plug-ins of other distributions."""
+    found = (entry for group in GROUPS for entry in _entries_of(group, tuple(sys.path)).values())
+    return [entry for entry in found if _distribution(entry) != OWN]
+
+
+def _broken(entry: EntryPoint, why: str) -> PluginError:
+    return PluginError(
+        f"The plug-in {entry.name} of {_distribution(entry)} cannot be loaded: {why}.",
+        where=entry.value,
+        hint="Update or uninstall that package.",
+    )
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "an unknown package"
+
+
+@cache
+def _entries_of(group: str, _path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """The entry points of a group by name, read once for a path on which packages are searched for."""
+    entries: dict[str, EntryPoint] = {}
+    for entry in sorted(entry_points(group=group), key=lambda entry: _distribution(entry) != OWN):
+        entries.setdefault(entry.name, entry)
+    return entries

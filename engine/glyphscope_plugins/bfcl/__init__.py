@@ -1,0 +1,1 @@
+"""Files of the Berkeley Function Calling Leaderboard as suites."""

@@ -1,0 +1,1 @@
+"""Samples of an evaluation on the workers of a Dask cluster."""
