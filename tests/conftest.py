@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from importlib.metadata import distribution
@@ -41,7 +42,7 @@ if worker and hasattr(os, "sched_setaffinity"):
 # `make check` uses quick, `make test` full; deep is for a night. With CI set the examples are the same ones each time:
 # there a change is judged by its own effects, and everywhere else other examples are tried.
 DEEP = 50_000
-for name, examples in (("quick", 25), ("full", 2000), ("deep", DEEP)):
+for name, examples in (("quick", 25), ("full", 500), ("deep", DEEP)):
     settings.register_profile(
         name,
         max_examples=examples,
@@ -138,17 +139,30 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 WEIGHTS = Path(__file__).parent / "weights.txt"
-"""Seconds that the longest files take, as `--durations=0` reports them."""
+"""Seconds that each file takes: `GLYPHSCOPE_WEIGHTS=write make test` measures them again."""
+UNKNOWN = 10
+"""Seconds that a file without a weight may take: a new one does not come last, to be waited for by all."""
+_spent: Counter[str] = Counter()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if worker and WEIGHTS.is_file():  # the longest files come first, so that all workers end at once
         weights = {path: int(seconds) for seconds, path in map(str.split, WEIGHTS.read_text().splitlines())}
-        items.sort(key=lambda item: -weights.get(item.nodeid.partition("::")[0], 0))
+        items.sort(key=lambda item: -weights.get(item.nodeid.partition("::")[0], UNKNOWN))
     if settings().max_examples >= DEEP:
         for item in items:
             item.add_marker(pytest.mark.timeout(0), append=False)  # nightly runs take long
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _spent[report.nodeid.partition("::")[0]] += report.duration
+
+
+def pytest_sessionfinish() -> None:
+    if os.environ.get("GLYPHSCOPE_WEIGHTS") == "write" and not worker:
+        rows = sorted(_spent.items(), key=lambda row: (-round(row[1]), row[0]))
+        WEIGHTS.write_text("".join(f"{seconds:.0f} {path}\n" for path, seconds in rows))
 
 
 # Python's thresholds are for small heaps: a file with large caches went through all of them dozens of times.

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from glyphscope.cli.multi_value import ManyValues
+from glyphscope.cli.evaluate import ManyValues
 
 
 class Notation(StrEnum):

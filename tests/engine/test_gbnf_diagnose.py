@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from examples import at_most
+from examples import at_most, rounds
 from gbnf_mutants import mutant, sources
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.gbnf.cancellation import CheckCancelled
@@ -297,7 +297,7 @@ def test_llama_cpp_accepts_the_users_grammars_unchanged_or_fixed(
 @pytest.mark.slow
 def test_llama_cpp_accepts_fixed_texts(probe: GrammarProbe) -> None:
     started = time.monotonic()
-    for number in range(1_500):
+    for number in range(rounds(300, 15_000)):
         text = mutant(number, sources())
         found = check_gbnf(text)
         if not found.ok:
@@ -312,10 +312,10 @@ def test_llama_cpp_accepts_fixed_texts(probe: GrammarProbe) -> None:
 @pytest.mark.model
 @pytest.mark.slow
 def test_llama_cpp_agrees_on_mutated_grammars(probe: GrammarProbe) -> None:
-    """1,000 here; `tests/support/gbnf_mutants.py` tests any number (docs/decisions/0009 has the result of 100,000)."""
+    """250 here; `tests/support/gbnf_mutants.py` tests any number (docs/decisions/0009 has the result of 100,000)."""
     of = sources()
     wrong = []
-    for number in range(1_000):
+    for number in range(rounds(250, 10_000)):
         text = mutant(number, of)
         if check_gbnf(text).ok != llama_verdict(probe, text).ok:
             wrong.append((number, text))

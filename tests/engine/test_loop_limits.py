@@ -23,8 +23,7 @@ from glyphscope.events import (
     ToolResult,
     TransformActed,
 )
-from glyphscope.registry import make_tool
-from glyphscope.registry.tool import ToolRegistry
+from glyphscope.registry import ToolRegistry, make_tool
 from glyphscope.runs import Decision, reduce_event, run_state
 from glyphscope.strategies import run
 from glyphscope.tools import Outcome

@@ -24,8 +24,7 @@ from glyphscope.models.remote.chunks import CallPiece
 from glyphscope.models.remote.dialect import DIALECTS
 from glyphscope.models.remote.parts import CallWriter
 from glyphscope.registry import default_registry, to_openai
-from glyphscope.runs import RunState, reduce_event
-from glyphscope.runs.next_turn import answer_messages
+from glyphscope.runs import RunState, answer_messages, reduce_event
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import run
 from scripted_endpoint import DONE, Answer, Endpoint, chunk, endpoint, remote

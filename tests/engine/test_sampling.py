@@ -34,9 +34,9 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.sampling import sampling_words, stop_lines, stop_strings
+from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports.forms import curl_line
 from glyphscope.sessions.exports.pytest_file import pytest_file
-from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.strategies import run
 from glyphscope.strategies.stop_strings import StopStrings
 from scripted_endpoint import endpoint, remote, said

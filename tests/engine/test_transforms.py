@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings, Message, RunRequest
-from glyphscope.registry import default_registry, make_tool
-from glyphscope.registry.tool import ToolRegistry
+from glyphscope.registry import ToolRegistry, default_registry, make_tool
 from glyphscope.runs.transforms.base import Form
 from glyphscope.runs.transforms.registry import TRANSFORMS, Chain, chain_of, transforms
 

@@ -24,7 +24,7 @@ from untrained_models import PAIRS, Pair, model_file
 pytestmark = [pytest.mark.slow]
 pytest.importorskip("llama_cpp")
 
-RUNS = rounds(2, 200)
+RUNS = rounds(1, 200)
 ENCODINGS = ("Qwen-Qwen3-0.6B", "Qwen3.5-4B", "LFM2.5-8B-A1B", "google-gemma-4-31B-it")
 """Templates whose arguments are JSON, tagged, Python's and a dictionary's."""
 VOCABULARIES = list(dict.fromkeys(pair.vocabulary for pair in PAIRS))[-10:]

@@ -86,25 +86,6 @@ def call_it(widget):
     return f"{type(widget).__name__} {widget.objectName()} “{name_of(widget)}” in {widget.parentWidget().objectName()}"
 
 
-@pytest.mark.slow
-def test_everything_that_takes_the_focus_has_an_accessible_name(opened, qtbot, tmp_path):
-    window = opened()
-    wrong = {}
-    for page in in_turn(qtbot, window, tmp_path):
-        for widget in stops(window):
-            if not is_named(widget):
-                wrong.setdefault(call_it(widget), page)
-            if isinstance(widget, QAbstractButton) and not (widget.text() or widget.toolTip()):
-                wrong.setdefault(f"no tip: {call_it(widget)}", page)
-    for dialog in dialogs(window):
-        dialog.show()
-        for widget in stops(dialog):
-            if not is_named(widget):
-                wrong.setdefault(call_it(widget), type(dialog).__name__)
-        dialog.close()
-    assert not wrong, reported(wrong)
-
-
 def goes_back(before, after, top):
     """Whether `after` is before `before` in the reading order, from left to right and from top to bottom."""
     above = before
@@ -141,12 +122,20 @@ def walk(top, first):
     raise AssertionError("Tab does not return to the first widget")
 
 
+def unnamed(top):
+    """Describe the widgets that take the focus and have no name, and the buttons with neither text nor tip."""
+    found = [call_it(widget) for widget in stops(top) if not is_named(widget)]
+    buttons = [widget for widget in stops(top) if isinstance(widget, QAbstractButton)]
+    return found + [f"no tip: {call_it(each)}" for each in buttons if not (each.text() or each.toolTip())]
+
+
 @pytest.mark.slow
-def test_tab_reaches_everything_in_order_and_leaves_it(opened, qtbot, tmp_path):
+def test_everything_that_takes_the_focus_has_a_name_and_tab_reaches_it_in_order(opened, qtbot, tmp_path):
     window = opened()
     window.activateWindow()
     wrong = {}
     for page in in_turn(qtbot, window, tmp_path):
+        wrong.update(dict.fromkeys(unnamed(window), page))
         first = window.picker if window.picker.isVisible() else window.rail.button(PageId.PLAYGROUND)
         seen = walk(window, first)
         for widget in stops(window):
@@ -213,11 +202,12 @@ def test_the_focus_moves_to_the_neighbour_of_a_control_that_disappears(qtbot, en
 
 
 @pytest.mark.slow
-def test_tab_reaches_everything_in_a_dialog(opened, qtbot):
+def test_everything_in_a_dialog_has_a_name_and_tab_reaches_it(opened, qtbot):
     window = opened()
     for dialog in dialogs(window):
         dialog.show()
         dialog.activateWindow()
+        assert unnamed(dialog) == [], dialog.objectName()
         expected = sorted(stops(dialog), key=lambda widget: widget.mapTo(dialog, QPoint()).toTuple()[::-1])
         if expected:
             seen = walk(dialog, expected[0])
@@ -362,20 +352,6 @@ def narrow_columns(window):
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("times", [1, 1.5, 2])
-@pytest.mark.parametrize("size", [(1024, 700), (1440, 900)])
-def test_no_column_of_a_table_is_narrower_than_its_title_at_large_text(
-    opened, own_letters, qtbot, tmp_path, size, times
-):
-    window = opened(size=size)
-    window.context.themes.choose("light", round(window_points() * times))
-    wrong = {}
-    for page in every_page(qtbot, window, tmp_path):
-        wrong.update(dict.fromkeys(once_laid_out(qtbot, narrow_columns, window), page))
-    assert not wrong, reported(wrong)
-
-
 def hidden_rows(window):
     """Describe the tables, trees and lists whose last row nothing scrolls to, or that another widget covers."""
     found = []
@@ -434,15 +410,20 @@ def seen_part(widget, top):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("points", [0, 15])
+@pytest.mark.parametrize("times", [1, 1.5, 2])
 @pytest.mark.parametrize("size", [(1024, 700), (1440, 900)])
-def test_no_row_of_a_table_lies_under_another_widget(opened, own_letters, qtbot, tmp_path, size, points):
+def test_no_column_is_narrower_than_its_title_and_no_row_lies_under_another_widget(
+    opened, own_letters, qtbot, tmp_path, size, times
+):
     window = opened(size=size)
-    window.context.themes.choose("light", points)
+    window.context.themes.choose("light", round(window_points() * times))
+
+    def wrong_tables(window):
+        return narrow_columns(window) + (hidden_rows(window) if times < 2 else [])
+
     wrong = {}
     for page in every_page(qtbot, window, tmp_path):
-        found = once_laid_out(qtbot, hidden_rows, window)
-        wrong.update(dict.fromkeys(found, page))
+        wrong.update(dict.fromkeys(once_laid_out(qtbot, wrong_tables, window), page))
     assert not wrong, reported(wrong)
 
 

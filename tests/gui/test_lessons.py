@@ -22,10 +22,10 @@ from glyphscope.lessons.progress import LessonProgress, Progress
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import Places, places
 from glyphscope_gui.context import FilePlace
+from glyphscope_gui.lessons import LessonsPresenter
 from glyphscope_gui.lessons.list_view import LessonRow
 from glyphscope_gui.lessons.opened import lecture_slides
 from glyphscope_gui.lessons.player import LessonPlayer
-from glyphscope_gui.lessons.presenter import LessonsPresenter
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.run import MAX_ROWS, shown_rows

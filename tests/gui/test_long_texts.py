@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 
+from examples import rounds, some
 from fake_context import scripted
 from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
 from glyphscope.events import RunRequest
@@ -155,7 +156,7 @@ def blocks(open_window, qtbot):
 def test_a_project_with_a_long_schema_is_opened_and_saved_without_a_block(blocks, tmp_path):
     window, longest = blocks
     project, path = window.services.project, tmp_path / "long.glyphscope"
-    registry = registry_of("definitions")
+    registry = registry_of(some(["values", "definitions"], 2)[-1])
     save_project(path, Project(request=RunRequest(prompt="p", registry=registry.to_document())))
     spent = {
         "open": longest(lambda: project.open(path)),
@@ -169,8 +170,9 @@ def test_a_project_with_a_long_schema_is_opened_and_saved_without_a_block(blocks
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_suite_of_many_scenarios_is_chosen_and_edited_without_a_block(blocks):
+    count = rounds(10_000, 30_000)
     window, longest = blocks
-    page, path = window.page(PageId.EVALUATE), long_suite(30_000)
+    page, path = window.page(PageId.EVALUATE), long_suite(count)
     longest(lambda: window.navigator.show(PageId.EVALUATE))
     setup = page.view.setup
     spent = {
@@ -178,11 +180,11 @@ def test_a_suite_of_many_scenarios_is_chosen_and_edited_without_a_block(blocks):
         "alone": longest(lambda: setup.show_matrix({"suites": (str(path),)}) or page._setup_changed()),
         "edit": longest(page.suite_editing.edit_current),
     }
-    assert setup.scenarios.model.rowCount() == 30_000
+    assert setup.scenarios.model.rowCount() == count
     editor = window.findChild(SuiteEditor)
-    spent["scenario"] = longest(lambda: editor.choose_row(29_000))
+    spent["scenario"] = longest(lambda: editor.choose_row(count - 1_000))
     spent["duplicate"] = longest(editor.copy.click)
-    assert editor.model.rowCount() == 30_001 and editor.list.currentIndex().data() == "s29000-2"
+    assert editor.model.rowCount() == count + 1 and editor.list.currentIndex().data() == f"s{count - 1_000}-2"
     editor.reject()
     editor.reject()
     assert max(spent.values()) < SECONDS / 2, spent

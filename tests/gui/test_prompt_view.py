@@ -11,8 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QVBoxLayout
 
 from fake_context import scripted
-from glyphscope.events import PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted
-from glyphscope.events.base import ModelInfo
+from glyphscope.events import ModelInfo, PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted
 from glyphscope.runs import RunState
 from glyphscope_gui.context import PromptsPlace
 from glyphscope_gui.prompt.changes import PromptChanges

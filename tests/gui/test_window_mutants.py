@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import pytest
 
+from examples import rounds
 from glyphscope.processes import limited
 from glyphscope_gui.shell import main_window, project_dialogs
 from glyphscope_gui.tools import actions as tool_actions
 from window_mutants import KINDS, Windows
 
 pytestmark = pytest.mark.slow
-COUNTS = {"project": 12, "suite": 8}
+COUNTS = {"project": rounds(4, 1000), "suite": rounds(3, 1000)}
 
 
 @pytest.fixture
@@ -28,6 +29,6 @@ def windows(qapp, monkeypatch):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_mutant_is_shown_or_rejected_and_the_window_answers_meanwhile(windows, tmp_path, kind):
-    for number in range(COUNTS.get(kind, 4)):
+    for number in range(COUNTS.get(kind, rounds(2, 1000))):
         windows.try_mutant(kind, number, tmp_path)
     assert not windows.found, "\n".join(windows.found)

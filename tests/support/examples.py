@@ -9,17 +9,19 @@ from hypothesis import settings
 
 Row = TypeVar("Row")
 
-FULL = 2000
+FULL = 500
 """Examples of the profile that `make test` uses."""
+PUSH = 100
+"""Examples in `make test` of the properties that have a number of their own."""
 
 
 def at_most(count: int) -> settings:
-    """Return settings with the profile's number of examples, but in `make test` at most `count`, to stay quick.
+    """Return settings with fewer examples than the profile has: `PUSH` at most in `make test`, to stay quick.
 
-    A deeper profile multiplies both by the same factor.
+    A deeper profile takes `count` for each 2,000 that it has.
     """
     profile = settings().max_examples
-    return settings(max_examples=min(profile, count * max(1, profile // FULL)))
+    return settings(max_examples=min(profile, count, PUSH) if profile <= FULL else count * profile // 2000)
 
 
 def rounds(full: int, deep: int) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from glyphscope.lessons.library import LessonPlace
+from glyphscope_gui.lessons import LessonsPresenter
 from glyphscope_gui.lessons.experiment import LessonExperiment
-from glyphscope_gui.lessons.presenter import LessonsPresenter
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.run import LessonRun
 

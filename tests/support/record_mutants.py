@@ -29,8 +29,7 @@ from glyphscope.explain.mask_impact import mask_impact
 from glyphscope.explain.mask_impact_report import loss_words, worst_words
 from glyphscope.explain.relaxation_cost import cost_words, relaxation_cost
 from glyphscope.explain.segments import earlier_call, part_costs
-from glyphscope.runs import run_state
-from glyphscope.runs.branch import branch_request, branch_tree
+from glyphscope.runs import branch_request, branch_tree, run_state
 from glyphscope.sessions import first_difference
 from glyphscope.sessions.archive import pack
 from glyphscope.sessions.bundle import make_bundle, parse_bundle, redacted
