@@ -18,12 +18,14 @@ import tomllib
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import distribution
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 from pytestqt.qtbot import QtBot
 
@@ -52,6 +54,9 @@ for name, examples in (("quick", 25), ("full", 500), ("deep", DEEP)):
         print_blob=True,
     )
 settings.load_profile(os.environ.get("GLYPHSCOPE_EXAMPLES", "quick"))
+
+# A command line is made for each call of `CliRunner`: the commands of the program are the same ones each time.
+typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 PLAIN_IMPORT = builtins.__import__
 
