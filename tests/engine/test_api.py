@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_type_hints
 
 import msgspec
 import pytest
@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 import glyphscope
 from glyphscope import GlyphscopeError, Model, Tools, api, build_grammar, check_call, open_model, read_run
 from glyphscope.errors import RegistryError
-from glyphscope.events import RunFinished, RunStarted
+from glyphscope.events import RunFinished, RunRequest, RunStarted
 from glyphscope.registry import default_registry
 
 CALL = '{"name":"weather","arguments":{"city":"Bern","days":2}}'
@@ -55,6 +55,20 @@ class Search(BaseModel):
 def model() -> Iterator[Model]:
     with open_model(f"scripted:{CALL}") as opened:
         yield opened
+
+
+MADE = {"prompt", "registry", "model", "native", "form", "sources", "written", "branch_of", "relaxed"}
+"""The other members of a request: its subject, and the members that an engine or a window fills in."""
+
+
+def test_a_type_checker_sees_every_setting_of_a_request() -> None:
+    typed, asked = get_type_hints(api.models.RunSettings), get_type_hints(RunRequest)
+    assert {*typed} == {*asked} - MADE
+    for name, kind in asked.items():
+        if name in typed and name != "notation":
+            assert str(typed[name]) == str(kind).replace(", ...]", "]").replace(
+                "tuple[", "collections.abc.Sequence["
+            ), name
 
 
 def scripted(call: str) -> Model:

@@ -207,10 +207,57 @@ def test_the_evaluate_page_has_its_values(open_window, qtbot):
 """
 
 
+EVENT = """
+import json
+
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+from glyphscope.runs import RunState, reduce_event
+from glyphscope.sessions.exports import RecordedRun
+from glyphscope.sessions.exports.html_page import html_page
+from glyphscope.sessions.records import parse_record
+from glyphscope_gui.playground.timeline_model import TimelineModel
+
+def run(tmp_path):
+    script = "{action=calculate expression=6*7}\\n---\\nIt is 42."
+    record = tmp_path / "run.jsonl"
+    options = ["--strategy", "loop", "--constraint", "off", "--approve", "allow", "--record", str(record)]
+    output = CliRunner().invoke(app, ["run", "Go on", "--model", f"scripted:{script}", *options]).output
+    return output, record
+
+
+def test_the_terminal_shows_it_and_its_record_is_replayed(tmp_path):
+    output, record = run(tmp_path)
+    assert "Not called: search" in output
+    assert json.loads(CliRunner().invoke(app, ["replay", str(record), "--verify", "--json"]).stdout)["equal"]
+    assert "Not called: search" in CliRunner().invoke(app, ["replay", str(record)]).output
+
+
+def test_the_timeline_has_its_row(tmp_path, qapp):
+    events = parse_record(run(tmp_path)[1].read_bytes(), "run").events
+    model, state = TimelineModel(), RunState()
+    for event in events:
+        reduce_event(state, event)
+    model.apply(state, events[-1].t)
+    rows = {model.row(n).title: model.row(n).words for n in range(model.rowCount())}
+    assert rows["Not called"].startswith("search")
+
+
+def test_the_exported_page_and_its_summary_have_it(tmp_path):
+    events = parse_record(run(tmp_path)[1].read_bytes(), "run").events
+    page = html_page([RecordedRun(events)])
+    assert '"title":"Not called","words":"search' in page
+    assert "Not called: <bdi>search" in page
+"""
+
+
 @pytest.mark.parametrize(
-    ("number", "files", "test", "passed"), [(0, 2, SETTING, 4), (1, 1, AXIS, 3)], ids=["setting", "axis"]
+    ("number", "files", "test", "passed"),
+    [(0, 2, SETTING, 4), (1, 1, AXIS, 3), (2, 3, EVENT, 3)],
+    ids=["setting", "axis", "event"],
 )
-def test_a_setting_or_an_axis_is_added_in_one_place(tmp_path, number, files, test, passed):
+def test_a_setting_an_axis_or_an_event_is_stated_once(tmp_path, number, files, test, passed):
     change = re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.S)[number]
     assert len(re.findall(r"^\+\+\+ ", change, re.M)) <= files
     for folder in ("engine", "gui", "tests"):

@@ -16,12 +16,14 @@ from glyphscope.events import (
     ArgumentOrder,
     ConstrainFrom,
     ConstraintKind,
+    EvidenceKind,
     LoadOptions,
     LoopSettings,
     Message,
     ModelInfo,
     Notation,
     RepairSettings,
+    RouterSettings,
     RunRequest,
     Sampling,
     Shape,
@@ -40,18 +42,22 @@ from glyphscope.structs import ready
 
 
 class RunSettings(TypedDict, total=False):
-    """The settings of a run that have a default (`glyphscope.events.RunRequest` describes them).
+    """The settings of a run that have a default, as `glyphscope.events.RunRequest` describes them. They are listed for
+    type checkers; a test compares their names and types.
 
     `notation` can also be `native` (from the model's chat template). `order` orders the arguments under a constraint.
     """
 
+    preset: str
+    system: str | None
     system_prompt: str
     history: Sequence[Message]
     notation: Notation | Literal["native"]
     shape: Shape
     constraint: ConstraintKind
-    grammar: str
+    grammar: str | None
     constrain_from: ConstrainFrom
+    reasoning_budget: int | None
     order: ArgumentOrder
     free_text: bool
     thinking: Thinking
@@ -63,7 +69,10 @@ class RunSettings(TypedDict, total=False):
     max_tokens: int
     stop: Sequence[str]
     repeatable: bool
+    evidence: EvidenceKind
+    alternatives: int
     repair: RepairSettings
+    router: RouterSettings
     loop: LoopSettings
     dispatch: bool
     approvals: Sequence[ApprovalRule]
