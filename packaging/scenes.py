@@ -18,7 +18,7 @@ from glyphscope.lessons.library import find_lesson
 from glyphscope.models.opening import embedded_path
 from glyphscope.runs import reduce_event
 from glyphscope.sessions import GrammarExample
-from glyphscope_gui.compare.comparison import ColumnPhase, Grown
+from glyphscope_gui.compare.experiment import Grown, RunPhase
 from glyphscope_gui.compare.presenter import ComparePresenter
 from glyphscope_gui.compare.variants import PRESETS
 from glyphscope_gui.grammar.presenter import GrammarPresenter
@@ -70,13 +70,13 @@ def show_compare(window: Window) -> None:
     page.view.presetChosen.emit(notation.key)
     for place, name in enumerate(RECORDS):
         column, events = comparison.columns[place], bundled_run(name)
-        column.phase = ColumnPhase.RUNNING
+        column.phase = RunPhase.RUNNING
         comparison.changed.emit(place)
         column.events.extend(events)
         for event in events:
             reduce_event(column.state, event)
         comparison.grew.emit(Grown(place, Applied(column.state, tuple(events), "run")))
-        column.phase = ColumnPhase.DONE
+        column.phase = RunPhase.DONE
         comparison.changed.emit(place)
 
 

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from glyphscope_gui.compare.comparison import ColumnPhase
+from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.compare.variants import PRESETS, Variant
 from glyphscope_gui.shared.page_ids import PageId
 
@@ -20,7 +20,7 @@ def compare(qtbot, window, variants):
     page = window.page(PageId.COMPARE)
     comparison = page.comparison
     comparison.arrange(variants)
-    with qtbot.waitSignal(comparison.queue.runningChanged, timeout=RUN_MS, check_params_cb=lambda on: not on):
+    with qtbot.waitSignal(comparison.runningChanged, timeout=RUN_MS, check_params_cb=lambda on: not on):
         page.view.run_button.click()
     return comparison.columns
 
@@ -63,7 +63,7 @@ def test_a_model_process_killed_in_one_column_leaves_the_others(qtbot, window):
     killed = []
 
     def kill(grown):
-        if grown.place == 0 and grown.applied.state.tokens and not killed:
+        if grown.key == 0 and grown.applied.state.tokens and not killed:
             model = window.runs._worker._keeper.model
             killed.append(model.pid)
             os.kill(model.pid, signal.SIGKILL)
@@ -77,4 +77,4 @@ def test_a_model_process_killed_in_one_column_leaves_the_others(qtbot, window):
     assert pills(window, columns) == ["✕ failed", "✓ valid", "✕ failed"]
     assert "SIGKILL" in page.view.columns[0].detail.text()
     assert "no place for tools" in page.view.columns[2].notice.label.text()
-    assert all(column.phase is ColumnPhase.DONE for column in columns)
+    assert all(column.phase is RunPhase.DONE for column in columns)

@@ -68,7 +68,7 @@ def test_two_prompts_are_run_counted_and_opened(page, qtbot):
     assert view.model.index(0, 1).data().startswith("✓ search")
     assert view.model.index(0, 2).data() == '✕ query is "AI", not "AI news"'
     assert "A wrote query" in view.model.index(0, 3).data()
-    assert {state.started.request.sampling.seed for state in ab.states.values()} == {1, 2, 3}
+    assert {state.started.request.sampling.seed for state in ab.results.states.values()} == {1, 2, 3}
     qtbot.waitUntil(lambda: len(context.services.history.rows()) == 6)  # every run of both is saved
     view.table.selectRow(1)
     with qtbot.waitSignal(context.runs.ended):
@@ -118,12 +118,15 @@ def test_a_stored_prompt_ignores_later_edits_and_stop_stops(page, qtbot):
     view.run_button.click()
     qtbot.waitUntil(lambda: not ab.is_running)
     assert len(ab.results.pairs) == 1 and "One pair" in view.words.text() and "tools" in view.words.text()
-    assert "briefly" not in ab.states[0, 0].prompt.text and "briefly" in ab.states[1, 0].prompt.text
+    assert (
+        "briefly" not in ab.results.states[0, 0].prompt.text
+        and "briefly" in ab.results.states[1, 0].prompt.text
+    )
     view.temperature.setValue(0.5)
     view.run_button.click()
     ab.stop()
     qtbot.waitUntil(lambda: not ab.is_running)
-    assert "Stopped" in view.words.text() and len(ab.states) < 18
+    assert "Stopped" in view.words.text() and len(ab.results.states) < 18
 
 
 @pytest.mark.parametrize(
@@ -205,5 +208,5 @@ def test_an_unknown_number_of_prompt_tokens_is_left_out(page, qtbot, tokens):
     qtbot.waitUntil(lambda: not ab.is_running)
     assert "Prompt tokens: A " in view.words.text()
     ab.report = msgspec.structs.replace(ab.report, prompt_tokens=tokens)
-    ab.changed.emit()
+    ab.changed.emit(None)
     assert "Differences" in view.words.text() and "tokens" not in view.words.text()

@@ -28,7 +28,7 @@ from comparing import (
 )
 from glyphscope.errors import ModelDied, ModelError
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope_gui.compare.comparison import ColumnPhase
+from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.compare.variants import MAX_COLUMNS, OWN, PRESETS, Variant, next_variant, variant_names
 from glyphscope_gui.runs.compare_fields_model import FIELD, FIRST_RUN, MARK, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
@@ -243,7 +243,7 @@ def test_run_starts_the_columns_where_they_are_in_sight(make, qtbot):
     page = make()
     began = []
     page.context.runs.began.connect(began.append)
-    with qtbot.waitSignal(page.comparison.queue.runningChanged, check_params_cb=lambda on: not on):
+    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
         page.run()
     assert pills(page) == ["✓ valid", "✓ valid"]
     assert not began
@@ -279,8 +279,8 @@ def test_late_events_of_an_older_comparison_are_ignored(make, qtbot):
     page = make()
     columns = run_all(qtbot, page)
     events = list(columns[0].events)
-    page.context.runs.background.emit(BackgroundEvents(page.comparison.queue.job - 1, tuple(events)))
-    page.context.runs.background.emit(BackgroundEvents(page.comparison.queue.job, tuple(events), ended=True))
+    page.context.runs.background.emit(BackgroundEvents(page.comparison.job - 1, tuple(events)))
+    page.context.runs.background.emit(BackgroundEvents(page.comparison.job, tuple(events), ended=True))
     assert columns[0].events == events
     assert pills(page) == ["✓ valid", "✓ valid"]
 
@@ -402,8 +402,8 @@ def test_a_picker_changes_its_own_column_and_clears_its_run(make, qtbot):
     box.setCurrentIndex(box.findData("gbnf"))
     box.activated.emit(box.currentIndex())
     columns = page.comparison.columns
-    assert columns[0].variant.constraint == "gbnf" and columns[0].phase is ColumnPhase.NEW
-    assert columns[1].phase is ColumnPhase.DONE
+    assert columns[0].variant.constraint == "gbnf" and columns[0].phase is RunPhase.NEW
+    assert columns[1].phase is RunPhase.DONE
     assert page.view.columns[1].stream.toPlainText() == JSON
     assert page.view.columns[0].stream.toPlainText() == ""
     assert page.view.presets.currentData() == OWN

@@ -89,7 +89,7 @@ def test_the_run_keys_start_the_columns_where_they_are_in_sight(make_window, qtb
     page = window.page(PageId.COMPARE)
     began = []
     window.runs.began.connect(began.append)
-    with qtbot.waitSignal(page.comparison.queue.runningChanged, check_params_cb=lambda on: not on):
+    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
         qtbot.keyClick(page.view.prompt_edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert pills(page) == ["✓ valid", "✓ valid"]
     assert not began

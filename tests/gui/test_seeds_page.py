@@ -75,7 +75,7 @@ def test_answers_are_counted_with_their_interval_and_the_token_where_they_diverg
     QApplication.processEvents()
     options_height = view.options.height_of(view.options_model.rowCount())
     assert view.options.height() >= options_height, "the tokens are in sight, however many answers there are"
-    requests = [state[0].request for state in page.seeds.seed_runs.events.values()]
+    requests = [run.events[0].request for run in page.seeds.seed_runs.runs.values()]
     assert {request.sampling.seed for request in requests} == set(range(1, 7))
     assert {request.sampling.temperature for request in requests} == {0.7}
     assert page.context.project.options.sampling.temperature == 0, "the playground's settings stay"
@@ -127,8 +127,8 @@ def test_the_setting_of_a_column_is_run_with_its_changes(make, qtbot):
     assert view.temperature.value() == 1.5 and "Find cats" in view.about.text()
     view.seeds.setText("3")
     run(qtbot, page)
-    (events,) = page.seeds.seed_runs.events.values()
-    assert (events[0].request.prompt, events[0].request.sampling.temperature) == ("Find cats", 1.5)
+    (made,) = page.seeds.seed_runs.runs.values()
+    assert (made.events[0].request.prompt, made.events[0].request.sampling.temperature) == ("Find cats", 1.5)
     page.comparison.arrange([Variant(), Variant(notation="json")])
     assert view.source.currentIndex() == 1, "the place stays"
     page.comparison.arrange([Variant(), Variant(), Variant().changed(temperature=1.5)])
@@ -164,7 +164,10 @@ def test_a_model_that_cannot_be_opened_is_tried_once(make, qtbot):
     qtbot.waitUntil(lambda: not page.context.runs.is_busy)
     run(qtbot, page)
     runs = page.seeds.seed_runs
-    assert len(runs.events) == 1 and "no such model" in page.seeds_view.words.text()
+    assert (
+        sum(each.has_ended for each in runs.runs.values()) == 1
+        and "no such model" in page.seeds_view.words.text()
+    )
     assert page.seeds_view.answers_model.rowCount() == 0
 
 

@@ -69,7 +69,7 @@ def arrange(page, *variants):
 
 
 def run_all(qtbot, page):
-    with qtbot.waitSignal(page.comparison.queue.runningChanged, check_params_cb=lambda on: not on):
+    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
         page.view.run_button.click()
     return page.comparison.columns
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.evals.ab import Trial
 from glyphscope_gui.compare.ab_prompts import NAMES
-from glyphscope_gui.compare.ab_runs import AbRow
 from glyphscope_gui.compare.variants import WARM_TEMPERATURE
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box, field_label
@@ -30,6 +30,15 @@ _FIRST_WORDS = tr(
 SEED, FIRST, SECOND, DIFFERENCE = range(4)
 """The columns of the table: a seed, the results of A and of B, and the first difference of their calls."""
 _NOT_RUN = "…"
+
+
+class AbRow(NamedTuple):
+    """A trial is None until it has run."""
+
+    seed: int
+    first: Trial | None
+    second: Trial | None
+    difference: str = ""
 
 
 class AbTableModel(TableModel[AbRow]):

@@ -8,11 +8,13 @@ from typing import cast
 from PySide6.QtCore import QObject
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.ab import AbPlan, AbReport, AbResults, place_of
+from glyphscope.evals.ab import Place as AbPlace
 from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
 from glyphscope.sessions import load_project
 from glyphscope.sessions.project import SUFFIX, StoredProject
-from glyphscope_gui.compare.ab_page import AbPage
+from glyphscope_gui.compare.ab_page import AbPage, AbRow
 from glyphscope_gui.compare.ab_prompts import (
     NAMES,
     Source,
@@ -21,14 +23,59 @@ from glyphscope_gui.compare.ab_prompts import (
     plan,
     request_of_prompt,
 )
-from glyphscope_gui.compare.ab_runs import AbRuns
+from glyphscope_gui.compare.experiment import Experiment, ExperimentRun
 from glyphscope_gui.compare.words import ANOTHER_RUN, allowed_tools, earlier_words
 from glyphscope_gui.context import AppContext
-from glyphscope_gui.runs.run_controller import Phase
+from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PageId
+
+
+class AbRuns(Experiment):
+    """All seeds of the first prompt, then all of the second; the keys of the runs are `Place`s. `report` counts the
+    finished pairs; None before the first one.
+    """
+
+    def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
+        super().__init__(runs, tr("Stopped: the figures cover the finished pairs."), parent)
+        self.results: AbResults | None = None
+        self.report: AbReport | None = None
+
+    @property
+    def plan(self) -> AbPlan | None:
+        return None if self.results is None else self.results.plan
+
+    def begin(self, plan: AbPlan) -> bool:
+        """Begin the runs of a plan. Return False while the model is in use. Raises RegistryError."""
+        runs: dict[AbPlace, ExperimentRun] = {
+            place_of(each): ExperimentRun(each.request) for each in plan.samples
+        }
+        self._next_plan = plan
+        return self.start(runs)
+
+    def rows(self) -> list[AbRow]:
+        """A row for each seed, with its results so far."""
+        results = self.results
+        if results is None:
+            return []
+        rows = []
+        for number, seed in enumerate(results.plan.seeds):
+            pair = results.pairs.get(number)
+            if pair is not None:
+                rows.append(AbRow(seed, pair.first, pair.second, pair.difference))
+            else:
+                rows.append(AbRow(seed, results.trial((0, number)), results.trial((1, number))))
+        return rows
+
+    def _restart(self) -> None:
+        self.results, self.report = AbResults(self._next_plan), None
+
+    def _count(self, key: AbPlace, run: ExperimentRun) -> None:
+        assert self.results is not None
+        self.results.add(key, run.state)
+        self.report = self.results.report() if self.results.pairs else None
 
 
 class AbPresenter(QObject):
@@ -51,8 +98,8 @@ class AbPresenter(QObject):
         page.run_button.clicked.connect(self.run)
         page.stop_button.clicked.connect(self.ab.stop)
         page.openRequested.connect(self._open)
-        self.ab.changed.connect(self._show)
-        self.ab.grew.connect(self._show_turn)
+        self.ab.changed.connect(lambda _key: self._show())
+        self.ab.grew.connect(lambda _grown: self._show_turn())
         self.ab.runningChanged.connect(lambda _running: self._show())
         self.ab.ended.connect(context.recorder.keep)
         self._runs.ended.connect(lambda applied: self._ran(applied.state))
@@ -104,9 +151,9 @@ class AbPresenter(QObject):
             self._page.expect.setText(expected_text(call.tool, call.arguments))
 
     def _open(self, which: int, place: int) -> None:
-        events = self.ab.events.get((which, place))
-        if events and not self._runs.is_busy:
-            self._runs.show_record(events)
+        run = self.ab.runs.get((which, place))
+        if run is not None and run.has_ended and run.events and not self._runs.is_busy:
+            self._runs.show_record(tuple(run.events))
             self._context.navigator.show(PageId.PLAYGROUND)
 
     def _ask_for_project(self, place: int) -> None:
@@ -188,13 +235,13 @@ class AbPresenter(QObject):
     def _show_turn(self) -> None:
         free = self._runs.phase is Phase.IDLE
         self._page.show_running(running=self.ab.is_running, free=free)
-        at, made = self.ab.at, self.ab.plan
+        at, made = self.ab.key, self.ab.plan
         if at is not None and made is not None:
             words = tr(
                 "{name}, seed {seed}: run {run} of {runs}",
                 name=NAMES[at[0]],
                 seed=made.seeds[at[1]],
-                run=len(self.ab.states) + 1,
+                run=sum(run.has_ended for run in self.ab.runs.values()) + 1,
                 runs=2 * len(made.seeds),
             )
             words = f"{words}, {self.ab.progress_words}"

@@ -14,7 +14,8 @@ from glyphscope.runs import RunState
 from glyphscope.runs.run_state import StageState
 from glyphscope.text.shorten import capitalised
 from glyphscope.visible import visible
-from glyphscope_gui.compare.comparison import Column, ColumnPhase
+from glyphscope_gui.compare.comparison import Column
+from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.compare.variant_settings import VariantPicker
 from glyphscope_gui.compare.words import ColumnVerdict, call_words, figures_of, verdict
 from glyphscope_gui.runs.run_controller import Applied
@@ -155,7 +156,7 @@ class CompareColumn(FollowsSize, QFrame):
         column = self._column
         if column is None:
             return
-        running = column.phase is ColumnPhase.RUNNING
+        running = column.phase is RunPhase.RUNNING
         if running:
             self._begin(column.state)
         now = verdict(column)
@@ -205,7 +206,7 @@ class CompareColumn(FollowsSize, QFrame):
         started = column.state.started if column is not None else None
         self.stream.begin(stage, started.request if started is not None else None)
         self._grow_stage(stage, events_of(stage))
-        if column is None or column.phase is not ColumnPhase.RUNNING or stage is not column.state.present:
+        if column is None or column.phase is not RunPhase.RUNNING or stage is not column.state.present:
             self.stream.finish()
 
     def _grow_stage(self, _stage: StageState, events: Sequence[AnyEvent]) -> None:

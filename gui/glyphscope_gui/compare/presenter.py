@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QSize, QTimer
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from glyphscope.evals.align import align, difference_words
 from glyphscope.events import AnyEvent
 from glyphscope_gui.compare.ab_page import AbPage
 from glyphscope_gui.compare.ab_presenter import AbPresenter
-from glyphscope_gui.compare.comparison import ColumnPhase, Comparison, Grown, has_turn
+from glyphscope_gui.compare.comparison import Comparison, has_turn
+from glyphscope_gui.compare.experiment import Grown, RunPhase
 from glyphscope_gui.compare.known_models import KnownModels
 from glyphscope_gui.compare.page import ComparePage
 from glyphscope_gui.compare.seeds_page import SeedsPage
 from glyphscope_gui.compare.seeds_presenter import SeedsPresenter
-from glyphscope_gui.compare.tabs import CompareTabs
 from glyphscope_gui.compare.variants import (
     CHANGEABLE,
     MAX_COLUMNS,
@@ -33,6 +34,7 @@ from glyphscope_gui.runs.export_formats import PAGE_SUFFIX, page_name
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.model_names import model_name, opened_name
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
@@ -41,6 +43,36 @@ PROGRESS_MS = 250
 MODELS = "models"
 """The key of the question about models."""
 _TURNS = tr("The columns run one after the other and share the model’s prompt cache.")
+
+
+class CompareTabs(QWidget):
+    """The views of the page: several settings, two prompts, several seeds. The visible one gets the focus."""
+
+    def __init__(
+        self, columns: ComparePage, prompts: AbPage, seeds: SeedsPage, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("compareViews")
+        self.tabs = QTabWidget(self, documentMode=True)
+        self.tabs.setObjectName("compareTabs")
+        self.tabs.tabBar().setAccessibleName(tr("Compare settings, two prompts, or seeds"))
+        self.tabs.addTab(columns, tr("Side by side"))
+        self.tabs.addTab(prompts, tr("Two prompts"))
+        self.tabs.addTab(seeds, tr("Seeds"))
+        vbox(self.tabs, parent=self)
+        self.tabs.currentChanged.connect(lambda _place: self.setFocusProxy(self.tabs.currentWidget()))
+        self.setFocusProxy(columns)
+
+    @property
+    def shown(self) -> QWidget:
+        return self.tabs.currentWidget()
+
+    def show_view(self, view: QWidget) -> None:
+        self.tabs.setCurrentWidget(view)
+
+    def minimumSizeHint(self) -> QSize:
+        inside = self.shown.minimumSizeHint()
+        return QSize(inside.width(), inside.height() + self.tabs.tabBar().sizeHint().height())
 
 
 class ComparePresenter(Page):
@@ -103,7 +135,7 @@ class ComparePresenter(Page):
         comparison.changed.connect(self._changed)
         comparison.grew.connect(self._grew)
         comparison.ended.connect(self.context.recorder.keep)
-        comparison.queue.runningChanged.connect(self._running_changed)
+        comparison.runningChanged.connect(self._running_changed)
 
     def _connect_view(self) -> None:
         view, comparison = self.view, self.comparison
@@ -227,14 +259,18 @@ class ComparePresenter(Page):
         self._show_facts()
         self._show_turn()
 
-    def _changed(self, place: int) -> None:
+    def _changed(self, place: int | None) -> None:
+        if place is None:
+            for each in range(len(self.comparison.columns)):
+                self._show_column(each)
+            return
         column = self.comparison.columns[place]
         if column.has_ended:
             self.view.columns[place].show_phase()
             self._show_fields()
         else:
             self._show_column(place)
-        if column.phase is ColumnPhase.RUNNING:
+        if column.phase is RunPhase.RUNNING:
             self.view.show_column(place)
             self._show_turn()
 
@@ -244,7 +280,7 @@ class ComparePresenter(Page):
         )
 
     def _grew(self, grown: Grown) -> None:
-        self.view.columns[grown.place].apply(grown.applied)
+        self.view.columns[grown.key].apply(grown.applied)
 
     def _running_changed(self, running: bool) -> None:
         if running:
@@ -264,7 +300,7 @@ class ComparePresenter(Page):
             runs.open_model(project.model)
 
     def _show_progress(self) -> None:
-        place = self.comparison.running_place
+        place = self.comparison.key
         if place is not None:
             self.view.columns[place].show_figures()
             self._show_fields()
@@ -311,7 +347,7 @@ class ComparePresenter(Page):
     @property
     def _is_untouched(self) -> bool:
         """Whether no column has run."""
-        return all(column.phase is ColumnPhase.NEW for column in self.comparison.columns)
+        return all(column.phase is RunPhase.NEW for column in self.comparison.columns)
 
     @property
     def _is_removable(self) -> bool:
@@ -339,7 +375,7 @@ class ComparePresenter(Page):
             column.show_free(not self._runs.is_busy)
         view.stop_button.setEnabled(comparison.is_running and not stopping)
         view.export_button.setEnabled(bool(self._ended) and not comparison.is_running)
-        place = comparison.running_place
+        place = comparison.key
         if place is not None:
             count, name = len(comparison.columns), comparison.columns[place].name
             words = tr(

@@ -10,11 +10,11 @@ from PySide6.QtCore import QObject
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.distribution import Distribution, Divergence, SeedRun, distribution, seed_run
 from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples
-from glyphscope.events import AnyEvent, RunRequest
+from glyphscope.events import RunRequest
 from glyphscope.runs import PreparedRequest
 from glyphscope_gui.compare.ab_prompts import few_seeds
-from glyphscope_gui.compare.background_queue import BackgroundRun, BackgroundRuns
 from glyphscope_gui.compare.comparison import Comparison
+from glyphscope_gui.compare.experiment import Experiment, ExperimentRun
 from glyphscope_gui.compare.seeds_page import SeedsPage
 from glyphscope_gui.compare.variants import WARM_TEMPERATURE, Variant, playground_request, variant_of
 from glyphscope_gui.compare.words import ANOTHER_RUN, earlier_words
@@ -27,35 +27,25 @@ from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import PageId
 
 
-class SeedRuns(BackgroundRuns):
-    """`result` is the distribution of the answers so far."""
+class SeedRuns(Experiment):
+    """A run for each seed, its key. `result` is the distribution of the answers so far."""
 
     def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
         super().__init__(runs, tr("Stopped: the figures cover the finished runs."), parent)
-        self._seed_runs: list[SeedRun] = []
-        self.seeds: tuple[int, ...] = ()
-        self.events: dict[int, tuple[AnyEvent, ...]] = {}
-        self.result: Distribution = distribution(())
-
-    @property
-    def seed(self) -> int | None:
-        """The seed of the current run."""
-        seed: int | None = self._queue.key
-        return seed
+        self._restart()
 
     def begin(self, request: PreparedRequest, seeds: Sequence[int]) -> bool:
         """Run the request with each of the seeds. Return False if the model is in use: the results are kept."""
-        samples = seed_samples({"seed": request}, seeds)
-        jobs = [(each.seed, each.request) for each in samples if each.request is not None]
-        if not self._queue.can_begin:
-            return False
-        self._seed_runs, self.events, self.why = [], {}, ""
-        self.seeds, self.result = tuple(seeds), distribution(())
-        return self._queue.begin(jobs)
+        return self.start(
+            {each.seed: ExperimentRun(each.request) for each in seed_samples({"seed": request}, seeds)}
+        )
 
-    def _count(self, run: BackgroundRun) -> None:
-        self._seed_runs.append(seed_run(run.key, run.state))
-        self.events[run.key] = run.events
+    def _restart(self) -> None:
+        self._seed_runs: list[SeedRun] = []
+        self.result: Distribution = distribution(())
+
+    def _count(self, key: int, run: ExperimentRun) -> None:
+        self._seed_runs.append(seed_run(key, run.state))
         self.result = distribution(self._seed_runs)
 
 
@@ -78,8 +68,8 @@ class SeedsPresenter(QObject):
             asked.connect(self.run)
         page.stop_button.clicked.connect(self.seed_runs.stop)
         page.openRequested.connect(self._open)
-        self.seed_runs.changed.connect(self._show)
-        self.seed_runs.grew.connect(self._show_turn)
+        self.seed_runs.changed.connect(lambda _key: self._show())
+        self.seed_runs.grew.connect(lambda _grown: self._show_turn())
         self.seed_runs.runningChanged.connect(self._running_changed)
         self.seed_runs.ended.connect(context.recorder.keep)
         self._runs.phaseChanged.connect(lambda _phase: self._show_turn())
@@ -159,8 +149,8 @@ class SeedsPresenter(QObject):
 
     def _open(self, seed: int, divergence: Divergence | None) -> None:
         """Show that run in the playground, at the token where its answer diverges."""
-        events = self.seed_runs.events.get(seed)
-        if not events:
+        run = self.seed_runs.runs.get(seed)
+        if run is None or not (run.has_ended and run.events):
             return
         if self._runs.is_busy:
             self._page.turn.setText(
@@ -170,7 +160,7 @@ class SeedsPresenter(QObject):
         at = None
         if divergence is not None and divergence.token is not None:
             at = TokenPlace(divergence.stage_index, divergence.token)
-        self._runs.show_record(events, at)
+        self._runs.show_record(tuple(run.events), at)
         self._context.navigator.show(PageId.PLAYGROUND)
 
     def _running_changed(self, running: bool) -> None:
@@ -185,9 +175,9 @@ class SeedsPresenter(QObject):
     def _show_turn(self) -> None:
         runs, free = self.seed_runs, self._runs.phase is Phase.IDLE
         self._page.show_running(running=runs.is_running, free=free)
-        if runs.is_running and runs.seed is not None:
-            at, count = len(runs.events) + 1, len(runs.seeds)
-            words = tr("Seed {seed}: run {run} of {runs}", seed=runs.seed, run=at, runs=count)
+        if runs.is_running and runs.key is not None:
+            at, count = sum(run.has_ended for run in runs.runs.values()) + 1, len(runs.runs)
+            words = tr("Seed {seed}: run {run} of {runs}", seed=runs.key, run=at, runs=count)
             self._page.turn.setText(f"{words}, {runs.progress_words}")
             self._context.status.set_activity(tr("Seeds: run {run} of {runs}", run=at, runs=count))
         elif free and (words := self._earlier_words()):

@@ -11,7 +11,8 @@ from glyphscope.runs import RunState
 from glyphscope.runs.endings import outcome_of, status_of
 from glyphscope.text.figures import UNKNOWN, count, duration_ms, rate
 from glyphscope.text.shorten import excerpt
-from glyphscope_gui.compare.comparison import Column, ColumnPhase
+from glyphscope_gui.compare.comparison import Column
+from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.verdict import VERDICTS
@@ -75,17 +76,17 @@ def earlier_words(ran: RunRequest, now: RunRequest) -> str:
 def verdict(column: Column) -> ColumnVerdict:
     """The state of the column."""
     match column.phase:
-        case ColumnPhase.NEW:
+        case RunPhase.NEW:
             return ColumnVerdict("", "open", FIRST_WORDS)
-        case ColumnPhase.WAITING:
+        case RunPhase.WAITING:
             return ColumnVerdict(tr("waiting"), "open", WAITS_WORDS)
-        case ColumnPhase.RUNNING:
+        case RunPhase.RUNNING:
             return ColumnVerdict(tr("◌ running"), "open")
-        case ColumnPhase.NOT_RUN:
+        case RunPhase.NOT_RUN:
             return ColumnVerdict(tr("not run"), "open", column.why)
-        case ColumnPhase.STOPPED:
+        case RunPhase.STOPPED:
             return ColumnVerdict(tr("stopped"), "open", tr("Stopped; the output so far is kept."))
-        case ColumnPhase.DONE:
+        case RunPhase.DONE:
             return _ended(column.state)
 
 
