@@ -42,18 +42,9 @@ class AbRow(NamedTuple):
 
 
 class AbTableModel(TableModel[AbRow]):
+    key = "seed"
     titles = (tr("Seed"), "A", "B", tr("First difference"))
     figures = frozenset({SEED})
-
-    def show_rows(self, rows: Sequence[AbRow]) -> None:
-        """Show the rows; existing ones are updated, so that the selected one stays selected."""
-        if len(rows) != len(self._rows):
-            super().show_rows(list(rows))
-            return
-        for place, (old, new) in enumerate(zip(self._rows, rows)):
-            if old != new:
-                self._rows[place] = new  # type: ignore[index]
-                self._changed(place, place + 1)
 
     def words(self, row: AbRow, column: int) -> str:
         difference = row.difference or (tr("same call") if _both_called(row) else "")

@@ -216,7 +216,7 @@ class AbPresenter(QObject):
         return tr("{template}, %n tool(s), “{prompt}”", "", tools, template=template, prompt=request.prompt)
 
     def _show(self) -> None:
-        self._page.model.show_rows(self.ab.rows())
+        self._page.model.refresh(self.ab.rows())
         self._page.show_choice()
         report, made = self.ab.report, self.ab.plan
         lines: list[str] = []

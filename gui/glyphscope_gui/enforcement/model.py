@@ -76,6 +76,8 @@ _LOOKS = {
 
 
 class EnforcementModel(TableModel[EnforcementRow]):
+    key = "tool pointer keyword"
+
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._set_engines(ENGINES)
@@ -85,16 +87,12 @@ class EnforcementModel(TableModel[EnforcementRow]):
         self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES, *, of_one_tool: bool = True
     ) -> None:
         """Show the same constraints with more cells, or others. Those of several tools begin with the tool's name."""
-        before, new = len(self._rows), list(rows)
-        grown = len(new) >= before > 0 and all(map(_is_same, self._rows, new))
-        if (engines, of_one_tool) != (self.engines, self._of_one_tool) or not grown:
-            self._set_engines(engines)
-            self._of_one_tool = of_one_tool
-            self.show_rows(new)
+        if (engines, of_one_tool) == (self.engines, self._of_one_tool):
+            self.refresh(rows)
             return
-        self._rows = new[:before]
-        self._insert(before, new[before:])
-        self._changed()
+        self._set_engines(engines)
+        self._of_one_tool = of_one_tool
+        self.show_rows(list(rows))
 
     def _set_engines(self, engines: Engines) -> None:
         """Set the engines, which are the columns after the first."""
@@ -133,11 +131,6 @@ class EnforcementModel(TableModel[EnforcementRow]):
 
     def _cell(self, row: EnforcementRow, column: int) -> Cell | None:
         return row.cells.get(self.engines[column - 1][0])
-
-
-def _is_same(one: EnforcementRow, other: EnforcementRow) -> bool:
-    """Whether both are of the same constraint."""
-    return one is other or (one.tool, one.pointer, one.keyword) == (other.tool, other.pointer, other.keyword)
 
 
 def _cell_words(cell: Cell) -> str:

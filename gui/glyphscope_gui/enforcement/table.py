@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QSize, Signal
-from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope_gui.enforcement.model import CONSTRAINT, ENGINES, EnforcementModel, EnforcementRow, Engines
 from glyphscope_gui.shared.cells import PILL, PillDelegate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, MIN_CELL, PlainTable
-from glyphscope_gui.shared.table_model import PILL_ROLE
-from glyphscope_gui.shared.verdict import pill_font
 
-MAX_MEASURED = 100
 MIN_CONSTRAINT = 0.3
 """The share of the width for the constraint's words."""
 
@@ -68,12 +64,10 @@ class EnforcementTable(PlainTable):
         engines = self._model.engines
         width = self.viewport().width()
         left = round(width * (1 - MIN_CONSTRAINT))
-        metrics, head = QFontMetrics(pill_font(self.font())), self.fontMetrics()
-        rows = range(min(self._model.rowCount(), MAX_MEASURED))
+        head = self.fontMetrics()
         needs, likes = [], []
         for column in range(1, 1 + len(engines)):
-            pills = [self._model.index(row, column).data(PILL_ROLE) for row in rows]
-            words = max((metrics.horizontalAdvance(pill[0]) for pill in pills if pill), default=0) + PILL
+            words = self.widest(column) + PILL
             needs.append(words)
             likes.append(max(words, head.horizontalAdvance(engines[column - 1][1]) + CELL))
         for column, given in enumerate(_shared(left, needs, likes), 1):

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.evals.results.sample import Reason, Sample
 from glyphscope.evals.results.table import FirstFailure
 from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope_gui.evaluate.result import EvalResult, Samples
-from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTree
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TreeModel, TreeRows
 
@@ -107,28 +107,17 @@ FEW = 3
 """Number of reasons up to which all are initially expanded."""
 
 
-class EvalFailures(QTreeView):
+class EvalFailures(PlainTree):
     """`chosen` carries the words of the row and its samples."""
 
     chosen = Signal(str, object)
 
     def __init__(self, model: EvalFailuresModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._failures = model
         keys = tr("Selecting a line shows its runs; Right and Left expand and collapse it.")
-        named(self, "evalFailures", tr("Failures by reason"), description=keys)
-        self.setModel(model)
-        self.setFrameShape(QTreeView.Shape.NoFrame)
-        self.setUniformRowHeights(True)
-        self.setIndentation(16)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        head = self.header()
-        head.setStretchLastSection(False)
-        head.setSectionsMovable(False)
-        head.setMinimumSectionSize(40)
-        head.setSectionResizeMode(REASON, QHeaderView.ResizeMode.Stretch)
-        head.setSectionResizeMode(COUNT, QHeaderView.ResizeMode.ResizeToContents)
+        words = tr("Failures by reason")
+        super().__init__(model, "evalFailures", words, parent, description=keys, indent=16, stretch=REASON)
+        self._failures = model
+        self.header().setSectionsMovable(False)
         self._open: set[str] = set()
         model.modelAboutToBeReset.connect(self._keep)
         model.modelReset.connect(self._reset)

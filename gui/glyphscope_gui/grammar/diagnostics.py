@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QHeaderView, QSizePolicy, QWidget
 
 from glyphscope_gui.grammar.problems import GrammarProblem
@@ -14,7 +14,6 @@ from glyphscope_gui.shared.cells import LinkDelegate, PillDelegate, WordsDelegat
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import PILL_ROLE, TableModel
-from glyphscope_gui.shared.verdict import pill_font
 
 PLACE, MESSAGE, FIX = range(3)
 SEVERITIES = {
@@ -154,13 +153,9 @@ class GrammarDiagnostics(PlainTable):
         if not rows:
             return
         width = self.viewport().width()
-        shown = range(min(rows, MAX_MEASURED))
-        pills = [self._model.index(row, PLACE).data(PILL_ROLE)[0] for row in shown]
-        metrics = QFontMetrics(pill_font(self.font()))
-        self.setColumnWidth(PLACE, max(metrics.horizontalAdvance(pill) for pill in pills) + 30)
-        words = [self._model.index(row, FIX).data() or "" for row in range(min(rows, MAX_MEASURED))]
-        widest = max(self.fontMetrics().horizontalAdvance(text) for text in words) + 20
-        fix = min(widest, round(width * FIX_SHARE)) if any(words) else 0
+        self.setColumnWidth(PLACE, self.widest(PLACE) + 30)
+        widest = self.widest(FIX)
+        fix = min(widest + 20, round(width * FIX_SHARE)) if widest else 0
         self.setColumnWidth(FIX, fix)
         self.setColumnWidth(MESSAGE, max(width - self.columnWidth(PLACE) - fix, 80))
         for row in range(min(rows, MAX_MEASURED)):

@@ -12,7 +12,7 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QKeyEvent
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QStyleOptionViewItem, QWidget
 
 from glyphscope_gui.grammar.examples_model import NO_MATCH, RESULT, SHOULD, TEXT, GrammarExamplesModel
@@ -20,9 +20,8 @@ from glyphscope_gui.shared.cells import PillDelegate, TextDelegate, WordsDelegat
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.table_model import PILL_ROLE, Index
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.text_edits import WrappingEdit
-from glyphscope_gui.shared.verdict import pill_font
 from glyphscope_gui.theme import mono_font
 
 MAX_MEASURED = 200
@@ -182,11 +181,8 @@ class GrammarExamples(PlainTable):
     def _fit(self, *_what: object) -> None:
         width = self.viewport().width()
         rows = range(min(self._model.rowCount(), MAX_MEASURED))
-        metrics = QFontMetrics(pill_font(self.font()))
-        pills = [self._model.index(row, RESULT).data(PILL_ROLE) for row in rows]
-        widest = max((metrics.horizontalAdvance(pill[0]) for pill in pills if pill), default=0) + 38
         self.fit_column(SHOULD, NO_MATCH)
-        result = min(max(widest, 64), round(width * RESULT_SHARE))
+        result = min(max(self.widest(RESULT, MAX_MEASURED) + 38, 64), round(width * RESULT_SHARE))
         self.setColumnWidth(RESULT, result)
         self.setColumnWidth(TEXT, max(width - self.columnWidth(SHOULD) - self.columnWidth(RESULT), 60))
         for row in rows:

@@ -47,8 +47,7 @@ class _TextTable(PlainTable):
         model.modelReset.connect(self._fit)
 
     def _fit(self) -> None:
-        labels = [label for label, _ in self._texts.rows]
-        widest = max((self.fontMetrics().horizontalAdvance(label) for label in labels), default=0)
+        widest = self.widest(0)
         self.setColumnHidden(0, not widest)
         first = widest + 18 if widest else 0
         self.setColumnWidth(0, first)

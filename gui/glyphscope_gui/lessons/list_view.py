@@ -37,13 +37,11 @@ class LessonListModel(ListModel[LessonRow]):
     key = "place.key"
 
     def add(self, row: LessonRow) -> None:
-        self.show_rows([*self._rows, row])
+        self.refresh([*self._rows, row])
 
     def set_progress(self, key: str, progress: LessonProgress) -> None:
-        if (place := self.row_of(key)) >= 0:
-            row = self._rows[place]._replace(progress=progress)
-            self._rows = [*self._rows[:place], row, *self._rows[place + 1 :]]
-            self._changed(place, place + 1)
+        rows = self._rows
+        self.refresh([row._replace(progress=progress) if row.place.key == key else row for row in rows])
 
     def words(self, row: LessonRow, column: int) -> str:
         return visible(row.found.title if isinstance(row.found, Lesson) else row.place.name, spaces=True)

@@ -100,10 +100,8 @@ class MaskImpactTable(WholeTable):
         model.modelReset.connect(self._fit)
 
     def _fit(self) -> None:
-        model, metrics = self.model(), self.fontMetrics()
-        names = (str(model.index(row, FIELD).data()) for row in range(model.rowCount()))
-        needed = max(map(metrics.horizontalAdvance, names), default=0) + CELL
-        tokens = metrics.horizontalAdvance(_USUAL_TOKENS) + CELL
+        needed = self.widest(FIELD) + CELL
+        tokens = self.fontMetrics().horizontalAdvance(_USUAL_TOKENS) + CELL
         room = self.viewport().width() - self.columnWidth(TAKEN)
         are_hidden = room < needed + tokens
         self.setColumnHidden(MASKED, are_hidden)

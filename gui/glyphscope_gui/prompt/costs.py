@@ -5,21 +5,20 @@ from __future__ import annotations
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QTreeView,
     QWidget,
 )
 
 from glyphscope_gui.prompt.costs_model import SHARE_ROLE, Key, PromptCostsModel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTree
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import mono_font, theme
 
 _BAR = 36
+_WHOLE_ROW = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
 
 
 class _CostDelegate(QStyledItemDelegate):
@@ -56,33 +55,21 @@ class _CostDelegate(QStyledItemDelegate):
         painter.restore()
 
 
-class PromptCosts(QTreeView):
+class PromptCosts(PlainTree):
     """`partChosen` and `partHovered` carry the Cost of a row, or None."""
 
     partChosen = Signal(object)
     partHovered = Signal(object)
 
     def __init__(self, model: PromptCostsModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        words = tr("Tokens of each part of the prompt")
+        super().__init__(model, "promptCosts", words, parent, indent=11, stretch=0)
         self._costs = model
         self._open: set[Key] = set()
         self._last_key: Key | None = None
-        self.setObjectName("promptCosts")
-        self.setAccessibleName(tr("Tokens of each part of the prompt"))
-        self.setModel(model)
         self.setItemDelegate(_CostDelegate(self))
-        self.setUniformRowHeights(True)
-        self.setIndentation(11)
         self.setMouseTracking(True)
-        self.setFrameShape(QTreeView.Shape.NoFrame)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        head = self.header()
-        head.setStretchLastSection(False)
-        head.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        head.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        head.setSectionsClickable(False)
+        self.header().setSectionsClickable(False)
         self.selectionModel().currentChanged.connect(self._current_changed)
         self.entered.connect(lambda index: self.partHovered.emit(model.cost(index)))
         self.expanded.connect(lambda index: self._remember(index, is_open=True))
@@ -93,10 +80,7 @@ class PromptCosts(QTreeView):
     def choose(self, index: QModelIndex) -> None:
         """Choose a row, expand its parents and scroll to it."""
         if index.isValid() and index != self.currentIndex().siblingAtColumn(0):
-            self.selectionModel().setCurrentIndex(
-                index,
-                QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows,
-            )
+            self.selectionModel().setCurrentIndex(index, _WHOLE_ROW)
             self.scrollTo(index)
 
     def chosen(self) -> object:
@@ -130,7 +114,4 @@ class PromptCosts(QTreeView):
         if self._last_key is not None:
             index = self._costs.index_of(self._last_key)
             if index.isValid():
-                self.selectionModel().setCurrentIndex(
-                    index,
-                    QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows,
-                )
+                self.selectionModel().setCurrentIndex(index, _WHOLE_ROW)

@@ -100,10 +100,7 @@ class CompareFields(PlainTable):
         head, model = self.horizontalHeader(), self.model()
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setColumnWidth(MARK, self.fontMetrics().horizontalAdvance(MARKS["first"]) + 34)
-        names = [str(model.index(row, FIELD).data()) for row in range(min(model.rowCount(), _MAX_MEASURED))]
-        widest = max(
-            (self.fontMetrics().horizontalAdvance(name) for name in (*names, "max_results")), default=0
-        )
+        widest = max(self.widest(FIELD, _MAX_MEASURED), self.fontMetrics().horizontalAdvance("max_results"))
         self.setColumnWidth(FIELD, min(widest + CELL, MAX_FIELD_WIDTH))
         runs = model.columnCount() - FIRST_RUN
         room = self.viewport().width() - self.columnWidth(MARK) - self.columnWidth(FIELD)

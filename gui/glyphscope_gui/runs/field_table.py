@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QSize, Qt
+from PySide6.QtCore import QModelIndex, QSize
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope_gui.runs.field_table_model import (
@@ -73,16 +73,14 @@ class FieldTable(PlainTable):
             self.setColumnHidden(column, width < least * self.fontMetrics().averageCharWidth())
         room = width - sum(self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS))  # hidden: 0
         titles = self.least_width(VALUE) + self.least_width(CONSTRAINT)
-        name = max(min(self._widest(FIELD), round(room * 0.4), room - titles), 1)
-        constraint = max(min(self._widest(CONSTRAINT), (room - name) // 2), self._widest(CONSTRAINT, 0))
+        name = max(min(self._needed(FIELD), round(room * 0.4), room - titles), 1)
+        title = self.title_width(CONSTRAINT)
+        constraint = max(min(self._needed(CONSTRAINT), (room - name) // 2), title)
         self.setColumnWidth(FIELD, name)
         self.setColumnWidth(CONSTRAINT, constraint)
         rest = room - self.columnWidth(FIELD) - self.columnWidth(CONSTRAINT)
         self.setColumnWidth(VALUE, max(rest, 40))
 
-    def _widest(self, column: int, most: int = MAX_MEASURED) -> int:
-        """The width that the title and the first rows need, in pixels."""
-        rows = range(min(self.model().rowCount(), most))
-        words = [self.model().index(row, column).data() or "" for row in rows]
-        title = str(self.model().headerData(column, Qt.Orientation.Horizontal))
-        return max(self.fontMetrics().horizontalAdvance(text) for text in (*words, title)) + CELL
+    def _needed(self, column: int) -> int:
+        """The width in pixels that the title and the first rows need."""
+        return max(self.widest(column, MAX_MEASURED) + CELL, self.title_width(column))

@@ -25,23 +25,13 @@ from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.table_model import Row, TableModel
+from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 
-class _Listed(TableModel[Row]):
-    """Rows that are replaced as a whole; a selected row stays selected if it still exists."""
-
-    def show(self, rows: Sequence[Row]) -> None:
-        new, old = list(rows), list(self._rows)
-        if old and old == new[: len(old)]:
-            self._insert(len(old), new[len(old) :])
-        elif new != old:
-            self.show_rows(new)
-
-
-class MailModel(_Listed[Mail]):
+class MailModel(TableModel[Mail]):
+    key = "number"
     titles = ("#", tr("To"), tr("Subject"), tr("Written"))
     figures = frozenset({0})
 
@@ -50,7 +40,8 @@ class MailModel(_Listed[Mail]):
         return (str(row.number), ", ".join((row.to, *row.cc)), row.subject, written)[column]
 
 
-class ScratchModel(_Listed[ScratchFile]):
+class ScratchModel(TableModel[ScratchFile]):
+    key = "path"
     titles = (tr("File"), tr("Size"))
     figures = frozenset({1})
 
@@ -106,14 +97,14 @@ class DemoEffects(Card):
         """Show the mails; the newest is selected, unless the user is reading another."""
         at = self.outbox_table.currentIndex().row()
         newest_shown = at < 0 or at == self.mails.rowCount() - 1
-        self.mails.show(mails)
+        self.mails.refresh(mails)
         if newest_shown and mails:
             self.outbox_table.setCurrentIndex(self.mails.index(len(mails) - 1, 0))
         count = len(mails)
         self._count("outbox", tr("%n written, none sent", "", count) if count else "")
 
     def show_files(self, files: Sequence[ScratchFile], folder: str) -> None:
-        self.files.show(files)
+        self.files.refresh(files)
         total = sum(file.bytes for file in files)
         self._count(
             "scratch", tr("%n file(s), {size}", "", len(files), size=byte_size(total)) if files else ""

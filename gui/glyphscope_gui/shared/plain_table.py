@@ -1,4 +1,4 @@
-"""A table without lines, with rows of one height and columns as wide as their texts; and a list."""
+"""A table without lines, with rows of one height and columns as wide as their texts; a list, and a tree."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QListView, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QListView, QTableView, QTreeView, QWidget
 
 from glyphscope_gui.shared.labels import named
-from glyphscope_gui.shared.table_model import MAX_TITLE
+from glyphscope_gui.shared.table_model import MAX_TITLE, PILL_ROLE
+from glyphscope_gui.shared.verdict import pill_font
 from glyphscope_gui.theme.sizes import ROW
 
 MIN_NAME = 16
@@ -19,6 +20,9 @@ CELL = 22
 """The width of a cell without its text, in pixels."""
 MIN_CELL = 8
 """Characters that the stretched column keeps at least: a narrower table scrolls horizontally."""
+
+MEASURED = 100
+"""Rows whose texts are measured for the width of a column."""
 
 _Mode = QHeaderView.ResizeMode
 
@@ -157,6 +161,14 @@ class PlainTable(QTableView):
         """The width of a fitted column in pixels, also while it is hidden."""
         widest = QFontMetrics(self.font()).horizontalAdvance(self._fitted_to[column]) + CELL
         return max(widest, self.title_width(column))
+
+    def widest(self, column: int, rows: int = MEASURED) -> int:
+        """The width in pixels of the widest text or pill in the first rows of a column; 0 without rows."""
+        indices = [self.model().index(row, column) for row in range(min(self.model().rowCount(), rows))]
+        letters, pills = self.fontMetrics(), QFontMetrics(pill_font(self.font()))
+        texts = (letters.horizontalAdvance(str(index.data() or "")) for index in indices)
+        pill = (pills.horizontalAdvance((index.data(PILL_ROLE) or ("",))[0]) for index in indices)
+        return max((*texts, *pill), default=0)
 
     def give_way(self, *columns: int) -> None:
         """Hide these columns, in this order, if the stretched one would be narrower than a name."""
@@ -319,3 +331,37 @@ class PlainList(QListView):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+
+
+class PlainTree(QTreeView):
+    """A tree without a frame, with read-only rows of one height; it scrolls by pixels, and never horizontally.
+
+    Without titles, `stretch` is None; otherwise it is the column that takes the remaining width, and the others are as
+    wide as their texts. `words` are the accessible name.
+    """
+
+    def __init__(
+        self,
+        model: QAbstractItemModel,
+        name: str,
+        words: str,
+        parent: QWidget | None = None,
+        *,
+        description: str = "",
+        indent: int,
+        stretch: int | None = None,
+    ) -> None:
+        super().__init__(parent)
+        named(self, name, words, description=description)
+        self.setModel(model)
+        self.setFrameShape(QTreeView.Shape.NoFrame)
+        self.setUniformRowHeights(True)
+        self.setIndentation(indent)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHeaderHidden(stretch is None)
+        self.header().setStretchLastSection(False)
+        self.header().setMinimumSectionSize(24)
+        self.header().setSectionResizeMode(_Mode.ResizeToContents)
+        self.header().setSectionResizeMode(stretch or 0, _Mode.Stretch)

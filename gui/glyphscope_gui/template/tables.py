@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionView
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.cells import (
+    PILL,
     SIDE,
     PillDelegate,
     WordsDelegate,
@@ -24,7 +25,7 @@ from glyphscope_gui.shared.cells import (
 )
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_table import CELL, PlainTable
+from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import PILL_ROLE, Index, TableModel
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.fonts import smaller
@@ -142,13 +143,7 @@ class RowsTable(PlainTable):
         self.resizeRowsToContents()
 
     def _needed(self, column: int) -> int:
-        metrics, model = self.fontMetrics(), self.rows
-        words = [str(model.headerData(column, Qt.Orientation.Horizontal) or "")]
-        words += [
-            str(model.data(model.index(row, column), Qt.ItemDataRole.AccessibleTextRole))
-            for row in range(min(model.rowCount(), MAX_MEASURED))
-        ]
-        return max(map(metrics.horizontalAdvance, words)) + CELL + 6
+        return max(self.widest(column, MAX_MEASURED) + PILL, self.title_width(column)) + 6
 
 
 def _delegate(column: Column, parent: QWidget) -> QStyledItemDelegate:

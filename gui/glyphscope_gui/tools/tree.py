@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyleOptionViewItem, QTreeView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyleOptionViewItem, QWidget
 
 from glyphscope_gui.shared.cells import NoteDelegate
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTree
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
@@ -41,7 +42,7 @@ MIN_ROWS, MAX_ROWS = 10, 14
 """The minimum and maximum number of rows for which the tree requests room."""
 
 
-class ToolTree(QTreeView):
+class ToolTree(PlainTree):
     """`itemSelected` carries the chosen Item, or None.
 
     A chosen tool shows its arguments; a second click hides them.
@@ -51,26 +52,17 @@ class ToolTree(QTreeView):
     removeRequested = Signal()
 
     def __init__(self, model: RegistryTreeModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("toolTree")
-        self.setAccessibleName(tr("Tools and their arguments"))
-        self.setAccessibleDescription(
-            tr("Space allows or forbids a tool. Right and left show and hide its arguments. Delete removes.")
+        keys = tr(
+            "Space allows or forbids a tool. Right and left show and hide its arguments. Delete removes."
         )
+        words = tr("Tools and their arguments")
+        super().__init__(model, "toolTree", words, parent, description=keys, indent=INDENT)
         self._tools = model
         self._delegate = _ToolDelegate(self)
-        self.setModel(model)
         self.setItemDelegate(self._delegate)
-        self.setHeaderHidden(True)
-        self.setIndentation(INDENT)
         self.setRootIsDecorated(False)
         self.setExpandsOnDoubleClick(False)
-        self.setUniformRowHeights(True)
         self.setMouseTracking(True)
-        self.setFrameShape(QTreeView.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.selectionModel().currentChanged.connect(self._current_changed)
         model.modelReset.connect(self.select_first)
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QPainter
-from PySide6.QtWidgets import QAbstractItemView, QMenu, QTreeView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
 from glyphscope_gui.playground.branches.tree_model import OUTCOME, RUN, TEXT, BranchTreeModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.icon_button import IconButton
-from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.menus import pop_up
+from glyphscope_gui.shared.plain_table import PlainTree
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme.sizes import ROW, letters
 
@@ -30,29 +30,22 @@ them.
 """
 
 
-class BranchTree(FollowsSize, QTreeView):
+class BranchTree(FollowsSize, PlainTree):
     """`runChosen` carries the id of the run that the user wants to see."""
 
     runChosen = Signal(str)
 
     def __init__(self, model: BranchTreeModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        keys = tr("Up and Down select a run, Enter shows it, F2 renames it.")
+        words = tr("Branches of this run")
+        super().__init__(model, "branchTree", words, parent, description=keys, indent=INDENT)
         self._tree = model
-        named(self, "branchTree", tr("Branches of this run"))
-        self.setAccessibleDescription(tr("Up and Down select a run, Enter shows it, F2 renames it."))
-        self.setModel(model)
-        self.setFrameShape(QTreeView.Shape.NoFrame)
-        self.setUniformRowHeights(True)
         self.setItemsExpandable(False)
         self.setRootIsDecorated(False)
-        self.setIndentation(INDENT)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.setHeaderHidden(True)
-        self.header().setStretchLastSection(False)
+        self.header().setSectionResizeMode(self.header().ResizeMode.Interactive)
         self.header().setSectionResizeMode(TEXT, self.header().ResizeMode.Stretch)
         self.clicked.connect(self._choose_run)
         self.customContextMenuRequested.connect(self._show_menu)
