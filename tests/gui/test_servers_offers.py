@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
-from glyphscope_gui.servers.suggestions import Suggestions
+from glyphscope_gui.servers.call_form import Suggestions
 from glyphscope_gui.shared.page_ids import PageId
 from mcp_servers import SCRIPT
 from png import PNG

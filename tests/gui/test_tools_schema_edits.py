@@ -7,7 +7,7 @@ import pytest
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.project.registry_document import RegistryDocument
-from glyphscope_gui.tools.argument_form import ArgumentForm
+from glyphscope_gui.tools.form import ArgumentForm
 from glyphscope_gui.tools.registry_tree_model import Item
 
 PARAMETERS = {

@@ -6,12 +6,14 @@ the snapshot for a run, combines the three.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtGui import QUndoCommand
 
 from glyphscope.errors import GlyphscopeError, StorageError
 from glyphscope.events import RunRequest, under_constraint
@@ -20,6 +22,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import PreparedRequest, prepare
 from glyphscope.sessions import (
     ChangedOnDisk,
+    GrammarWork,
     Journal,
     Project,
     Settings,
@@ -31,7 +34,6 @@ from glyphscope.sessions.journal import Leftover
 from glyphscope.tools.approval import without_permissions
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
-from glyphscope_gui.project.recorded_settings import UseSettings, with_settings_of
 from glyphscope_gui.project.registry_document import RegistryDocument, RegistryState, draft_state
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.shared.background import Background, end_work
@@ -367,3 +369,54 @@ class ProjectController(QObject):
         if not self._journal_failing:
             self.failed.emit(error)
         self._journal_failing = True
+
+
+def with_settings_of(project: Project, request: RunRequest) -> Project:
+    """The project with all settings of a record's run.
+
+    The model stays, as a record from elsewhere may name a missing file, or an address that the user did not choose. The
+    user's approval rules also stay. Settings of a single run are omitted: the branch point, the prefix, and relaxed
+    constraints.
+    """
+    own = project.request
+    settings = msgspec.structs.replace(
+        request,
+        model=own.model,
+        approvals=own.approvals,
+        native="auto" if request.native else "",
+        form={},
+        grammar=None,
+        written=(),
+        branch_of=None,
+        relaxed=(),
+    )
+    if request.native:  # its notation and shape follow from the form, not from a choice
+        settings = msgspec.structs.replace(settings, notation=own.notation, shape=own.shape)
+    if request.constraint == "endpoint":
+        settings = under_constraint(settings, "mask")
+    return Project(request=settings, notes=project.notes, grammar=_grammar(project.grammar, request.grammar))
+
+
+def _grammar(work: GrammarWork | None, text: str | None) -> GrammarWork | None:
+    """The work on a grammar, with the run's custom text in use, or none."""
+    if text is not None:
+        kept = work or GrammarWork()
+        path = kept.path if kept.text == text else ""
+        return msgspec.structs.replace(kept, source="text", text=text, path=path, use=True)
+    return None if work is None else msgspec.structs.replace(work, use=False)
+
+
+class UseSettings(QUndoCommand):
+    """Changes one project's settings to another's. Edits in between are kept for undo."""
+
+    def __init__(self, after: Project, now: Callable[[], Project], show: Callable[[Project], None]) -> None:
+        super().__init__(tr("use the settings of the record"))
+        self._other = after
+        self._now = now
+        self._show = show
+
+    def redo(self) -> None:
+        other, self._other = self._other, self._now()
+        self._show(other)
+
+    undo = redo

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from glyphscope.grammar.builder.contradictions import Contradiction, contradictions
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import readable, to_pointer
+from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.enforcement_badge import EnforcementMap
+from glyphscope_gui.shared.enforcement_badge import Enforcement, EnforcementMap
 from glyphscope_gui.shared.labels import ElidedLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, holder, vbox
-from glyphscope_gui.tools.argument_form import ArgumentForm
-from glyphscope_gui.tools.keyword_fields import FormGrid, LineField, TextField
+from glyphscope_gui.shared.settings_grid import FlagSetting
+from glyphscope_gui.tools.keyword_fields import (
+    ChoiceField,
+    Field,
+    FormGrid,
+    LineField,
+    NumberField,
+    TextField,
+    ValuesField,
+)
 from glyphscope_gui.tools.registry_tree_model import Item
 
 MAX_WARNINGS = 8
@@ -185,3 +198,209 @@ class ToolForm(QScrollArea):
 
     def _follow(self, item: Item) -> None:
         self._item = item
+
+
+Kind = Literal["text", "number", "count", "values", "flag", "format", "items"]
+
+
+class Keyword(NamedTuple):
+    """`name` is the keyword of JSON Schema; `types` are the types that can have it, empty for all."""
+
+    name: str
+    label: str
+    kind: Kind
+    types: tuple[str, ...]
+    hint: str
+    example: str = ""
+
+
+_NUMBERS = ("integer", "number")
+_HIDDEN_VALUES = frozenset({"$ref", "const", *schema.COMBINATIONS})
+"""Keywords beside which an empty list of values would be a false statement."""
+
+KEYWORDS = (
+    Keyword("minimum", tr("Minimum"), "number", _NUMBERS, tr("The smallest allowed number (minimum).")),
+    Keyword("maximum", tr("Maximum"), "number", _NUMBERS, tr("The largest allowed number (maximum).")),
+    Keyword("minLength", tr("Min length"), "count", ("string",), tr("The minimum number of characters (minLength).")),
+    Keyword("maxLength", tr("Max length"), "count", ("string",), tr("The maximum number of characters (maxLength).")),
+    Keyword(
+        "pattern", tr("Pattern"), "text", ("string",),
+        tr("A regular expression that must match in the text; anchor it with ^ and $ (pattern)."), "^https?://",
+    ),
+    Keyword(
+        "format", tr("Format"), "format", ("string",),
+        tr("A predefined format of the text, such as a date (format)."),
+    ),
+    Keyword("items", tr("Items"), "items", ("array",), tr("The type of every item (items).")),
+    Keyword("minItems", tr("Min items"), "count", ("array",), tr("The minimum number of items (minItems).")),
+    Keyword("maxItems", tr("Max items"), "count", ("array",), tr("The maximum number of items (maxItems).")),
+    Keyword("uniqueItems", tr("Unique items"), "flag", ("array",), tr("All items must be different (uniqueItems).")),
+    Keyword(
+        "enum", tr("Enum"), "values", ("string", *_NUMBERS, ""),
+        tr("The allowed values, separated by commas (enum)."), tr("low, high"),
+    ),
+)  # fmt: skip
+
+
+def offered(kind: str, keyword: Keyword) -> bool:
+    """Whether an argument of type `kind` can have the keyword."""
+    return kind in keyword.types
+
+
+def keyword_field(keyword: Keyword) -> Field:
+    """The field that edits a keyword's value."""
+    match keyword.kind:
+        case "number" | "count":
+            field: Field = NumberField(whole=keyword.kind == "count")
+        case "values":
+            field = ValuesField()
+        case "flag":
+            field = FlagSetting()
+        case "format":
+            field = ChoiceField(schema.FORMATS, none=tr("any"))
+        case "items":
+            field = ChoiceField(schema.TYPES, none=tr("any"))
+        case _:
+            field = LineField()
+    if isinstance(field, LineField):
+        field.setPlaceholderText(keyword.example or "–")
+        field.setProperty("role", "mono")
+    return field
+
+
+def _shown_items(items: Any, parameters: dict[str, Any]) -> tuple[Any, str]:
+    """The value of the field for `items`, and its words: a type alone is a choice, any other schema is kept."""
+    if items is None or items is True or items == {}:
+        return None, ""
+    if isinstance(items, dict) and items.keys() == {"type"} and isinstance(items["type"], str):
+        return items["type"], ""
+    return items, schema.summary(items, parameters)
+
+
+class ArgumentForm(QWidget):
+    """Edits one argument of the document's tool; shows the text as typed, even while it is invalid.
+
+    `renaming` carries an Item with the argument's new name, before the document is changed. `problemChanged` carries
+    why a field's value is invalid, "" if all are valid.
+    """
+
+    renaming = Signal(object)
+    problemChanged = Signal(object)
+
+    def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._document = document
+        self._item: Item | None = None
+        self.grid = grid = FormGrid(self)
+        vbox(grid, parent=self)
+        self.name_field = LineField()
+        self.name_field.setProperty("role", "mono")
+        self.type_field = ChoiceField(schema.TYPES)
+        self.required_field = FlagSetting()
+        self.description_field = TextField()
+        grid.add_row(
+            tr("Name"), self.name_field, tr("The name of the argument, as the model writes it."), wide=True
+        )
+        self._type_row = grid.add_row(tr("Type"), self.type_field, tr("The type of the value."))
+        self.keyword_rows = {
+            keyword: grid.add_row(keyword.label, keyword_field(keyword), keyword.hint) for keyword in KEYWORDS
+        }
+        self._required_row = grid.add_row(
+            tr("Required"), self.required_field, tr("A call without this argument is invalid.")
+        )
+        grid.add_row(
+            tr("Description"), self.description_field, tr("The description that the model sees."), wide=True
+        )
+        self.name_field.edited.connect(self._rename)
+        self.type_field.edited.connect(self._set_type)
+        self.required_field.edited.connect(self._set_required)
+        self.description_field.edited.connect(partial(self._set_keyword, "description"))
+        for keyword, row in self.keyword_rows.items():
+            row.field.edited.connect(partial(self._set_keyword, keyword.name))
+            if isinstance(row.field, LineField):
+                row.field.valueRejected.connect(partial(self._refuse, keyword.label))
+
+    def show_item(self, item: Item) -> None:
+        """Show this argument, or show it again after an edit."""
+        argument = item.argument or ""
+        parameters = self._document.shown_parameters(item.tool)
+        if self._item != item and self._item is not None:
+            self.problemChanged.emit("")
+        self._item = item
+        self.grid.setEnabled(not self._document.is_long(item.tool))
+        values = schema.arguments(parameters).get(argument)
+        values = values if isinstance(values, dict) else {}
+        self.name_field.show_value(argument)
+        self.type_field.show_value(values.get("type"))
+        has_choices = _HIDDEN_VALUES.isdisjoint(values)
+        self.required_field.show_value(argument in schema.required(parameters))
+        self.description_field.show_value(values.get("description"))
+        for keyword, row in self.keyword_rows.items():
+            suits = offered(schema.type_of(values), keyword) and (keyword.kind != "values" or has_choices)
+            row.set_visible(suits or keyword.name in values)
+            value = values.get(keyword.name)
+            if keyword.kind == "items" and isinstance(row.field, ChoiceField):
+                row.field.show_value(*_shown_items(value, parameters))
+            else:
+                row.field.show_value(value)
+
+    def set_enforcement(self, kinds: Mapping[str, Enforcement]) -> None:
+        """Set the enforcement of each constraint, by JSON Pointer into the tool's parameters."""
+        if self._item is None or self._item.argument is None:
+            return
+        place = to_pointer(("properties", self._item.argument))
+        self._type_row.badge.set_kind(kinds.get(place) or kinds.get(f"{place}/type"))
+        needed = self.required_field.isChecked()
+        self._required_row.badge.set_kind(kinds.get("/required") if needed else None)
+        for keyword, row in self.keyword_rows.items():
+            row.badge.set_kind(kinds.get(f"{place}/{keyword.name}") if row.field.isVisibleTo(self) else None)
+
+    # -- edits -------------------------------------------------------------------------------------------------
+
+    def _put(self, parameters: dict[str, Any], key: str) -> None:
+        if self._item is not None:
+            self.problemChanged.emit("")
+            self._document.set_parameters(self._item.tool, parameters, f"{self._item.argument} {key}")
+
+    def _parameters(self) -> dict[str, Any]:
+        return self._document.shown_parameters(self._item.tool if self._item else "")
+
+    def _rename(self, name: str | None) -> None:
+        if self._item is None or name == self._item.argument:
+            self.problemChanged.emit("")
+            return
+        parameters = self._parameters()
+        if not name or name in schema.arguments(parameters):
+            self.name_field.set_refused(True)
+            self.problemChanged.emit(
+                tr("Name: another argument has this name.") if name else tr("Name: required.")
+            )
+            return
+        old, self._item = self._item, Item(self._item.tool, name)
+        renamed = schema.renamed(parameters, old.argument or "", name)
+        self.problemChanged.emit("")
+        place = list(schema.arguments(renamed)).index(name)
+        self.renaming.emit(self._item)
+        self._document.set_parameters(old.tool, renamed, f"argument {place} name")
+
+    def _set_type(self, kind: Any) -> None:
+        if isinstance(kind, str):
+            self._put(schema.with_type(self._parameters(), self._argument(), kind), "")
+
+    def _set_required(self, needed: bool) -> None:
+        self._put(schema.with_required(self._parameters(), self._argument(), needed), "")
+
+    def _set_keyword(self, name: str, value: Any) -> None:
+        if name == "items" and isinstance(value, str):
+            value = {"type": value}
+        elif value is False:  # from a flag that is not set
+            value = None
+        self._put(schema.with_keyword(self._parameters(), self._argument(), name, value), name)
+
+    def _refuse(self, label: str, reason: str) -> None:
+        self.problemChanged.emit(
+            tr("{label}: {reason} The last valid value is in use.", label=label, reason=reason)
+        )
+
+    def _argument(self) -> str:
+        return (self._item.argument if self._item else None) or ""
