@@ -24,7 +24,7 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.words import arm_labels, rate_words
+from glyphscope.evals.results.words import ARM_TITLES, arm_cells, arm_labels
 from glyphscope.evals.running import evaluate as running
 from glyphscope.evals.running.place import Place, read_place
 from glyphscope.evals.running.progress import ModelMissing, Progress
@@ -134,13 +134,7 @@ class Evaluation:
     def _repr_html_(self) -> str:
         """The shares of each arm, with their 95% intervals."""
         labels = arm_labels(self._folder.manifest.arms)
-        head = ("arm", "n", "ok", "parsed", "valid", "correct tool", "correct arguments")
-        rows = [_row(head, "th")]
-        for arm in self.summary.arms:
-            figures = arm.tools
-            shares = (figures.ok, figures.parsed, figures.valid, figures.right_tool, figures.right_arguments)
-            cells = (labels.get(arm.arm, arm.arm), f"{figures.answered:,}", *map(rate_words, shares))
-            rows.append(_row(cells, "td"))
+        rows = [_row(ARM_TITLES, "th"), *(_row(arm_cells(arm, labels), "td") for arm in self.summary.arms)]
         return f"<table>{''.join(rows)}</table>"
 
 

@@ -15,7 +15,7 @@ from glyphscope.cli.load_options import Loading, StoredPrompts
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, RegistryOption, model_option
-from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_text
+from glyphscope.cli.output import TextTable, console, print_json, print_note, print_text
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sizes import call_of
 from glyphscope.cli.streaming import interrupted, run_all
@@ -163,7 +163,7 @@ def _expecting(text: str) -> Judge:
 
 
 def _print(report: AbReport) -> None:
-    table = PlainTable("seed", *report.names, right=("seed",))
+    table = TextTable("seed", *report.names, right=("seed",))
     for pair in report.pairs:
         table.add_row(str(pair.seed), *(_trial_words(pair, place) for place in (0, 1)))
         if pair.difference:

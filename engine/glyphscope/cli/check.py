@@ -26,7 +26,7 @@ from glyphscope.cli.options import (
     ThinkingOption,
 )
 from glyphscope.cli.output import (
-    PlainTable,
+    TextTable,
     console,
     marked,
     print_json,
@@ -212,7 +212,7 @@ def _print_report(report: CheckReport, text: str, tools: ToolRegistry) -> None:
     deciding = min((error.char for error in report.errors), default=None)
     out.print(marked(text, deciding, out.width))
     if report.fields:
-        table = PlainTable("field", "value", "verdict")
+        table = TextTable("field", "value", "verdict")
         for field in report.fields:
             value = text[field.start : field.end]
             table.add_row(short_pointer(field.path), value, status_text(field.status))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, answer_lines, note_uncallable, read_text
-from glyphscope.cli.output import PlainTable, console, marked, print_json, print_text
+from glyphscope.cli.output import TextTable, console, marked, print_json, print_text
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import RegistryError
 from glyphscope.events import Thinking, Violation
@@ -155,7 +155,7 @@ def show_readers(
 def _print(text: str, all_readings: tuple[Reading, ...]) -> None:
     out = console()
     out.print(marked(text, all_readings[0].left_at, out.width))
-    table = PlainTable("reader", "accepts it", "calls", "deviates at")
+    table = TextTable("reader", "accepts it", "calls", "deviates at")
     shown = [each for each in all_readings if each.reads or each.kind != "other"]
     for each in shown:
         words = "text" if not each.calls else "✓"

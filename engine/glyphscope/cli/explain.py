@@ -13,7 +13,7 @@ import typer
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.options import JsonOption, model_option
-from glyphscope.cli.output import PlainTable, console, print_json, print_text, short_pointer
+from glyphscope.cli.output import TextTable, console, print_json, print_text, short_pointer
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
@@ -164,9 +164,9 @@ def _print(impact: MaskImpact, boundaries: Boundaries, registry: ToolRegistry | 
         print_text(f"  … and {len(boundaries.differences) - _PLACES} more places")
 
 
-def _table(impact: MaskImpact) -> PlainTable:
+def _table(impact: MaskImpact) -> TextTable:
     titles = ("field", "masked mass", "most", "preferred", "sampled", "blocked by")
-    table = PlainTable(*titles, right=("masked mass", "most"))
+    table = TextTable(*titles, right=("masked mass", "most"))
     for field in impact.fields:
         table.add_row(*_row(field))
     return table

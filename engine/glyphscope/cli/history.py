@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from glyphscope.cli.options import JsonOption, out_option
-from glyphscope.cli.output import PlainTable, console, print_json, print_text
+from glyphscope.cli.output import TextTable, console, print_json, print_text
 from glyphscope.sessions import History, HistoryRow, places
 from glyphscope.sessions.bundle import write_run
 from glyphscope.sessions.history_search import MAX_SCORE
@@ -33,7 +33,7 @@ def list_runs(
         print_json({"runs": [row._asdict() for row in rows]})
     elif rows:
         titles = ("run", "time", "name or prompt", "outcome", "sampling", "model", "score", "tags")
-        table = PlainTable(*titles, wrapped=titles)
+        table = TextTable(*titles, wrapped=titles)
         for row in rows:
             table.add_row(*_cells(row))
         console().print(table)

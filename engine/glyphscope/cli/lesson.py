@@ -13,7 +13,7 @@ from rich.text import Text
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.cli.output import (
-    PlainTable,
+    TextTable,
     console,
     marked,
     print_json,
@@ -44,7 +44,7 @@ def list_lessons(as_json: JsonOption = False) -> None:
     progress = Progress(places().lesson_progress)
     rows: list[dict[str, Any]] = []
     numbers = ("minutes", "steps", "seen", "answered")
-    table = PlainTable("lesson", *numbers, "about", right=numbers)
+    table = TextTable("lesson", *numbers, "about", right=numbers)
     table.columns[0].no_wrap = True
     for place, content in all_lessons():
         done = progress.of(place.key)

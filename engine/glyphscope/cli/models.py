@@ -22,7 +22,7 @@ from glyphscope.cli.models_hub import get, search
 from glyphscope.cli.models_inspect import inspect
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import PlainTable, console, diagnostics, facts_table, print_json
+from glyphscope.cli.output import TextTable, console, diagnostics, facts_table, print_json
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.errors import ModelError
 from glyphscope.events import LoadOptions
@@ -71,7 +71,7 @@ def models(
     out = console()
     if files:
         numbers = ("parameters", "size", "context")
-        table = PlainTable("name", "from", "quantisation", *numbers, "file", right=numbers, wrapped=("file",))
+        table = TextTable("name", "from", "quantisation", *numbers, "file", right=numbers, wrapped=("file",))
         for each in files:
             place = Text(each.path)
             if each.problem:
@@ -151,7 +151,7 @@ def measure(
         return
     out = console()
     columns = ("tokens in a batch", "time", "speed")
-    table = PlainTable(*columns, right=columns)
+    table = TextTable(*columns, right=columns)
     for size, ms in sorted(times.ms.items()):
         table.add_row(f"{size:,}", duration_ms(ms), rate(size * 1000 / ms))
     out.print(table)

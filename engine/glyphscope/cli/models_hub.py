@@ -21,7 +21,7 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import PlainTable, console, diagnostics, print_json, print_note, print_text
+from glyphscope.cli.output import TextTable, console, diagnostics, print_json, print_note, print_text
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.models.files import available_memory
 from glyphscope.models.hub.choosing import Pick, pick
@@ -122,7 +122,7 @@ def _print_choices(listing: Listing, picked: Pick | None, as_json: bool) -> None
 
 def _print_listing(listing: Listing, chosen: Choice | None, out: Console) -> None:
     out.print(Text(f"{listing.repo} at {listing.endpoint}, commit {listing.commit[:7]}"))
-    table = PlainTable("", "file", "quantisation", "size", right=("size",), wrapped=("file",))
+    table = TextTable("", "file", "quantisation", "size", right=("size",), wrapped=("file",))
     for choice in listing.choices:
         parts = f" and {len(choice.files) - 1} more parts" if len(choice.files) > 1 else ""
         lacking = f" ✗ {choice.missing} parts are missing" if choice.missing else ""
@@ -186,7 +186,7 @@ def search(
 
 def _print_hits(hits: list[Hit], memory: int | None) -> None:
     titles = ("repository", "downloads", "files", "suggested", "size", "memory")
-    table = PlainTable(*titles, right=("downloads", "files", "size"), wrapped=("repository", "memory"))
+    table = TextTable(*titles, right=("downloads", "files", "size"), wrapped=("repository", "memory"))
     for hit in hits:
         files = "" if hit.listing is None else f"{len(hit.listing.choices):,}"
         row = [hit.repo, f"{hit.downloads:,}", files]

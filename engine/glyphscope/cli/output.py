@@ -78,7 +78,7 @@ def print_note(text: str, style: str = "", *, lines: bool = False) -> None:
     diagnostics().print(Text(visible(text, lines=lines), style))
 
 
-class PlainTable(Table):
+class TextTable(Table):
     """A table without rules, with invisible characters made visible. `right` and `wrapped`: titles of columns that are
     right-aligned, or wrapped instead of cut.
     """
@@ -98,9 +98,9 @@ class PlainTable(Table):
         super().add_row(*(visible(cell) if isinstance(cell, str) else cell for cell in cells), **more)
 
 
-def facts_table(rows: Iterable[tuple[str, ...]]) -> PlainTable:
+def facts_table(rows: Iterable[tuple[str, ...]]) -> TextTable:
     """A table without titles: each row is a name, in bold, and its facts."""
-    table = PlainTable(show_header=False)
+    table = TextTable(show_header=False)
     table.add_column(style="bold", no_wrap=True)
     for row in rows:
         table.add_row(*row)

@@ -21,7 +21,7 @@ from glyphscope.cli.options import (
     RegistryOption,
     ShapeOption,
 )
-from glyphscope.cli.output import PlainTable, console, print_json, print_text
+from glyphscope.cli.output import TextTable, console, print_json, print_text
 from glyphscope.events import (
     AnyNotation,
     PromptEvaluated,
@@ -199,7 +199,7 @@ def _print(report: PromptReport, rendered: PromptRendered) -> None:
     print_text(report.text, lines=True)
     print_text()
     counted = f"of {report.tokens:,}" if report.tokens else "not counted"
-    table = PlainTable("tokens", "", f"{counted}, {report.model}", right=("tokens", ""))
+    table = TextTable("tokens", "", f"{counted}, {report.model}", right=("tokens", ""))
     for cost in prompt_costs(rendered):
         for depth, row in cost.rows():
             tokens = f"{row.tokens:,}" if report.tokens else ""

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from glyphscope.cli.output import STATUS_MARKS, PlainTable, short_pointer, status_text
+from glyphscope.cli.output import STATUS_MARKS, TextTable, short_pointer, status_text
 from glyphscope.events import AnyEvent, ConstraintReady, Narrowed, Status
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.notation.write import write_call
@@ -238,8 +238,8 @@ def _calls(stage: StageState) -> list[RenderableType]:
     return parts
 
 
-def _fields(text: str, call: CallState) -> PlainTable:
-    table = PlainTable("field", "value", "verdict")
+def _fields(text: str, call: CallState) -> TextTable:
+    table = TextTable("field", "value", "verdict")
     for field in _leaves(call):
         value = text[field.start or 0 : field.end]
         table.add_row(short_pointer(field.path), value, status_text(field.status))

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_text
+from glyphscope.cli.output import TextTable, console, print_json, print_note, print_text
 from glyphscope.cli.signals import INTERRUPTED
 from glyphscope.cli.streaming import interrupted, run_all
 from glyphscope.evals.distribution import (
@@ -60,7 +60,7 @@ def print_distribution(
 
 
 def _print(result: Distribution) -> None:
-    table = PlainTable("runs", "share", "", "answer", "first difference", right=("runs", "share"))
+    table = TextTable("runs", "share", "", "answer", "first difference", right=("runs", "share"))
     for group in result.groups:
         divergence = None if group.divergence is None else result.divergences[group.divergence]
         mark = "✓" if group.ok else "✗"
@@ -85,9 +85,9 @@ def _print(result: Distribution) -> None:
         print_text(line)
 
 
-def _options(divergence: Divergence) -> PlainTable:
+def _options(divergence: Divergence) -> TextTable:
     numbers = ("sampled", "raw", "final")
-    table = PlainTable("  token", *numbers, right=numbers, header_style="dim")
+    table = TextTable("  token", *numbers, right=numbers, header_style="dim")
     for option in divergence.options:
         sampled = f"{option.sampled} of {divergence.runs}"
         table.add_row(f"  {option_words(option)}", sampled, percent(option.raw), percent(option.final))

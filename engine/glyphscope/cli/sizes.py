@@ -13,7 +13,7 @@ from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, RegistryOption, ShapeOption, model_option
-from glyphscope.cli.output import PlainTable, console, print_json, print_text
+from glyphscope.cli.output import TextTable, console, print_json, print_text
 from glyphscope.events import NOTATIONS, Notation, RunRequest, Shape
 from glyphscope.models.interface import Model
 from glyphscope.notation.shapes import fitting_shape, shape_keys
@@ -159,7 +159,7 @@ def _summary(calls: int, totals: list[Sizes], instructions: list[Instructions]) 
 def _print_report(report: SizeReport) -> None:
     base = next(size for size in report.totals if size.style == report.baseline)
     numbers = ("characters", "bytes", "", "tokens", "")
-    table = PlainTable("style", *numbers, right=numbers)
+    table = TextTable("style", *numbers, right=numbers)
     for size in report.totals:
         tokens, change = ("", "")
         if size.tokens is not None and base.tokens:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from glyphscope.cli.options import FilesBelowOption, JsonOption, out_option
-from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_problems, print_text
+from glyphscope.cli.output import TextTable, console, print_json, print_note, print_problems, print_text
 from glyphscope.cli.plugin_commands import open_group
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.from_runs import suite_of_runs
@@ -30,7 +30,7 @@ def list_suites(as_json: JsonOption = False) -> None:
     if as_json:
         print_json([_overview(suite) for suite in suites])
         return
-    table = PlainTable("suite", "scenarios", "strategy", "about", right=("scenarios",))
+    table = TextTable("suite", "scenarios", "strategy", "about", right=("scenarios",))
     table.columns[0].no_wrap = table.columns[2].no_wrap = True
     for suite in suites:
         table.add_row(suite.name, str(len(suite.scenarios)), suite.strategy, suite.about)
@@ -70,7 +70,7 @@ def show(suite: SuiteArgument, below: FilesBelowOption = None, as_json: JsonOpti
         f"{pluralize(len(loaded.scenarios), 'scenario')} ({', '.join(f'{name} {n}' for name, n in groups.items())}), "
         f"{pluralize(len(loaded.checks), 'check')}, {pluralize(len(loaded.sizes), 'size')}"
     )
-    table = PlainTable("scenario", "level", "prompt", "right")
+    table = TextTable("scenario", "level", "prompt", "right")
     for scenario in loaded.scenarios:
         table.add_row(
             scenario.id,

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption, out_option
-from glyphscope.cli.output import PlainTable, console, print_json, print_line, print_note, print_text, to_json
+from glyphscope.cli.output import TextTable, console, print_json, print_line, print_note, print_text, to_json
 from glyphscope.errors import RecordError
 from glyphscope.evals.matrix.profiles import profiles as all_profiles
 from glyphscope.evals.results.changes import Change, Changes, changes_between
@@ -20,7 +20,14 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.words import REASON_WORDS, arm_labels, comparison_words, p_words, rate_words
+from glyphscope.evals.results.words import (
+    ARM_TITLES,
+    REASON_WORDS,
+    arm_cells,
+    arm_labels,
+    comparison_words,
+    p_words,
+)
 from glyphscope.sessions import atomic_write
 from glyphscope.sessions.records import encode_record
 from glyphscope.text.figures import percent, plain_number, pluralize
@@ -42,29 +49,16 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
     if as_json:
         print_json({"folder": str(folder), "summary": msgspec.to_builtins(summary)})
         return
-    table = PlainTable(
-        "arm",
-        "n",
-        "ok",
-        "parsed",
-        "valid",
-        "correct tool",
-        "correct arguments",
-        "tokens",
-        "ms p50",
-        pad_edge=True,
-    )
+    table = TextTable(*ARM_TITLES, "tokens", "ms p50", pad_edge=True)
     arms = {arm.id: arm for arm in ResultFolder.open(folder).manifest.arms}
     labels = arm_labels(list(arms.values()))
     for arm in summary.arms:
         figures = arm.tools
         table.add_row(
-            labels.get(arm.arm, arm.arm), str(figures.answered), *map(rate_words, (
-                figures.ok, figures.parsed, figures.valid, figures.right_tool, figures.right_arguments,
-            )),
+            *arm_cells(arm, labels),
             "" if figures.decoded is None else plain_number(figures.decoded.mean),
             "" if figures.total_ms is None else plain_number(figures.total_ms.p50),
-        )  # fmt: skip
+        )
     console().print(table)
     for comparison in summary.comparisons:
         if comparison.measure == "ok" or comparison.p_holm < LISTED_BELOW:
@@ -120,7 +114,7 @@ def profiles(as_json: JsonOption = False) -> None:
     if as_json:
         print_json([msgspec.to_builtins(profile) for profile in all_profiles()])
         return
-    table = PlainTable("profile", "for", "sampling", "about", pad_edge=True)
+    table = TextTable("profile", "for", "sampling", "about", pad_edge=True)
     for profile in all_profiles():
         table.add_row(profile.name, "", _members(profile.sampling), profile.about)
         for family in profile.for_models:
@@ -163,7 +157,7 @@ def _json(changes: Changes) -> Iterator[bytes]:
 
 
 def _show(changes: Changes, labels: dict[str, str]) -> None:
-    table = PlainTable(
+    table = TextTable(
         "arm", "pairs", "ok before", "ok after", "regressions", "fixed", "McNemar", pad_edge=True
     )
     for arm in changes.arms:

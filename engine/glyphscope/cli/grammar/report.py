@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
-from glyphscope.cli.output import PlainTable, console, diagnostics, print_json, print_note, print_text
+from glyphscope.cli.output import TextTable, console, diagnostics, print_json, print_note, print_text
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar.builder.contradictions import Contradiction
 from glyphscope.grammar.tree import Ordered, Unenforced
@@ -69,7 +69,7 @@ def print_report(proved: Report) -> None:
     by_place: dict[tuple[str, str], dict[EngineName, Proof]] = {}
     for proof in proved.proofs:
         by_place.setdefault((proof.tool, proof.pointer), {})[proof.engine] = proof
-    table = PlainTable("tool", "constraint", *(_HEADS[engine] for engine in proved.engines))
+    table = TextTable("tool", "constraint", *(_HEADS[engine] for engine in proved.engines))
     before = ""
     for (tool, pointer), proofs in by_place.items():
         verdicts = (_verdict(proofs.get(engine)) for engine in proved.engines)
@@ -170,7 +170,7 @@ def print_contradictions(found: Sequence[Contradiction]) -> None:
 
 def _print_places(out: Console, title: str, found: Sequence[Unenforced | Ordered]) -> None:
     out.print(title)
-    table = PlainTable("tool", "place", "why")
+    table = TextTable("tool", "place", "why")
     for each in found:
         table.add_row(each.tool, each.pointer or "/", each.why)
     out.print(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from glyphscope.evals.matrix.arms import Arm, label_of, subject_of, varied
-from glyphscope.evals.results.figures import Comparison, Measure, Sensitivity
+from glyphscope.evals.results.figures import ArmFigures, Comparison, Measure, Sensitivity
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Reason
 from glyphscope.evals.statistics import Share
@@ -48,6 +48,17 @@ REASON_WORDS: dict[Reason, str] = {
     "JUDGE_FAILED": "The judge gave no verdict",
 }
 """Why a sample is not right."""
+
+
+ARM_TITLES = ("arm", "n", "ok", "parsed", "valid", "correct tool", "correct arguments")
+"""The columns of `arm_cells`."""
+
+
+def arm_cells(arm: ArmFigures, labels: Mapping[str, str]) -> tuple[str, ...]:
+    """An arm's row in a table of shares, each with its interval."""
+    tools = arm.tools
+    shares = (tools.ok, tools.parsed, tools.valid, tools.right_tool, tools.right_arguments)
+    return labels.get(arm.arm, arm.arm), f"{tools.answered:,}", *map(rate_words, shares)
 
 
 def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
