@@ -200,11 +200,13 @@ class LinesDelegate(QStyledItemDelegate):
             whole = QRect(box.left(), box.top(), box.width(), metrics.height())
             box.setTop(whole.bottom() + 3)
             if line.beside:
+                small = smaller(option.font)
                 free = whole.width() - metrics.horizontalAdvance(line.words) - SIDE
                 most = max(free, round(whole.width() * line.share))
                 right = QRect(whole)
-                right.setLeft(whole.right() - min(metrics.horizontalAdvance(line.beside) + 1, most))
-                paint_words(painter, right, line.beside, font, line.beside_role, Qt.AlignmentFlag.AlignRight)
+                needed = QFontMetrics(small).horizontalAdvance(line.beside) + 1
+                right.setLeft(whole.right() - min(needed, most))
+                paint_words(painter, right, line.beside, small, line.beside_role, Qt.AlignmentFlag.AlignRight)
                 whole.setRight(right.left() - SIDE)
             paint_words(painter, whole, line.words, font, line.role)
         painter.restore()
