@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 import pytest
@@ -42,7 +41,7 @@ from glyphscope_gui.grammar.texts import GrammarTexts
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
-from glyphscope_gui.shared.background import Background, end_work
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.theme import load_theme
 
 
@@ -303,27 +302,7 @@ def test_the_origin_of_a_rule_is_described():
     assert rules_by_argument(origins) == {("t", "a"): "a", ("t", None): "r"}
 
 
-# -- jobs -------------------------------------------------------------------------------------------------------
-
-
-def test_only_the_latest_jobs_answer_is_delivered(qapp, qtbot):
-    owner = QObject()
-    jobs = Background(owner)
-    line = jobs.line()
-    gate, ran, reported = threading.Event(), [], []
-
-    def work(number):
-        ran.append(number)
-        gate.wait(60)
-        return number
-
-    for number in range(5):
-        jobs.start("check", lambda number=number: work(number), reported.append, line=line)
-    gate.set()
-    qtbot.waitUntil(lambda: bool(reported))
-    assert ran == [0, 4]
-    assert reported == [4]
-    jobs.close()
+# -- checks -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -381,22 +360,6 @@ def test_a_check_of_a_large_text_can_be_cancelled():
         grammar_work.check(text, cancel)
     assert len(asked) == 20
     assert grammar_work.check(text, lambda: False).grammar is not None
-
-
-def test_the_answer_of_a_dropped_job_is_not_delivered(qapp, qtbot):
-    owner = QObject()
-    jobs = Background(owner)
-    line = jobs.line()
-    gate, reported = threading.Event(), []
-    jobs.start("check", lambda: gate.wait(60), reported.append, reported.append, line=line)
-    jobs.drop("check")
-    gate.set()
-    qtbot.waitUntil(lambda: not jobs.is_busy)
-    assert reported == []
-    jobs.start("check", lambda: 1 / 0, reported.append, reported.append, line=line)
-    qtbot.waitUntil(lambda: bool(reported))
-    assert isinstance(reported[0], ZeroDivisionError)
-    jobs.close()
 
 
 def test_the_rows_of_proofs_grow_without_a_reset_and_name_their_tools():

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import threading
 import time
 
 import pytest
 from PySide6.QtGui import QGuiApplication
 
 from glyphscope_gui.calls.call_texts import beginning
-from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.whole_text import PART, Whole, WholeTextDialog, formatted, parts_of
 
 
@@ -94,17 +91,6 @@ def test_save_writes_all_of_the_text_and_reports_a_failure(opened, qtbot, tmp_pa
     dialog.save(str(tmp_path))
     qtbot.waitUntil(lambda: dialog.hidden.text() != before)
     assert not dialog.is_busy
-
-
-def test_background_work_ends_without_its_owner(qapp):
-    """Qt aborts the program if a thread is deleted before its end."""
-    begun, may_end = threading.Event(), threading.Event()
-    background = Background()
-    background.start("slot", lambda: (begun.set(), may_end.wait(5)), print, print)
-    assert begun.wait(5)
-    del background
-    gc.collect()
-    may_end.set()
 
 
 def test_the_beginning_of_a_long_value_is_the_beginning_of_its_json():
