@@ -26,12 +26,10 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event
 from glyphscope.strategies import run
-from glyphscope_gui.playground.notes_view import NotesView
+from glyphscope_gui.playground.notes_view import MAX_LENGTH, NotesView, claim_words, notes_of
 from glyphscope_gui.playground.timeline import has_details
 from glyphscope_gui.playground.timeline_budgets import budgets
-from glyphscope_gui.playground.timeline_model import TIME, WORDS, TimelineModel
-from glyphscope_gui.playground.timeline_notes import MAX_LENGTH, claim_words, notes_of
-from glyphscope_gui.playground.timeline_rows import MAX_ROWS
+from glyphscope_gui.playground.timeline_model import MAX_ROWS, TIME, WORDS, TimelineModel
 from glyphscope_gui.runs.field_table_model import FieldTableModel
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of

@@ -64,7 +64,7 @@ FIXES = (
     ),
     Breakage(
         "fix: the time of an approval in the timeline",
-        f"{_PLAYGROUND}/timeline_rows.py",
+        f"{_PLAYGROUND}/timeline_model.py",
         "max(now - stage.began - stage.waited, 0.0)",
         "max(now - stage.began, 0.0)",
         ("gui/test_timeline.py::test_the_time_that_the_user_takes_is_shown_only_in_the_row_of_the_approval",),

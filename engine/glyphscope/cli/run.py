@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -27,16 +28,17 @@ from glyphscope.cli.option_groups import Given, with_groups
 from glyphscope.cli.options import JsonOption, ModelOption, RegistryOption
 from glyphscope.cli.output import console, print_line, seen_json
 from glyphscope.cli.run_printer import RunView
-from glyphscope.cli.sampling_options import SamplingOptions
 from glyphscope.cli.seeds import print_distribution, seeds_to_run
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sources import open_sources
 from glyphscope.cli.strategy_options import StrategyOptions
 from glyphscope.cli.streaming import BAD_REQUEST, interruptible, recorded
+from glyphscope.evals.matrix.profiles import profile as profile_named
 from glyphscope.events import (
     AnyEvent,
     ConstraintKind,
     RunRequest,
+    Sampling,
     default_order,
     encode_event,
     notation_members,
@@ -48,6 +50,40 @@ from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.runs.sampling import stop_strings
 from glyphscope.sessions import RecordWriter
 from glyphscope.strategies import run as run_request
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingOptions:
+    """The options for sampling given on the command line; None for the others."""
+
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P",
+            help="Sampling settings by name, under those given here: see `glyphscope eval profiles`.",
+        ),
+    ] = None
+    given: Given[Sampling]
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Run with each of these seeds (1-20, or 1,3,7-9) and show how often each answer occurs.",
+        ),
+    ] = None
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT", help="End the answer before this text; \\n is a line feed, \\t a tab. Repeatable."
+        ),
+    ] = None
+
+    def of(self, model: str) -> Sampling:
+        """The profile's settings for a model of that name, with the given ones. Raises GlyphscopeError."""
+        base = Sampling()
+        if self.profile is not None:
+            base = profile_named(self.profile).of(model, base.seed)
+        return self.given.over(base)
 
 
 @with_groups

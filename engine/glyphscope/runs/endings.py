@@ -143,7 +143,7 @@ def may_call(request: RunRequest) -> bool:
 
 def _cut_off(state: RunState) -> RunEnd | None:
     """For an answer of a loop that was cut off; `words` follow "the answer was"."""
-    limit = _last_limit(state)
+    limit = last_limit(state)
     if state.answer is None or limit is None or limit.limit not in ("max_tokens", "context"):
         return None
     if limit.limit == "max_tokens":
@@ -154,7 +154,7 @@ def _cut_off(state: RunState) -> RunEnd | None:
 
 
 def _by_reason(reason: EndReason, state: RunState) -> RunEnd:
-    end, limit = _ENDS[reason], _last_limit(state)
+    end, limit = _ENDS[reason], last_limit(state)
     started = state.started
     can_branch = bool(state.tokens) and started is not None and started.request.strategy == "direct"
     if reason == "cancelled" and not can_branch:
@@ -184,7 +184,8 @@ def _length_hint(state: RunState) -> str:
     return f"Raise the token limit{most}, or ask for less."
 
 
-def _last_limit(state: RunState) -> LimitReached | None:
+def last_limit(state: RunState) -> LimitReached | None:
+    """The limit that was reached last."""
     fired = (
         event
         for stage in reversed(state.stages)

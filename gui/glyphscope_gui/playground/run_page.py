@@ -24,12 +24,11 @@ from glyphscope.runs import RunState
 from glyphscope.runs.run_state import StageState
 from glyphscope_gui.calls.approval_card import MAX_HEIGHT, ApprovalCard
 from glyphscope_gui.playground.branches.card import BranchCard
-from glyphscope_gui.playground.notes_view import NotesView
+from glyphscope_gui.playground.notes_view import NotesView, notes_of
 from glyphscope_gui.playground.question_card import QuestionCard
 from glyphscope_gui.playground.reply_bar import ReplyBar
 from glyphscope_gui.playground.timeline import Timeline
-from glyphscope_gui.playground.timeline_notes import notes_of
-from glyphscope_gui.playground.timeline_rows import TimelineRow
+from glyphscope_gui.playground.timeline_model import TimelineRow
 from glyphscope_gui.project.prompt_document import PromptDocument
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.copy_menu import CopyMenu

@@ -9,7 +9,7 @@ from glyphscope.runs.run_state import StageState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
-from glyphscope_gui.playground.timeline_rows import TimelineRow
+from glyphscope_gui.playground.timeline_model import TimelineRow
 from glyphscope_gui.runs.stage_choice import StageChoice
 from glyphscope_gui.runs.worker.jobs import Asked
 from glyphscope_gui.shared.language import tr

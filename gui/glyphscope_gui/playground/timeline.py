@@ -19,8 +19,8 @@ from glyphscope_gui.playground.timeline_model import (
     TOKENS,
     WORDS,
     TimelineModel,
+    TimelineRow,
 )
-from glyphscope_gui.playground.timeline_rows import TimelineRow
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.card import AROUND, Card
 from glyphscope_gui.shared.cells import paint_selection, paint_words

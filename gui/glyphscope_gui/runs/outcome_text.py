@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from glyphscope.events import LimitReached
 from glyphscope.runs import RunState
-from glyphscope.runs.endings import outcome_of
+from glyphscope.runs.endings import last_limit, outcome_of
 from glyphscope.text.figures import duration, duration_ms, percent, rate
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
@@ -62,8 +61,8 @@ def outcome_words(state: RunState) -> str:
 def _outcome(state: RunState) -> str:
     outcome = outcome_of(state)
     if (ended := _ENDS.get(outcome)) is not None:
-        limit = _limit(state) if outcome == "limit" else ""
-        return f"{ended}: {limit}" if limit else ended
+        limit = last_limit(state) if outcome == "limit" else None
+        return f"{ended}: {limit.limit}" if limit is not None else ended
     match state.outcome:
         case "valid":
             relaxed = state.started is not None and bool(state.started.request.relaxed)
@@ -92,15 +91,6 @@ def _outcome(state: RunState) -> str:
             return tr("The run failed")
         case _:
             return tr("Stopped")
-
-
-def _limit(state: RunState) -> str:
-    """The limit that was reached last."""
-    fired = (
-        e for stage in reversed(state.stages) for e in reversed(stage.outline) if isinstance(e, LimitReached)
-    )
-    last = next(fired, None)
-    return last.limit if last is not None else ""
 
 
 def model_words(status: ModelStatus) -> str:
