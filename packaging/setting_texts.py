@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.events import (
     LoadOptions,
@@ -20,7 +21,17 @@ from glyphscope.events import (
 from glyphscope.sessions import Settings
 from glyphscope.sessions.exports.forms import EXPORTERS
 
-STATED = (Sampling, RunRequest, RepairSettings, RouterSettings, LoopSettings, LoadOptions, Settings, Arm)
+STATED = (
+    Sampling,
+    RunRequest,
+    RepairSettings,
+    RouterSettings,
+    LoopSettings,
+    LoadOptions,
+    Settings,
+    Arm,
+    Matrix,
+)
 
 
 def texts() -> Iterator[str]:

@@ -280,10 +280,10 @@ def test_an_evaluation_that_ends_leaves_the_setup_in_sight(opened, qtbot, suite)
     view.setup.start.click()
     qtbot.waitUntil(lambda: bool(page.evaluations.progress.now))
     view.show_view(SETUP)
-    view.setup.trials.setFocus()
+    view.setup.numbers["trials"].setFocus()
     gate.set()
     ended(qtbot, page)
-    assert view.views.value == SETUP and view.setup.trials.hasFocus()
+    assert view.views.value == SETUP and view.setup.numbers["trials"].hasFocus()
     assert view.result.model.index(0, 0).data() == "100%" and page.result_presenter.result.summary is not None
 
 

@@ -103,11 +103,11 @@ def test_the_jobs_of_this_computer_can_be_part_of_the_place(page, qtbot):
 
 def test_several_sequences_are_for_models_that_have_them(page, qtbot):
     setup = page.view.setup
-    setup.sequences.setValue(4)
+    setup.numbers["sequences"].setValue(4)
     assert setup.matrix().sequences == 4 and setup.matrix().jobs == 1
     qtbot.waitUntil(lambda: "A scripted or recorded model has no sequences" in setup.problem.text())
     assert not setup.start.isEnabled()
-    setup.sequences.setValue(1)
+    setup.numbers["sequences"].setValue(1)
     qtbot.waitUntil(setup.start.isEnabled)
 
 

@@ -20,6 +20,7 @@ from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.running.place import Place
 from glyphscope.evals.suites.importers import endings
 from glyphscope.evals.suites.reading import STARTER
+from glyphscope.events import settings_of
 from glyphscope.sessions.named_models import NamedModels, fixed_batch
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.evaluate.consent import PythonConsent, ask_about_files
@@ -120,7 +121,7 @@ class EvaluatePresenter(Page):
         self._connect_evaluations()
         self._connect_reading()
         page.setup.show_matrix(
-            {**QUESTIONS[0].members(), "trials": 1, "seed": 1, "jobs": 1, "sequences": 1, "savings": 0.0}
+            {**QUESTIONS[0].members(), **{name: field.default for name, field in settings_of(Matrix).items()}}
         )
         if page.window().focusWidget() in (page, None):  # otherwise the user has moved the focus
             page.setFocus()

@@ -15,7 +15,7 @@ from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.evals.running.place import MAX_JOBS
 from glyphscope.evals.suites.importers import endings
-from glyphscope.events.load_options import MAX_SEQUENCES
+from glyphscope.events import Setting, settings_of
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
 from glyphscope_gui.evaluate.setup import Axis
 from glyphscope_gui.evaluate.setup_fields import EvalAxes, JudgeChoice, PlaceField
@@ -26,11 +26,11 @@ from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import STRETCH, Flow, FollowsSize, ScrollArea, hbox, holder, vbox
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.run_choices import MAX_SEED
 from glyphscope_gui.shared.settings_grid import SettingsGrid
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
 
-MAX_TRIALS = 1000
 SIDE_BY_SIDE = 860
 """Pixels of width of the window, at the usual text size, from which the columns are side by side."""
 
@@ -70,11 +70,8 @@ class EvalSetupView(FollowsSize, QWidget):
         self.add_model = link(tr("Add file…"), tr("Add a GGUF file; you can also drop it here"))
         self.add_endpoint = link(tr("Endpoint…"), tr("Add a served model by the address of its endpoint"))
         self.judge = JudgeChoice(self)
-        self.trials = _spin(1, MAX_TRIALS, "evalTrials")
-        self.seed = _spin(0, 2_147_483_647, "evalSeed")
+        self.numbers = {name: _number_box(name, field.setting) for name, field in settings_of(Matrix).items()}
         self.jobs = _spin(1, MAX_JOBS, "evalJobs")
-        self.sequences = _spin(1, MAX_SEQUENCES, "evalSequences")
-        self.savings = _spin(0, 100, "evalSavings", suffix="%")
         self.place = PlaceField(self)
         self.cost = words_label(role="", parent=self, name="evalCost")
         self.cost.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -95,7 +92,7 @@ class EvalSetupView(FollowsSize, QWidget):
             ticks.checksChanged.connect(self.changed)
         for part in (self.axes, self.scenarios, self.judge):
             part.changed.connect(self.changed)
-        for box in (self.trials, self.seed, self.jobs, self.sequences, self.savings):
+        for box in (*self.numbers.values(), self.jobs):
             box.valueChanged.connect(lambda _value: self.changed.emit())
         self.place.textChanged.connect(self._place_changed)
 
@@ -110,11 +107,11 @@ class EvalSetupView(FollowsSize, QWidget):
             suites=self._suites.ticked,
             models=self._models.ticked,
             **varied,
-            trials=self.trials.value(),
-            seed=self.seed.value(),
+            **{
+                name: box.value() / _factor(name) if _factor(name) > 1 else box.value()
+                for name, box in self.numbers.items()
+            },
             jobs=self.place.place.jobs if self.place.place is not None else self.jobs.value(),
-            sequences=self.sequences.value(),
-            savings=self.savings.value() / 100,
             judge=self.judge.value,
         )
 
@@ -126,13 +123,10 @@ class EvalSetupView(FollowsSize, QWidget):
             self._models.tick(changes["models"])
         self.axes.show_values(changes)
         self.scenarios.show_values(changes)
-        for name, box, factor in (
-            ("trials", self.trials, 1), ("seed", self.seed, 1), ("jobs", self.jobs, 1),
-            ("sequences", self.sequences, 1), ("savings", self.savings, 100),
-        ):  # fmt: skip
+        for name, box in {**self.numbers, "jobs": self.jobs}.items():
             if name in changes:
                 with QSignalBlocker(box):
-                    box.setValue(round(changes[name] * factor))
+                    box.setValue(round(changes[name] * _factor(name)))
 
     def show_cost(
         self, words: str, problem: str = "", *, arms: Sequence[str] = (), can_start: bool = False
@@ -184,29 +178,13 @@ class EvalSetupView(FollowsSize, QWidget):
 
     def _repetitions(self) -> QWidget:
         grid = SettingsGrid(2, self)
-        for title, field, tip in (
-            (tr("Trials"), self.trials, tr("Runs of each scenario in each arm, each with a different seed")),
-            (tr("Seed"), self.seed, tr("Every arm uses the same seeds, so arms can be compared in pairs")),
-            (
-                tr("Jobs"),
-                self.jobs,
-                tr("Samples run in parallel; each job loads a separate copy of the model"),
-            ),
-            (
-                tr("Sequences"),
-                self.sequences,
-                tr(
-                    "Samples that each model decodes in one batch, with as many times the memory for the context; it "
-                    "pays on graphics cards, and figures depend on it in their last digits"
-                ),
-            ),
-            (
-                tr("Savings"),
-                self.savings,
-                tr("The share of aborted runs to continue, to measure the tokens saved"),
-            ),
-        ):
-            grid.add(title, field, tip)
+        for name, field in settings_of(Matrix).items():
+            grid.add(in_language(field.setting.title), self.numbers[name], in_language(field.setting.about))
+        grid.add(
+            tr("Jobs"),
+            self.jobs,
+            tr("Samples run in parallel; each job loads a separate copy of the model"),
+        )
         grid.add(
             tr("Run on"),
             self.place,
@@ -250,6 +228,22 @@ class _Scrolled(ScrollArea):
     def minimumSizeHint(self) -> QSize:
         bar = self.verticalScrollBar().sizeHint().width()
         return QSize(self._inside.minimumSizeHint().width() + bar, 120)
+
+
+def _factor(name: str) -> int:
+    """Shares are shown in percent."""
+    return 100 if name == "savings" else 1
+
+
+def _number(name: str, shown: int) -> float:
+    return shown / _factor(name) if name == "savings" else shown
+
+
+def _number_box(name: str, setting: Setting) -> QSpinBox:
+    factor = _factor(name)
+    least, most = (setting.least, setting.most) if setting.is_bounded else (0, MAX_SEED)
+    suffix = "%" if factor > 1 else ""
+    return _spin(round(least * factor), round(most * factor), f"eval{name.capitalize()}", suffix=suffix)
 
 
 def _spin(least: int, most: int, name: str, **options: Any) -> QSpinBox:

@@ -15,7 +15,7 @@ from glyphscope.cli.evaluate.report import show_result
 from glyphscope.cli.evaluate.view import ProgressView
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading, StoredPrompts
-from glyphscope.cli.option_groups import Varied, with_groups
+from glyphscope.cli.option_groups import Given, Varied, with_groups
 from glyphscope.cli.options import FilesBelowOption, JsonOption
 from glyphscope.cli.output import print_note
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
@@ -32,7 +32,6 @@ from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
 from glyphscope.evals.running.progress import Begun, Control, Ended, ModelMissing
 from glyphscope.evals.suites.imported import NOT_IMPORTED
 from glyphscope.evals.suites.reading import STARTER
-from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope.inputs import files_below
 from glyphscope.models.opening import EMBEDDED, require_installed
 from glyphscope.models.remote import is_address
@@ -78,8 +77,7 @@ def run(
         int | None,
         typer.Option(min=1, metavar="N", help="Only the first N of these scenarios of each suite."),
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, max=1000, help="Samples per scenario.")] = 1,
-    seed: Annotated[int, typer.Option(help="The same seed samples the same tokens in every arm.")] = 1,
+    numbers: Given[Matrix],
     on: Annotated[
         str,
         typer.Option(
@@ -91,22 +89,6 @@ def run(
     jobs: Annotated[
         int | None, typer.Option(min=1, max=MAX_JOBS, metavar="N", help="The same as --on local:N.")
     ] = None,
-    sequences: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=MAX_SEQUENCES,
-            metavar="N",
-            help="Samples that each model decodes in one batch, in N times the memory for the context. It changes "
-            "figures in their last digits; worth it on graphics cards, otherwise --jobs is better.",
-        ),
-    ] = 1,
-    savings: Annotated[
-        float,
-        typer.Option(
-            min=0.0, max=1.0, help="Share of aborted runs to continue, to measure the saved tokens."
-        ),
-    ] = 0.0,
     judge: Annotated[
         str,
         typer.Option(
@@ -155,10 +137,11 @@ def run(
     place = _place(on, jobs)
     models = [_model_name(name, place) for name in model or [EMBEDDED]]
     members = {**given, **chosen, "suites": suites, "models": models}
-    numbers = {"first": first or 0, "trials": trials, "seed": seed, "jobs": place.jobs, "savings": savings}
-    numbers["sequences"] = sequences
     judge = _model_name(judge, place) if judge else ""
-    matrix = msgspec.convert({**members, **numbers, "search": search, "judge": judge}, ready(Matrix))
+    matrix = msgspec.convert(
+        {**members, **numbers, "first": first or 0, "jobs": place.jobs, "search": search, "judge": judge},
+        ready(Matrix),
+    )
     for name in matrix.models:
         _require_installed(name, place)
     options = {name: loading.options(name) for name in matrix.models}
@@ -190,7 +173,9 @@ def run(
         progress = evaluate(
             plan,
             out,
-            workers=place.workers(NamedModels(options, prompt_cache_mb=stored.prompt_cache_mb), sequences),
+            workers=place.workers(
+                NamedModels(options, prompt_cache_mb=stored.prompt_cache_mb), matrix.sequences
+            ),
             resume=before,
             again=retry,
             control=control,

@@ -23,7 +23,7 @@ from glyphscope.evals.matrix.notes import in_different_shapes
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.suites.reading import encode_suite, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite, SuiteUsed
-from glyphscope.events import default_order
+from glyphscope.events import Setting, default_order
 from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope.models.opening import SCRIPTED
 from glyphscope.models.remote import is_address
@@ -62,12 +62,22 @@ class Matrix(_Axes, frozen=True, kw_only=True):  # type: ignore[misc, call-arg]
     scenarios: tuple[str, ...] = ()
     search: str = ""
     first: int = 0
-    trials: int = 1
-    seed: int = 1
+    trials: Annotated[int, Setting(
+        "Trials", "Runs of each scenario in each arm, each with a different seed", least=1, most=1000,
+    )] = 1  # fmt: skip
+    seed: Annotated[int, Setting(
+        "Seed", "Every arm uses the same seeds, so arms can be compared in pairs",
+    )] = 1  # fmt: skip
     jobs: int = 1
-    savings: float = 0.0
+    savings: Annotated[float, Setting(
+        "Savings", "The share of aborted runs to continue, to measure the tokens saved", least=0, most=1,
+    )] = 0.0  # fmt: skip
     judge: str = ""
-    sequences: Annotated[int, msgspec.Meta(ge=1, le=MAX_SEQUENCES)] = 1
+    sequences: Annotated[int, msgspec.Meta(ge=1, le=MAX_SEQUENCES), Setting(
+        "Sequences",
+        "Samples that each model decodes in one batch, with as many times the memory for the context; it pays on "
+        "graphics cards, and figures depend on it in their last digits",
+    )] = 1  # fmt: skip
 
 
 _EARLY = frozenset({
