@@ -80,6 +80,7 @@ def test_the_window_and_its_pages_load_without_the_library_of_charts() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_window_starts_every_thread_in_one_file() -> None:
     window, threads = (
         ROOT / "gui" / "glyphscope_gui",

@@ -58,6 +58,7 @@ def test_the_best_candidates_come_first_and_never_overlap() -> None:
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(st.text(st.sampled_from("abc' -Gjalhorn."), max_size=60), st.lists(st.text(max_size=12), max_size=6))
 def test_any_prompt_and_names_give_spans_of_the_prompt(prompt: str, names: list[str]) -> None:

@@ -214,6 +214,7 @@ def test_the_page_without_its_runs_is_at_most_400_kb():
     assert sum((BUILT / name).stat().st_size for name in ("page.js", "page.css", "page.jinja")) < MAX_PAGE
 
 
+@pytest.mark.slow
 def test_nothing_on_the_page_comes_from_elsewhere():
     html = html_page([RecordedRun(events_of(RECORDS[0]))])
     parts = PageText(html)

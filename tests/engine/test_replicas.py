@@ -92,6 +92,7 @@ def test_a_replica_that_does_not_answer_is_reported_once_and_the_others_make_its
     assert all(sample.answered for sample in result(reported).samples())
 
 
+@pytest.mark.slow
 def test_a_replica_that_fails_in_the_middle_is_used_again_when_it_answers(tmp_path):
     slow = Answer((0.05, chunk(ANSWERS["news"]), chunk(finish="stop"), b"data: [DONE]\n\n"))
     reported: list[Progress] = []

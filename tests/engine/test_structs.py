@@ -53,6 +53,7 @@ def types_in(path):
                 yield call.lineno, ast.unparse(given)
 
 
+@pytest.mark.slow
 def test_every_type_that_msgspec_gets_is_ready():
     found = [
         (path.name, line, given)

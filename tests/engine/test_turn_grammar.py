@@ -412,7 +412,9 @@ def test_an_argument_that_would_not_be_read_back_cannot_be_written(tagged: TurnF
     assert caught.value.hint and caught.value.where == "f: /properties/a>b"
 
 
-@pytest.mark.parametrize("template", ONE_EACH)
+@pytest.mark.parametrize(
+    "template", [ONE_EACH[0], *(pytest.param(other, marks=pytest.mark.slow) for other in ONE_EACH[1:])]
+)
 def test_a_tool_that_cannot_be_called_is_left_out_and_listed(llama_data: Path, template: str) -> None:
     impossible = {"properties": {"x": {"type": "integer", "minimum": 5, "maximum": 4}}, "required": ["x"]}
     bad = {"name": "bad", "description": "b", "parameters": {"type": "object"} | impossible}

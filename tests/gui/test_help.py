@@ -149,6 +149,7 @@ def test_the_palette_shows_whole_names_of_commands_when_it_opens(open_window):
     palette.reject()
 
 
+@pytest.mark.slow
 def test_the_palette_of_the_window_has_every_action_of_its_menus(open_window):
     window = open_window(scripted)
     palette = window.help.show_palette()

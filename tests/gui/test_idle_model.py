@@ -17,6 +17,8 @@ from glyphscope_gui.runs import model_queries
 from glyphscope_gui.shared.background import this_task
 from glyphscope_gui.shell import idle_model_presenter
 
+pytestmark = pytest.mark.slow  # whole windows
+
 CALL = '{action="search" query="AI news" max_results=10}'
 TIMES = BatchTimes({64: 142.0, 32: 75.0}, True)
 

@@ -306,6 +306,7 @@ def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(ope
     window.context.themes.choose("light", 0)
 
 
+@pytest.mark.slow
 def test_the_reason_of_an_abort_fits_a_narrow_page(open_window, qtbot):
     window = open_window(scripted)
     with qtbot.waitSignal(window.runs.ended):
@@ -317,6 +318,7 @@ def test_the_reason_of_an_abort_fits_a_narrow_page(open_window, qtbot):
     qtbot.waitUntil(lambda: banner.minimumSizeHint().width() < 0.8 * beside)
 
 
+@pytest.mark.slow
 def test_the_words_of_an_abort_are_no_higher_than_their_lines_after_they_were_narrow(open_window, qtbot):
     window = open_window(scripted)
     with qtbot.waitSignal(window.runs.ended):
