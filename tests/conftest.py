@@ -337,11 +337,11 @@ def _children() -> set[int]:
             found.update(int(pid) for pid in task.read_text().split())
         except OSError:  # a thread that just ended
             continue
-    for name in ("glyphscope.compilers.service", "glyphscope.evals.checking.service"):
-        if (service := sys.modules.get(name)) is not None:
-            found -= {getattr(asked, "pid", None) for asked in vars(service).values()}
-    if (limited := sys.modules.get("glyphscope.processes.limited")) is not None:
-        found -= limited._POOL.pids
+    for name in ("compilers.service", "evals.checking.service", "processes.limited"):
+        if (service := sys.modules.get(f"glyphscope.{name}")) is not None:
+            for value in vars(service).values():
+                pids = getattr(value, "pids", ())
+                found -= pids if isinstance(pids, set) else set()
     return found
 
 

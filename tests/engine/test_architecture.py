@@ -62,7 +62,7 @@ def test_the_engine_loads_neither_qt_nor_a_model(module: str) -> None:
 def test_a_process_that_renders_templates_loads_neither_schemas_nor_grammars(module: str) -> None:
     unneeded = ("jsonschema", "regex", "glyphscope.registry", "glyphscope.grammar", "glyphscope.validation")
     program = (
-        f"import sys, glyphscope.processes.limited_child, {module}; "
+        f"import sys, glyphscope.processes.child, {module}; "
         f"print([name for name in {unneeded} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

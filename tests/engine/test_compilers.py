@@ -90,8 +90,7 @@ def test_a_string_is_validated_although_its_engine_is_killed() -> None:
     matcher = start(StringLanguage(("^[a-z]+[0-9]$",), 0, 8))
     assert matcher is not None
     assert matcher.feed("abc") == 3 and not matcher.matches()
-    pid = service._PATTERNS.pid
-    assert pid is not None
+    (pid,) = service._PATTERNS.pids
     os.kill(pid, signal.SIGKILL)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     # the request that finds it dead fails; its successor gets the next ones
@@ -99,7 +98,7 @@ def test_a_string_is_validated_although_its_engine_is_killed() -> None:
     other = start(StringLanguage(("^[a-z]+[0-9]$",), 0, 8))
     assert other is not None
     assert other.feed("ab") == 2 and other.feed("-") == 0
-    assert service._PATTERNS.pid != pid
+    assert service._PATTERNS.pids != {pid}
 
 
 def test_more_strings_than_the_engine_caches_are_separate() -> None:
@@ -128,8 +127,8 @@ def test_a_fork_of_the_program_uses_a_separate_process() -> None:
 
 
 def test_the_compilers_memory_is_limited() -> None:
-    assert linear("^y+$") and service._PATTERNS.pid is not None
-    limits = Path(f"/proc/{service._PATTERNS.pid}/limits")
+    assert linear("^y+$") and service._PATTERNS.pids
+    limits = Path(f"/proc/{min(service._PATTERNS.pids)}/limits")
     if not limits.exists():
         pytest.skip("only Linux reports the limits of a process")
     addresses = next(line for line in limits.read_text().splitlines() if line.startswith("Max address space"))
@@ -152,11 +151,25 @@ def test_a_run_whose_mask_crashes_the_compiler_fails_without_a_token(
 
 @pytest.mark.slow
 def test_the_compilers_end_when_their_parent_is_killed() -> None:
-    code = (
+    _ends_with_its_parent(
         "from glyphscope.compilers import service\n"
-        "service.refusal('start: \"a\"'); print(service._GRAMMARS.pid, flush=True)\n"
+        "service.refusal('start: \"a\"'); print(*service._GRAMMARS.pids, flush=True)\n"
         "import os; os.kill(os.getpid(), 9)"
     )
+
+
+@pytest.mark.slow
+def test_a_process_ends_by_itself_when_its_parent_is_killed_in_the_middle_of_a_call() -> None:
+    _ends_with_its_parent(
+        "import os, threading, time\n"
+        "from glyphscope.processes.calls import Child\n"
+        "child = Child('Python', '', memory=10**9)\n"
+        "child.start(); print(*child.pids, flush=True)\n"
+        "threading.Timer(4, os.kill, (os.getpid(), 9)).start(); child.call(5, time.sleep, 600)"
+    )
+
+
+def _ends_with_its_parent(code: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     (pid,) = map(int, done.stdout.split())
     deadline = time.monotonic() + 60

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eval_suite import AnsweringModel
-from glyphscope.errors import GlyphscopeError, ModelError, SuiteError
+from glyphscope.errors import GlyphscopeError, ModelError, Stopped, SuiteError
 from glyphscope.evals.checking import service
 from glyphscope.evals.checking.service import CheckFailed, bad_path, call_function, select
 from glyphscope.evals.matrix.plan import Matrix, plan_of
@@ -27,6 +27,7 @@ from glyphscope.evals.suites.own import keep_suite
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import PathCheck
 from glyphscope.models.scripted import ScriptedModel
+from glyphscope.processes.stopping import stopped_by
 from judged import asked, expectation, reasons, verdict
 from scripted_endpoint import endpoint, remote, said
 
@@ -173,8 +174,8 @@ def endless(result):
 """
 
 
-def called(name: str, cancelled: threading.Event | None = None) -> Any:
-    return call_function(CHECKS, "checks.py", name, RESULT, cancelled or threading.Event())
+def called(name: str) -> Any:
+    return call_function(CHECKS, "checks.py", name, RESULT)
 
 
 @pytest.mark.slow
@@ -204,10 +205,8 @@ def test_a_function_without_a_verdict_is_an_error(name, said):
 
 @pytest.mark.slow
 def test_an_endless_function_is_ended_at_its_limit_and_when_the_evaluation_is_stopped(monkeypatch):
-    stopped = threading.Event()
-    stopped.set()
-    with pytest.raises(CheckFailed):
-        called("endless", stopped)
+    with pytest.raises(Stopped), stopped_by(lambda: True):
+        called("endless")
     monkeypatch.setattr(service, "FUNCTION_SECONDS", 0.3)
     with pytest.raises(CheckFailed) as failed:
         called("endless")

@@ -74,7 +74,7 @@ def test_a_crash_is_a_verdict_and_the_probe_continues() -> None:
         with pytest.raises(ModelDied, match="SIGSEGV"):
             probe.match(DEEP, "a")
         assert llama_verdict(probe, 'root ::= "a"').ok
-        assert probe._worker.starts == 3
+        assert probe._child.starts == 3
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_the_probe_ends_with_its_parent() -> None:
     code = (
         "from glyphscope.models.grammar_probe import GrammarProbe\n"
         "probe = GrammarProbe(); probe.match('root ::= \"a\"', 'a')\n"
-        "print(probe._worker.pid, flush=True)\n"
+        "print(*probe._child.pids, flush=True)\n"
         "import os; os._exit(0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

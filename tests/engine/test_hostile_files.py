@@ -105,7 +105,7 @@ def test_what_the_function_raises_is_raised_here():
         render_template(TemplateSource("{% if %}"), [USER])
     assert "is damaged" in caught.value.message and caught.value.where == "line 1" and caught.value.hint
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        limited.limited(divmod, 1, 0, returns=int)
+        limited.limited(None, divmod, 1, 0)
 
 
 # -- loading ---------------------------------------------------------------------------------------------------------

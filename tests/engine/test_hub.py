@@ -29,7 +29,7 @@ from glyphscope.models.hub.files import HubFile, Listing
 from glyphscope.models.hub.jobs import Download, Lookup, Stopped
 from glyphscope.models.hub.names import read_request
 from glyphscope.models.hub.part import PartialFile, find_unfinished
-from glyphscope.models.hub.wire import Progress
+from glyphscope.models.hub.progress import Progress
 
 FILE = "tiny-Q4_K_M.gguf"
 

@@ -69,8 +69,7 @@ def test_every_module_that_is_started_has_a_main() -> None:
     started = {name for text in sources for name in re.findall(r'module_command\(\s*"([\w.]+)"', text)}
     assert {
         "glyphscope.models.child",
-        "glyphscope.models.probe_child",
-        "glyphscope.compilers.child",
+        "glyphscope.processes.child",
     } < started
     for name in started - {"glyphscope"} | {
         "glyphscope_benchmarks.baseline",

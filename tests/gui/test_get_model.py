@@ -16,7 +16,7 @@ from glyphscope.models.finding import FoundModel
 from glyphscope.models.hub.files import Choice, HubFile
 from glyphscope.models.hub.jobs import Lookup, Stopped
 from glyphscope.models.hub.part import Unfinished
-from glyphscope.models.hub.wire import Progress
+from glyphscope.models.hub.progress import Progress
 from glyphscope_gui.model_picker import downloads as model_downloads
 from glyphscope_gui.model_picker import hub_panel
 from glyphscope_gui.model_picker import presenter as model_presenter

@@ -64,7 +64,7 @@ def pulse(window):
 
 def computes():
     """Whether a process is at work with a template."""
-    return len(limited._POOL._idle) < len(limited._POOL._workers)
+    return len(limited._PYTHON._idle) < limited._PYTHON._size
 
 
 @pytest.mark.parametrize("template", ENDLESS.values(), ids=ENDLESS.keys())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import socket
 import struct
 import threading
@@ -22,11 +21,8 @@ from huggingface_hub import constants
 from huggingface_hub.utils._http import hf_request_event_hook
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.models.hub import child
-from glyphscope.models.hub.wire import Answer, Question
 from glyphscope.models.remote.retry import Timeouts
-from glyphscope.processes.pipe import Pipe
-from glyphscope.processes.worker import WorkerProcess
+from glyphscope.processes.calls import Child
 
 QUICK = Timeouts(connect=1.0, first=2.0, between=1.0, attempts=3, retrying=5.0, wait=0.01, longest=0.05)
 COMMIT = "c0ffee" * 6 + "beef"
@@ -199,44 +195,27 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-class HubThread:
-    """Replaces the process that accesses the Hub: its code in a thread, which starts at once."""
+class HubInTest:
+    """Replaces the process that accesses the Hub: the test calls its code, which starts at once.
 
-    def __init__(self, *_: object, **__: object) -> None:
-        self._pipe: Pipe[Answer] | None = None
+    Does not end a download: tests that cancel one use the process.
+    """
 
-    def start(self) -> None:
-        if self._pipe is not None:
-            return
-        (read, write_back), (read_on, write) = os.pipe(), os.pipe()
-        self._files = (read, write_back, read_on, write)
-        self._pipe = Pipe(read, write, Answer)
-        self._thread = threading.Thread(target=child.serve, args=(Pipe(read_on, write_back, Question),))
-        self._thread.start()
-        self._pipe.read()
+    def __init__(self, *_: object, **__: object) -> None: ...
 
-    def ask(self, question: Question, _seconds: float) -> Answer:
-        assert self._pipe is not None
-        self._pipe.write(question)
-        answer = self._pipe.read()
-        assert answer is not None
-        return answer
+    def start(self) -> None: ...
 
-    def kill(self) -> None:
-        """Do nothing: a thread cannot be ended; tests that cancel a download use the process."""
+    def kill(self) -> None: ...
 
-    def close(self) -> None:
-        if self._pipe is not None:
-            os.close(self._files[3])
-            self._thread.join()
-            for handle in self._files[:3]:
-                os.close(handle)
-            self._pipe = None
+    def close(self) -> None: ...
+
+    def call(self, _seconds: float, function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)
 
 
 def hub_in_thread(monkeypatch: Any, address: str) -> None:
     """Send requests to that Hub from a thread: no token, no certificates, which load slowly, no long pauses."""
-    monkeypatch.setattr("glyphscope.models.hub.jobs.WorkerProcess", HubThread)
+    monkeypatch.setattr("glyphscope.models.hub.jobs.Child", HubInTest)
     monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: None)
     monkeypatch.setattr("glyphscope.models.hub.client.FILE", QUICK)
     monkeypatch.setattr("glyphscope.models.hub.client.QUESTION", QUICK)
@@ -259,7 +238,7 @@ def hub_in_process(monkeypatch: Any, address: str, home: Path) -> None:
     """Send requests to that Hub from a process, as for a user; `home` has no token."""
     for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("glyphscope.models.hub.jobs.WorkerProcess", WorkerProcess)
+    monkeypatch.setattr("glyphscope.models.hub.jobs.Child", Child)
     monkeypatch.setenv("HF_HOME", str(home))
     monkeypatch.setenv("HF_ENDPOINT", address)
 

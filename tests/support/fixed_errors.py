@@ -323,21 +323,20 @@ FIXES = (
     Breakage(
         "fix: native compilers run in a process of their own",
         "engine/glyphscope/compilers/service.py",
-        "            return _ask(_GRAMMARS, wire.Compile(data, is_schema), seconds).refused",
-        "            from glyphscope.compilers.child import Compilers\n"
-        "            return Compilers().answer(wire.Compile(data, is_schema)).refused",
+        "            _ask(_GRAMMARS, seconds, child.compile_grammar, grammar, is_schema)",
+        "            child.compile_grammar(grammar, is_schema)",
         (f"{_COMPILERS}no_command_calls_llguidance_in_its_own_process",),
     ),
     Breakage(
         "fix: native compilers have a time limit",
         "engine/glyphscope/compilers/service.py",
-        "return process.ask(wire.Envelope(question), seconds)",
-        "return process.ask(wire.Envelope(question), 600)",
+        "return process.call(seconds, function, *arguments, **none)",
+        "return process.call(600, function, *arguments, **none)",
         (f"{_COMPILERS}a_grammar_that_takes_too_long_is_rejected_in_time_and_may_be_tried_again",),
     ),
     Breakage(
         "fix: native compilers have a limit of memory",
-        "engine/glyphscope/processes/worker.py",
+        "engine/glyphscope/processes/child.py",
         "resource.setrlimit(resource.RLIMIT_AS, (limit, hard))",
         "pass",
         (f"{_COMPILERS}the_compilers_memory_is_limited",),

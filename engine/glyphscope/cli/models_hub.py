@@ -28,7 +28,7 @@ from glyphscope.models.hub.choosing import Pick, pick
 from glyphscope.models.hub.files import Choice, Listing
 from glyphscope.models.hub.jobs import MAX_HITS, Download, DownloadResult, Hit, Lookup, Search
 from glyphscope.models.hub.names import read_request
-from glyphscope.models.hub.wire import Progress
+from glyphscope.models.hub.progress import Progress
 from glyphscope.sessions import places
 from glyphscope.text.figures import byte_size
 

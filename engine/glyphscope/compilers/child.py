@@ -1,102 +1,108 @@
-"""The compilers' process: `python -P -m glyphscope.compilers.child`. Answers each frame from stdin on stdout.
+"""What the compilers' process calculates; the modules of llguidance are imported there only.
 
 Compiled grammars and states are cached: many texts are read with the same grammar, and strings arrive in pieces.
 """
 
 from __future__ import annotations
 
-import signal
 from collections import OrderedDict
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from glyphscope.compilers import wire
-from glyphscope.compilers.masks import TextReader, has_text
-from glyphscope.compilers.patterns import LONG, StringMatcher, TooManyStates, searched, template_of
-from glyphscope.events.encoding import whole_text
-from glyphscope.processes.pipe import parent_pipe
-from glyphscope.processes.worker import limit_memory
+import msgspec
 
-_MEMORY = 2 << 30  # bytes of addresses
-_MAX_SECONDS = 60
-"""The limit of one request, in case the parent, which has a shorter limit, has ended."""
+if TYPE_CHECKING:
+    from glyphscope.compilers.masks import TextReader
+    from glyphscope.compilers.patterns import StringMatcher
+
+ENGINES = "glyphscope.compilers.patterns"
+"""The module whose import takes the time of the process's start."""
 _READERS, _STRINGS = 4, 512
 """The maximum number of cached compiled grammars and states of strings."""
+_strings: OrderedDict[int, StringMatcher] = OrderedDict()
+"""The most recently used ones, by number."""
 
 
-class Compilers:
-    """Answers questions. The most recently used strings are kept."""
+class State(msgspec.Struct, frozen=True, array_like=True):
+    """The state of matching at a place in a string; `fed` is the number of possible characters of the last text.
 
-    def __init__(self) -> None:
-        self._strings: OrderedDict[int, StringMatcher] = OrderedDict()
+    `can_grow` and `matches` are both unknown if `matches` is None, until `ends` requests them.
+    """
 
-    def answer(self, question: wire.Question) -> wire.Answer:
-        """Handle one request; a compiler's rejection is an answer too."""
-        try:
-            match question:
-                case wire.Compile(grammar=grammar, is_schema=is_schema):
-                    _reader(grammar, is_schema)
-                    return wire.Answer()
-                case wire.ReadTexts(grammar=grammar, is_schema=is_schema, texts=texts):
-                    reader = _reader(grammar, is_schema)
-                    return wire.Answer(read=[reader.accepts(text) for text in texts])
-                case wire.FindText(grammar=grammar):
-                    return wire.Answer(found=has_text(_text(grammar)))
-                case wire.Begin(language=language):
-                    template = template_of(language)
-                    if template is None:
-                        return wire.Answer(refused="the linear-time engine does not take it")
-                    return _state(StringMatcher(template), 0)
-                case wire.Feed(language=language, number=number, text=text, before=before, ends=ends):
-                    return self._feed(language, number, _text(text), before, ends)
-                case wire.Search(pattern=pattern, text=text, seconds=seconds):
-                    return wire.Answer(found=searched(_text(pattern), _text(text), seconds))
-        except Exception as error:
-            reason = str(error).partition("<backtrace>")[0].strip()  # of a panic, and without symbol names
-            return wire.Answer(refused=whole_text(reason) or type(error).__name__)
-
-    def _feed(self, language: bytes, number: int, text: str, before: bytes | None, ends: bool) -> wire.Answer:
-        string = self._strings.get(number)
-        if string is None:
-            template = template_of(language)
-            if before is None or template is None:
-                return wire.Answer(fed=-1)
-            string = self._strings[number] = StringMatcher(template, _text(before))
-            if len(self._strings) > _STRINGS:
-                self._strings.popitem(last=False)
-        self._strings.move_to_end(number)
-        try:
-            return _state(string, string.feed(text) if text else 0, ends)
-        except TooManyStates:
-            del self._strings[number]
-            raise
+    fed: int
+    can_grow: bool = True
+    matches: bool | None = None
 
 
 @lru_cache(maxsize=_READERS)
-def _reader(grammar: bytes, is_schema: bool) -> TextReader:
-    return TextReader(_text(grammar), is_schema=is_schema)
+def _reader(grammar: str, is_schema: bool) -> TextReader:
+    from glyphscope.compilers.masks import TextReader
+
+    return TextReader(grammar, is_schema=is_schema)
 
 
-def _state(string: StringMatcher, fed: int, ends: bool = False) -> wire.Answer:
+def compile_grammar(grammar: str, is_schema: bool) -> None:
+    """Raises the compiler's errors for an invalid grammar: one in Lark, or a JSON Schema for llguidance's compiler."""
+    _reader(grammar, is_schema)
+
+
+def read_texts(grammar: str, is_schema: bool, texts: list[str]) -> list[bool | str]:
+    """For each text, whether the grammar accepts it, or the reason why it stopped. Raises the compiler's errors."""
+    reader = _reader(grammar, is_schema)
+    return [reader.accepts(text.encode("utf-8", "surrogatepass")) for text in texts]
+
+
+def has_text(lark: str) -> bool | None:
+    """As `masks.has_text`."""
+    from glyphscope.compilers.masks import has_text
+
+    return has_text(lark)
+
+
+def begin(language: bytes) -> State | None:
+    """The state at the beginning of a string; None if the linear-time engine does not support the language.
+
+    `language` is JSON: `patterns`, `min_length`, `max_length`.
+    """
+    from glyphscope.compilers.patterns import StringMatcher, template_of
+
+    template = template_of(language)
+    return None if template is None else _state(StringMatcher(template), 0)
+
+
+def feed(language: bytes, number: int, text: str, before: str | None, ends: bool) -> State | None:
+    """The state after `text` in the string with that number; None if the string must be sent from its beginning.
+
+    `before` is all text before it, if requested. Raises TooManyStates.
+    """
+    from glyphscope.compilers.patterns import StringMatcher, TooManyStates, template_of
+
+    string = _strings.get(number)
+    if string is None:
+        template = template_of(language)
+        if before is None or template is None:
+            return None
+        string = _strings[number] = StringMatcher(template, before)
+        if len(_strings) > _STRINGS:
+            _strings.popitem(last=False)
+    _strings.move_to_end(number)
+    try:
+        return _state(string, string.feed(text) if text else 0, ends)
+    except TooManyStates:
+        del _strings[number]
+        raise
+
+
+def searched(pattern: str, text: str, seconds: float) -> bool | None:
+    """As `patterns.searched`."""
+    from glyphscope.compilers.patterns import searched
+
+    return searched(pattern, text, seconds)
+
+
+def _state(string: StringMatcher, fed: int, ends: bool = False) -> State:
+    from glyphscope.compilers.patterns import LONG
+
     if string.length > LONG and not ends:
-        return wire.Answer(fed=fed, matches=None)
-    return wire.Answer(fed=fed, can_grow=string.can_grow(), matches=string.matches())
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass")
-
-
-def main() -> None:
-    """Serves until stdin closes."""
-    pipe = parent_pipe(wire.Envelope)
-    limit_memory(_MEMORY)
-    compilers = Compilers()
-    pipe.write(wire.Answer())
-    while (envelope := pipe.read()) is not None:
-        signal.alarm(_MAX_SECONDS)
-        pipe.write(compilers.answer(envelope.body))
-        signal.alarm(0)
-
-
-if __name__ == "__main__":
-    main()
+        return State(fed)
+    return State(fed, string.can_grow(), string.matches())

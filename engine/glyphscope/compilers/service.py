@@ -9,15 +9,13 @@ from __future__ import annotations
 import atexit
 import hashlib
 from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, TypeAlias, TypeVar
-
-import msgspec
+from typing import Generic, ParamSpec, TypeVar
 
 from glyphscope.bounded_cache import BoundedCache
-from glyphscope.compilers import wire
+from glyphscope.compilers import child
+from glyphscope.compilers.child import State
 from glyphscope.errors import GrammarError
-from glyphscope.processes import module_command
-from glyphscope.processes.worker import TIMEOUT, ProcessDied, WorkerProcess
+from glyphscope.processes.calls import TIMEOUT, CallFailed, Child, ProcessDied
 
 SECONDS = 10.0
 """The limit for compiling one grammar, or for reading a batch of texts with it."""
@@ -26,19 +24,22 @@ PATTERN_SECONDS = 2.0
 _MAX_CACHED = 2048
 HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
 
-_COMMAND = module_command("glyphscope.compilers.child")
-_GRAMMARS: WorkerProcess[wire.Answer] = WorkerProcess(_COMMAND, wire.Answer, name="llguidance")
-_PATTERNS: WorkerProcess[wire.Answer] = WorkerProcess(_COMMAND, wire.Answer, name="llguidance")
+_MEMORY = 2 << 30  # bytes of addresses
+_GRAMMARS = Child("llguidance", child.ENGINES, memory=_MEMORY)
+_PATTERNS = Child("llguidance", child.ENGINES, memory=_MEMORY)
 
+P = ParamSpec("P")
 T = TypeVar("T")
-State: TypeAlias = wire.Answer
-"""The state of matching at a place in a string."""
 
 
 class CompilerDied(GrammarError):
     """The compilers' process crashed on a question, or took too long (`timed_out`) and was ended."""
 
     timed_out = False
+
+
+class _Refused(Exception):
+    """A compiler's rejection, with its reason."""
 
 
 class _Cached(Generic[T]):
@@ -75,18 +76,20 @@ def close() -> None:
 
 def refusal(grammar: str, *, is_schema: bool = False, seconds: float = SECONDS) -> str:
     """The reason why llguidance rejects a grammar or crashes on it; empty for an accepted one."""
-    data = encoded(grammar)
 
     def ask() -> str:
         try:
-            return _ask(_GRAMMARS, wire.Compile(data, is_schema), seconds).refused
+            _ask(_GRAMMARS, seconds, child.compile_grammar, grammar, is_schema)
+        except _Refused as refused:
+            return str(refused)
         except CompilerDied as error:
             if error.timed_out:  # it may finish when the machine is less busy
                 raise
             return error.message
+        return ""
 
     try:
-        return _refusals.get(bytes([is_schema]) + data, ask)
+        return _refusals.get(bytes([is_schema]) + _encoded(grammar), ask)
     except CompilerDied as error:
         return error.message
 
@@ -96,28 +99,20 @@ def read_texts(grammar: str, texts: Sequence[str], *, is_schema: bool = False) -
 
     Raises GrammarError for a grammar that it rejects, CompilerDied if it crashes or takes too long.
     """
-    question = wire.ReadTexts(encoded(grammar), is_schema, [encoded(text) for text in texts])
-    answer = _ask(_GRAMMARS, question, SECONDS)
-    if answer.refused:
-        raise GrammarError(f"llguidance rejects the grammar: {answer.refused}", where="grammar")
-    return answer.read
+    try:
+        return _ask(_GRAMMARS, SECONDS, child.read_texts, grammar, is_schema, list(texts))
+    except _Refused as refused:
+        raise GrammarError(f"llguidance rejects the grammar: {refused}", where="grammar") from None
 
 
 def has_text(lark: str) -> bool | None:
     """Whether the grammar has any text; None if that is too expensive to decide."""
-    data = encoded(lark)
-
-    return _possible.get(data, lambda: _ask_patterns(wire.FindText(data)).found)
+    return _possible.get(_encoded(lark), lambda: _ask_patterns(child.has_text, lark))
 
 
 def begin(language: bytes) -> State | None:
     """The state at the beginning of a string; None if the linear-time engine does not support the language."""
-
-    def ask() -> State | None:
-        answer = _ask_patterns(wire.Begin(language))
-        return None if answer.refused else answer
-
-    return _beginnings.get(language, ask)
+    return _beginnings.get(language, lambda: _ask_patterns(child.begin, language))
 
 
 def feed(
@@ -127,34 +122,40 @@ def feed(
 
     `before` are the pieces of the string so far. With `ends`, the state reports whether the string matches so far.
     """
-    asked = wire.Feed(language, number, encoded(text), None if before else b"", ends)
-    answer = _ask_patterns(asked)
-    if answer.fed < 0:  # another process, or one that has forgotten the string
-        answer = _ask_patterns(msgspec.structs.replace(asked, before=encoded("".join(before))))
-    return None if answer.refused or answer.fed < 0 else answer
+    for again in (False, True):
+        sent = "" if not before else "".join(before) if again else None
+        try:
+            state = _ask(_PATTERNS, PATTERN_SECONDS, child.feed, language, number, text, sent, ends)
+        except (_Refused, CompilerDied):
+            return None
+        if state is not None:
+            return state  # otherwise it is another process, or one that has forgotten the string
+    return None
 
 
 def searched(pattern: str, text: str, seconds: float) -> bool | None:
     """Whether a backtracking engine finds the pattern; None for an invalid pattern, or after a timeout."""
-    return _ask_patterns(wire.Search(encoded(pattern), encoded(text), seconds)).found
+    return _ask_patterns(child.searched, pattern, text, seconds)
 
 
-def encoded(text: str) -> bytes:
-    """The text in the encoding of `wire`."""
+def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _ask_patterns(question: wire.Question) -> wire.Answer:
-    """The answer of the process of patterns; if it crashed or took too long, a rejection with that reason."""
+def _ask_patterns(function: Callable[P, T | None], *arguments: P.args, **none: P.kwargs) -> T | None:
+    """The answer of the process of patterns; None if it rejected the question, crashed or took too long."""
     try:
-        return _ask(_PATTERNS, question, PATTERN_SECONDS)
-    except CompilerDied as error:
-        return wire.Answer(refused=error.message)
+        return _ask(_PATTERNS, PATTERN_SECONDS, function, *arguments, **none)
+    except (_Refused, CompilerDied):
+        return None
 
 
-def _ask(process: WorkerProcess[wire.Answer], question: wire.Question, seconds: float) -> wire.Answer:
+def _ask(process: Child, seconds: float, function: Callable[P, T], *arguments: P.args, **none: P.kwargs) -> T:
     try:
-        return process.ask(wire.Envelope(question), seconds)
+        return process.call(seconds, function, *arguments, **none)
+    except CallFailed as failed:
+        reason = failed.message.partition("<backtrace>")[0].strip()  # of a panic, and without symbol names
+        raise _Refused(reason or failed.kind) from None
     except ProcessDied as error:
         message = f"{error.message.rstrip('.')}: the grammar is too large or nested too deeply for it."
         died = CompilerDied(message, where="grammar", hint=HINT)

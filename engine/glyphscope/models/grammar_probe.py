@@ -6,19 +6,22 @@ token accepted past the end). Here, a crash is a verdict, and the next request s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import msgspec
 
 from glyphscope.errors import GrammarError, ModelDied, ModelError
-from glyphscope.models import probe_wire
+from glyphscope.models import probe_calls
 from glyphscope.models.opening import embedded_path, require_llama_cpp
 from glyphscope.models.process import ENVIRONMENT
-from glyphscope.processes import module_command
-from glyphscope.processes.worker import ProcessDied, WorkerProcess
+from glyphscope.processes.calls import CallFailed, Child, ProcessDied
 
 SECONDS = 10.0
+_MEMORY = 3 << 30  # bytes of addresses: a grammar whose states explode ends the process, not the machine
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class GrammarMatch(msgspec.Struct, frozen=True):
@@ -39,12 +42,7 @@ class GrammarProbe:
         require_llama_cpp()
         self._model = str(model or embedded_path() or "")
         self._seconds = seconds
-        self._worker = WorkerProcess(
-            module_command("glyphscope.models.probe_child", self._model),
-            probe_wire.Answer,
-            name="llama.cpp",
-            environment=ENVIRONMENT,
-        )
+        self._child = Child("llama.cpp", probe_calls.ENGINE, memory=_MEMORY, environment=ENVIRONMENT)
 
     def match(self, gbnf: str, text: str) -> GrammarMatch:
         """Reads one text. Raises GrammarError for a rejected grammar, and ModelDied if llama.cpp crashes."""
@@ -56,28 +54,33 @@ class GrammarProbe:
         No grammar accepts a lone surrogate, which has no bytes, or U+0000, for which llama.cpp reads no token.
         """
         data = _grammar_bytes(gbnf)
-        answer = self._ask(probe_wire.ReadTexts(data, [_text_bytes(text) for text in texts]))
-        if answer.refused:
-            raise GrammarError(f"llama.cpp rejects the grammar: {answer.refused}", where="grammar")
-        return [_in_characters(text, *found) for text, found in zip(texts, answer.matches, strict=True)]
+        try:
+            matches = self._ask(
+                probe_calls.read_texts, self._model, data, [_text_bytes(text) for text in texts]
+            )
+        except CallFailed as failed:
+            reason = _reason(failed)
+            raise GrammarError(f"llama.cpp rejects the grammar: {reason}", where="grammar") from None
+        return [_in_characters(text, *found) for text, found in zip(texts, matches, strict=True)]
 
     def convert(self, schema: str) -> str:
         """The GBNF that llama-cpp-python's converter makes from a JSON Schema. Raises GrammarError and ModelDied."""
-        answer = self._ask(probe_wire.ConvertSchema(schema))
-        if answer.refused:
-            raise GrammarError(f"llama-cpp-python cannot convert the schema: {answer.refused}")
-        return answer.gbnf
+        try:
+            return self._ask(probe_calls.convert, schema)
+        except CallFailed as failed:
+            raise GrammarError(f"llama-cpp-python cannot convert the schema: {_reason(failed)}") from None
 
-    def tokens(self, texts: Sequence[str]) -> probe_wire.Answer:
+    def tokens(self, texts: Sequence[str]) -> probe_calls.FoundTokens:
         """The model's tokens for each text, and the tokens that end a generation. Raises ModelError and ModelDied."""
-        answer = self._ask(probe_wire.FindTokens([_text_bytes(text) for text in texts]))
-        if answer.refused:
-            raise ModelError(f"llama.cpp cannot read the vocabulary: {answer.refused}", where=self._model)
-        return answer
+        try:
+            return self._ask(probe_calls.find_tokens, self._model, [_text_bytes(text) for text in texts])
+        except CallFailed as failed:
+            reason = _reason(failed)
+            raise ModelError(f"llama.cpp cannot read the vocabulary: {reason}", where=self._model) from None
 
     def close(self) -> None:
         """Ends the process. A later request starts it again."""
-        self._worker.close()
+        self._child.close()
 
     def __enter__(self) -> GrammarProbe:
         return self
@@ -85,11 +88,17 @@ class GrammarProbe:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ask(self, request: probe_wire.Request) -> probe_wire.Answer:
+    def _ask(self, function: Callable[P, T], *arguments: P.args, **none: P.kwargs) -> T:
         try:
-            return self._worker.ask(probe_wire.Envelope(request), self._seconds)
+            return self._child.call(self._seconds, function, *arguments, **none)
         except ProcessDied as error:
             raise ModelDied(error.message, signal=error.signal, stderr=error.stderr) from None
+
+
+def _reason(failed: CallFailed) -> str:
+    if failed.kind == "ValueError":
+        return failed.message or "no reason was given"
+    return f"{failed.kind}: {failed.message}"
 
 
 def _grammar_bytes(gbnf: str) -> bytes:

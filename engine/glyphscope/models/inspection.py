@@ -64,7 +64,7 @@ def inspect_template(template: TemplateSource, vocabulary: Path | None = None) -
     tenths of a second, and about one second for the vocabulary: too long for a window's thread. Raises PromptError,
     also for a template that needs too much time or memory, and Stopped.
     """
-    inspection = limited_work(_inspected, template, returns=Inspection)
+    inspection = limited_work(_inspected, template)
     if vocabulary is None:
         return inspection
     form = inspection.form
@@ -111,9 +111,8 @@ def with_proof(found: Inspection, template: TemplateSource, turns: int) -> Inspe
 
     Raises PromptError, also for a template that needs too much time or memory, and Stopped.
     """
-    proved = limited_work(
-        _proved, template, turns, returns=Proved, seconds=2 * limited.SECONDS + turns * _SECONDS_PER_TURN
-    )
+    seconds = 2 * limited.SECONDS + turns * _SECONDS_PER_TURN
+    proved = limited_work(_proved, template, turns, seconds=seconds)
     return msgspec.structs.replace(found, proof=proved.proof, warnings=(*found.warnings, *proved.warnings))
 
 

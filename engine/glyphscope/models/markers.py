@@ -77,7 +77,7 @@ def find_markers(path: Path, texts: Sequence[str]) -> VocabularyMarkers:
     """The tokens of the texts in the vocabulary of a GGUF. Raises ModelError and ModelDied."""
     types = read_token_types(path)
     with GrammarProbe(path, seconds=_SECONDS) as probe:
-        answer = probe.tokens(texts)
+        tokens = probe.tokens(texts)
 
     def token(number: int, data: bytes) -> MarkerToken:
         kind = _KINDS.get(types[number], "text") if number < len(types) else "text"
@@ -85,6 +85,6 @@ def find_markers(path: Path, texts: Sequence[str]) -> VocabularyMarkers:
 
     markers = (
         Marker(text, tuple(token(*each) for each in found))
-        for text, found in zip(texts, answer.tokens, strict=True)
+        for text, found in zip(texts, tokens.texts, strict=True)
     )
-    return VocabularyMarkers(tuple(markers), tuple(token(*each) for each in answer.ends))
+    return VocabularyMarkers(tuple(markers), tuple(token(*each) for each in tokens.ends))

@@ -1,7 +1,7 @@
-"""llama.cpp's grammar engine with a vocabulary and no weights: `python -P -m glyphscope.models.probe_child [GGUF]`.
+"""llama.cpp's grammar engine with a vocabulary and no weights, in the process of `grammar_probe.py`.
 
-Reads frames from stdin and writes one answer to each to stdout. llama.cpp's output goes to stderr, which must be a
-file: after each request it is read for the reason of a rejection, and emptied.
+llama.cpp's output goes to stderr, which must be a file: it is emptied before each grammar, and read for the reason of a
+rejection.
 
 A text is fed byte by byte in a custom vocabulary, with a token for each of the 256 bytes and one that ends the text.
 Real vocabularies lack some bytes (SmolLM2 has no token for U+0004, nor for the first byte of U+40000). Only for a
@@ -18,21 +18,15 @@ import struct
 import sys
 import tempfile
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import llama_cpp as llama
-from llama_cpp.llama_grammar import json_schema_to_gbnf
 
-from glyphscope.events.encoding import whole_text
-from glyphscope.models import probe_wire
 from glyphscope.models.tokens import read_ends, read_piece, read_pieces
-from glyphscope.processes.pipe import parent_pipe
-from glyphscope.processes.worker import limit_memory
 from glyphscope.text.lines import common_length
 
 _STDERR = 2
-_MEMORY = 3 << 30  # bytes of addresses: a grammar whose states explode ends this process, not the machine
 _END = 256
 _STRING, _ARRAY, _UINT32, _INT32, _FLOAT32 = 8, 9, 4, 5, 6  # GGUF's value types
 _CONTROL, _BYTE = 3, 6  # and its token types
@@ -164,55 +158,36 @@ class Recogniser:
         return bool(candidate.logit == 0.0)
 
 
-class Probe:
-    """Answers requests. The last grammar is kept, as many texts are read with the same one."""
+@lru_cache(maxsize=1)
+def _bytes() -> Vocabulary:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "bytes.gguf")
+        with open(path, "wb") as file:
+            file.write(byte_vocabulary())
+        return Vocabulary(path)
 
-    def __init__(self, model: str) -> None:
-        llama.llama_backend_init()
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "bytes.gguf")
-            with open(path, "wb") as file:
-                file.write(byte_vocabulary())
-            self._bytes = Vocabulary(path)
-        self._model_path = model
-        self._model: Vocabulary | None = None
-        self._kept: tuple[bytes, Recogniser] | None = None
 
-    def answer(self, request: probe_wire.Request) -> probe_wire.Answer:
-        """Handle one request; a rejection by llama.cpp is an answer too."""
-        try:
-            match request:
-                case probe_wire.ReadTexts(gbnf=gbnf, texts=texts):
-                    recogniser = self._recogniser(gbnf)
-                    return probe_wire.Answer(matches=recogniser.read_all(texts))
-                case probe_wire.ConvertSchema(schema=schema):
-                    return probe_wire.Answer(gbnf=whole_text(json_schema_to_gbnf(schema)))
-                case probe_wire.FindTokens(texts=texts):
-                    vocabulary = self._models_vocabulary()
-                    found = [list(vocabulary.tokens(text)) for text in texts]
-                    return probe_wire.Answer(tokens=found, ends=vocabulary.ends)
-        except ValueError as error:
-            return probe_wire.Answer(refused=whole_text(str(error)) or "no reason was given")
-        except Exception as error:
-            return probe_wire.Answer(refused=whole_text(f"{type(error).__name__}: {error}"))
+@lru_cache(maxsize=1)
+def vocabulary_of(model: str) -> Vocabulary:
+    """The vocabulary of a model's file. Raises ValueError for an empty path, and a file that cannot be loaded."""
+    if not model:
+        raise ValueError("the grammar names tokens, and there is no model whose tokens they could be")
+    _forget_printed()
+    return Vocabulary(model)
 
-    def _recogniser(self, gbnf: bytes) -> Recogniser:
-        if self._kept is not None and self._kept[0] == gbnf:
-            return self._kept[1]
-        self._kept = None
-        found = _NAMES_TOKENS.finditer(gbnf.decode("utf-8", "surrogatepass"))
-        if any(match[1] for match in found):
-            recogniser = Recogniser(self._models_vocabulary(), gbnf, by_byte=False)
-        else:
-            recogniser = Recogniser(self._bytes, gbnf, by_byte=True)
-        self._kept = gbnf, recogniser
-        return recogniser
 
-    def _models_vocabulary(self) -> Vocabulary:
-        if not self._model_path:
-            raise ValueError("the grammar names tokens, and there is no model whose tokens they could be")
-        self._model = self._model or Vocabulary(self._model_path)
-        return self._model
+def recogniser(model: str, gbnf: bytes) -> Recogniser:
+    """The last one is kept, for more texts. Raises ValueError, with llama.cpp's reason, for a rejected grammar."""
+    _forget_printed()
+    return _recogniser(model, gbnf)
+
+
+@lru_cache(maxsize=1)
+def _recogniser(model: str, gbnf: bytes) -> Recogniser:
+    found = _NAMES_TOKENS.finditer(gbnf.decode("utf-8", "surrogatepass"))
+    names_tokens = any(match[1] for match in found)
+    vocabulary = vocabulary_of(model) if names_tokens else _bytes()
+    return Recogniser(vocabulary, gbnf, by_byte=not names_tokens)
 
 
 def byte_vocabulary() -> bytes:
@@ -273,16 +248,4 @@ def _forget_printed() -> None:
         os.lseek(_STDERR, 0, os.SEEK_SET)
 
 
-def main() -> None:
-    """Serves until stdin closes."""
-    pipe = parent_pipe(probe_wire.Envelope)
-    limit_memory(_MEMORY)
-    probe = Probe(sys.argv[1] if len(sys.argv) > 1 else "")
-    pipe.write(probe_wire.Answer())
-    while (envelope := pipe.read()) is not None:
-        _forget_printed()
-        pipe.write(probe.answer(envelope.body))
-
-
-if __name__ == "__main__":
-    main()
+llama.llama_backend_init()

@@ -30,18 +30,14 @@ class TemplateSource(msgspec.Struct, frozen=True):
 
 
 def limited_work(
-    work: Callable[..., object],
-    template: TemplateSource,
-    *more: object,
-    returns: type[T],
-    seconds: float | None = None,
+    work: Callable[..., T], template: TemplateSource, *more: object, seconds: float | None = None
 ) -> T:
     """The result of `work`, a function of a module, with the template in a process with limits.
 
     Raises PromptError, also for a template that needs too much time or memory, and Stopped.
     """
     try:
-        return limited(work, template, *more, returns=returns, seconds=seconds)
+        return limited(seconds, work, template, *more)
     except LimitReached as error:
         raise PromptError(
             f"The model's chat template was stopped: {error.message}.",
@@ -61,14 +57,12 @@ def render_template(
     """As `render_chat`, with the template in a process with limits. Raises PromptError and Stopped."""
     if template is None:
         return render_chat(None, messages, tools, thinking, no_template=no_template)
-    return limited_work(
-        _rendered, template, list(messages), list(tools), thinking, returns=tuple[str, str, str]
-    )
+    return limited_work(_rendered, template, list(messages), list(tools), thinking)
 
 
 def reads_thinking(template: TemplateSource) -> bool:
     """Whether the template has a switch for thinking. Raises PromptError and Stopped."""
-    return limited_work(_reads_thinking, template, returns=bool)
+    return limited_work(_reads_thinking, template)
 
 
 def _rendered(

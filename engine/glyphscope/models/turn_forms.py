@@ -117,7 +117,7 @@ def template_turn_form(template: TemplateSource) -> TurnForm | None:
 
 def derived_form(template: TemplateSource) -> TurnForm:
     """The form of a template's turns. Raises PromptError, also for a template that reaches a limit, and Stopped."""
-    return limited_work(_derived, template, returns=TurnForm)
+    return limited_work(_derived, template)
 
 
 def _derived(template: TemplateSource) -> TurnForm:

@@ -8,17 +8,11 @@ can be ended at any moment, and blocks nothing.
 from __future__ import annotations
 
 import atexit
-import pickle
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
-import msgspec
-
-from glyphscope import errors
-from glyphscope.errors import GlyphscopeError
-from glyphscope.processes import module_command, worker
-from glyphscope.processes.worker import ProcessDied, WorkerPool
-from glyphscope.structs import ready
+from glyphscope.processes import calls
+from glyphscope.processes.calls import CallFailed, Child, ProcessDied
 from glyphscope.text.figures import byte_size, duration
 
 SECONDS = 10.0
@@ -26,30 +20,9 @@ SECONDS = 10.0
 MEMORY = 10**9
 """Bytes of addresses of a process."""
 _PROCESSES = 3
-_PATIENCE = 4
-"""How many times the processor time a call may take on a busy machine."""
 
+P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class Call(msgspec.Struct, frozen=True, array_like=True):
-    """`function` is `module:name`. `arguments` is a pickled tuple: both ends are this program."""
-
-    function: str
-    arguments: bytes
-    seconds: float
-
-
-class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """The result in msgpack, or the error: a `GlyphscopeError` with its class, no memory, or a traceback (`bug`)."""
-
-    result: bytes = b""
-    error: str = ""
-    message: str = ""
-    where: str = ""
-    hint: str = ""
-    out_of_memory: bool = False
-    bug: str = ""
 
 
 class LimitReached(Exception):
@@ -60,45 +33,35 @@ class LimitReached(Exception):
         self.message = message
 
 
-_POOL: WorkerPool[Answer] = WorkerPool(
-    module_command("glyphscope.processes.limited_child"), Answer, name="Python", size=_PROCESSES
-)
+_PYTHON = Child("Python", "", memory=MEMORY, size=_PROCESSES, processor_time=True)
 
 
 def start() -> None:
     """Start a process now: it takes about as long as loading a small model, and may do so at the same time."""
-    _POOL.start()
+    _PYTHON.start()
 
 
 @atexit.register
 def close() -> None:
     """End the processes. A later call starts one again."""
-    _POOL.close()
+    _PYTHON.close()
 
 
-def limited(
-    function: Callable[..., object], *arguments: object, returns: type[T], seconds: float | None = None
-) -> T:
+def limited(seconds: float | None, function: Callable[P, T], *arguments: P.args, **none: P.kwargs) -> T:
     """The result of a function of a module, called with these arguments in another process.
 
-    `returns` is the type of the result in msgspec's sense, `seconds` the limit of processor time, by default `SECONDS`.
-    Raises LimitReached, the function's own GlyphscopeErrors, and Stopped.
+    `seconds` is the limit of processor time, None for `SECONDS`. Raises LimitReached, the function's own
+    GlyphscopeErrors, and Stopped.
     """
     seconds = SECONDS if seconds is None else seconds
-    call = Call(f"{function.__module__}:{function.__qualname__}", pickle.dumps(arguments), seconds)
     try:
-        answer = _POOL.ask(call, _PATIENCE * seconds)
+        return _PYTHON.call(seconds, function, *arguments, **none)
     except ProcessDied as died:
         raise LimitReached(_reason(died, seconds)) from None
-    if answer.error:
-        kind: type[GlyphscopeError] = getattr(errors, answer.error)
-        raise kind(answer.message, where=answer.where, hint=answer.hint)
-    if answer.out_of_memory:
-        raise LimitReached(NO_MEMORY)
-    if answer.bug:
-        raise RuntimeError(answer.bug)
-    result: Any = msgspec.msgpack.decode(answer.result, type=ready(returns))
-    return result  # type: ignore[no-any-return]
+    except CallFailed as failed:
+        if failed.kind == "MemoryError":
+            raise LimitReached(NO_MEMORY) from None
+        raise RuntimeError(failed.traceback) from None
 
 
 NO_MEMORY = f"it needs more than {byte_size(MEMORY)} of memory"
@@ -106,7 +69,7 @@ NO_MEMORY = f"it needs more than {byte_size(MEMORY)} of memory"
 
 def _reason(died: ProcessDied, seconds: float) -> str:
     match died.signal:
-        case "SIGPROF" | worker.TIMEOUT:
+        case "SIGPROF" | calls.TIMEOUT:
             return f"it takes longer than {duration(seconds)}"
         case "SIGKILL":
             return NO_MEMORY

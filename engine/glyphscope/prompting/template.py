@@ -154,7 +154,7 @@ def render(template: str, values: Mapping[str, Any], *, rest: str) -> list[Part]
     if is_bundled(template):
         return render_here(template, values, rest)
     try:
-        parts = limited(_plain_parts, template, values, rest, returns=list[tuple[str, str, str]])
+        parts = limited(None, _plain_parts, template, values, rest)
     except LimitReached as error:
         raise _error(error.message, 0, values) from None
     return [Part(*part) for part in parts]

@@ -20,7 +20,7 @@ from glyphscope.models.hub.choosing import Pick, pick
 from glyphscope.models.hub.files import Choice, Listing
 from glyphscope.models.hub.jobs import Download, DownloadResult, Hit, Lookup, Search, Stopped
 from glyphscope.models.hub.names import read_request
-from glyphscope.models.hub.wire import Progress
+from glyphscope.models.hub.progress import Progress
 from glyphscope_gui.shared.background import Background
 
 PROGRESS_MS = 200

@@ -29,13 +29,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+CHILD = "glyphscope.processes.child"
 MODULES = {
-    "glyphscope": (), "glyphscope.compilers.child": (), "glyphscope.evals.checking.child": (),
-    "glyphscope.models.child": (), "glyphscope.models.probe_child": (),
-    "glyphscope.processes.limited_child": ("glyphscope.models.inspection", "glyphscope.prompting.template"),
+    "glyphscope": (), "glyphscope.models.child": (),
+    f"{CHILD} glyphscope.compilers.patterns": ("glyphscope.compilers.child",),
+    f"{CHILD} glyphscope.evals.checking.child": (),
+    f"{CHILD} glyphscope.models.probe_child": ("glyphscope.models.probe_calls",),
+    f"{CHILD} ": ("glyphscope.models.inspection", "glyphscope.prompting.template"),
     "dask_process": ("distributed", "glyphscope_plugins.dask.worker", "dask_models"),
 }  # fmt: skip
-"""The modules that processes are started with, each with those that it imports later."""
+"""The modules that processes are started with, each with those that it imports later; `CHILD` with its argument."""
 OWN_TO_EACH = {
     "GLYPHSCOPE_HOME", "GLYPHSCOPE_PROMPT_CACHE_MB", "HOME", "OLDPWD", "PWD", "PYTEST_CURRENT_TEST",
     "PYTEST_XDIST_WORKER", "SHLVL", "WORKER", "_",
@@ -57,8 +60,10 @@ def continue_in_fork(place: str) -> None:
     `place` has the folder of the servers' sockets, and the process group and number of whoever ends them by its end.
     """
     folder, group, owner = place.rsplit(":", 2)
-    words = sys.orig_argv[1:4]
-    module = words[-1] if words[0] == "-P" else words[1]
+    words = [*sys.orig_argv[1:5], ""]
+    module, first = words[2:4] if words[0] == "-P" else words[1:3]
+    if module == CHILD:
+        module = f"{module} {first}"
     if module not in MODULES or os.getpgrp() != int(group) or _unusual():
         return
     signals.pthread_sigmask(signals.SIG_BLOCK, PASSED_ON)
@@ -205,9 +210,10 @@ class Server:
                 # typer imports pydantic for the first argument: most of the time of a short command
                 app(["grammar", "check", "--json", os.devnull], standalone_mode=False)
             else:
-                for each in (module, *MODULES[module]):
+                started, *first = module.split()
+                for each in (started, *first, *MODULES[module]):
                     importlib.import_module(each)
-                del sys.modules[module]  # `runpy` executes it as `__main__`
+                del sys.modules[started]  # `runpy` executes it as `__main__`
             gc.collect()
             gc.freeze()
             while ready := {file for file, _ in self._poll.poll(None if self._forks else IDLE)} - {

@@ -1,4 +1,4 @@
-"""The process of assertions: `python -P -m glyphscope.evals.checking.child`. Answers each frame from stdin on stdout.
+"""What the process of assertions does.
 
 A JSONPath may select a document many times over, or search it with a regular expression that backtracks; a Python
 function may do anything. The parent limits the time; this process limits its memory and the size of its files.
@@ -9,44 +9,38 @@ from __future__ import annotations
 import ast
 import json
 import linecache
-import signal
 import sys
 import traceback
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import islice
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from glyphscope.evals.checking import wire
-from glyphscope.processes.pipe import parent_pipe
-from glyphscope.processes.worker import limit_memory
 from glyphscope.text.shorten import shorten
 
 MAX_NODES, MAX_COUNTED = 1_000, 1_000_000
 """Selected values that are compared, and that are counted."""
 MAX_WORDS = 600
-_MEMORY = 1 << 30  # bytes of addresses
-_FILES = 64 << 20  # bytes of a file, including printed output
-_MAX_SECONDS = 60
-"""The limit of one question, in case the parent, which has a shorter limit, has ended."""
 _MODULE = "glyphscope_check"
 
 
-def answer(question: wire.Question) -> wire.Answer:
-    """Answer the question; errors are answers too."""
-    try:
-        match question:
-            case wire.ReadPath(path=path):
-                return _read_path(path)
-            case wire.Select(path=path, document=document):
-                return _selected(path, document)
-            case wire.ReadFunctions(source=source):
-                return wire.Answer(functions=_functions(source))
-            case wire.CallFunction():
-                return _called(question)
-    except BaseException as error:  # also sys.exit() in a function
-        return wire.Answer(error=_cut(f"{type(error).__name__}: {error}"))
+class Nodes(NamedTuple):
+    """The first selected values with their normalised paths, as JSON (`[[path, value], …]`), and the number of all."""
+
+    first: bytes
+    total: int
+
+
+class Verdict(NamedTuple):
+    """A function's; `reason` may be empty."""
+
+    passed: bool
+    reason: str = ""
+
+
+class NoVerdict(Exception):
+    """Why there is none, in words for the author of the function."""
 
 
 # -- JSONPath --------------------------------------------------------------------------------------------------
@@ -60,20 +54,21 @@ def _environment() -> Any:
     return Environment()
 
 
-def _read_path(path: str) -> wire.Answer:
+def path_error(path: str) -> tuple[str, int]:
+    """Why it is no JSONPath (RFC 9535), and the character, -1 if unknown; empty for a valid one."""
     from jsonpath import JSONPathError
 
     if not path.startswith("$"):
-        return wire.Answer(error="a JSONPath begins with $", at=0)
+        return "a JSONPath begins with $", 0
     try:
         _environment().compile(path)
     except JSONPathError as error:
         token = error.token
         at = len(path) if token is None or token.index < 0 else token.index
-        return wire.Answer(error=_path_words(str(error.args[0] if error.args else "syntax error")), at=at)
+        return _path_words(str(error.args[0] if error.args else "syntax error")), at
     except RecursionError:
-        return wire.Answer(error="nested too deeply")
-    return wire.Answer()
+        return "nested too deeply", -1
+    return "", -1
 
 
 def _path_words(message: str) -> str:
@@ -81,20 +76,19 @@ def _path_words(message: str) -> str:
     return "unexpected character or name" if "TOKEN_" in message else _cut(message.rstrip("."))
 
 
-def _selected(path: str, document: bytes) -> wire.Answer:
-    refused = _read_path(path)
-    if refused.error:
-        return refused
+def select(path: str, document: bytes) -> Nodes:
+    """The values of the JSON document that a valid path selects."""
     found = _environment().finditer(path, json.loads(document))
     nodes = [[match.path, match.obj] for match in islice(found, MAX_NODES)]
     more = sum(1 for _ in islice(found, MAX_COUNTED - len(nodes)))
-    return wire.Answer(nodes=json.dumps(nodes).encode(), count=len(nodes) + more)
+    return Nodes(json.dumps(nodes).encode(), len(nodes) + more)
 
 
 # -- Python ----------------------------------------------------------------------------------------------------
 
 
-def _functions(source: str) -> tuple[str, ...]:
+def functions_of(source: str) -> tuple[str, ...]:
+    """The names of the functions at the top level of a source, which is not run."""
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
@@ -102,34 +96,36 @@ def _functions(source: str) -> tuple[str, ...]:
     return tuple(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
-def _called(question: wire.CallFunction) -> wire.Answer:
+def call_function(source: str, file: str, name: str, document: bytes) -> Verdict:
+    """Run the source, and call its function of that name with the JSON document. `file` is for messages."""
     module = ModuleType(_MODULE)
-    module.__file__ = question.file
+    module.__file__ = file
     sys.modules[_MODULE] = module  # dataclasses look up their module
-    lines = question.source.splitlines(keepends=True)
-    linecache.cache[question.file] = (len(question.source), None, lines, question.file)
+    lines = source.splitlines(keepends=True)
+    linecache.cache[file] = (len(source), None, lines, file)
     try:
-        exec(compile(question.source, question.file, "exec"), module.__dict__)
-        function = getattr(module, question.name, None)
-        if not callable(function):
-            return wire.Answer(error=f"{question.file} has no function {question.name}")
-        return _verdict(function(json.loads(question.document)))
+        exec(compile(source, file, "exec"), module.__dict__)
+        function = getattr(module, name, None)
+        if callable(function):
+            return _verdict(function(json.loads(document)))
     except AssertionError as error:
-        return wire.Answer(reason=_cut(str(error)) or f"assertion failed{_line(error, question.file)}")
+        return Verdict(False, _cut(str(error)) or f"assertion failed{_line(error, file)}")
+    except NoVerdict:
+        raise
     except BaseException as error:  # also SystemExit and KeyboardInterrupt, which a function may raise
-        return wire.Answer(
-            error=_cut(f"{type(error).__name__}: {error}".rstrip(": ") + _line(error, question.file))
-        )
+        words = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise NoVerdict(_cut(words + _line(error, file))) from None
+    raise NoVerdict(f"{file} has no function {name}")
 
 
-def _verdict(value: Any) -> wire.Answer:
+def _verdict(value: Any) -> Verdict:
     """True and False, or an object such as the judge's: {"pass": false, "reason": "…"}."""
     if isinstance(value, bool):
-        return wire.Answer(passed=value)
+        return Verdict(value)
     if isinstance(value, Mapping) and isinstance(value.get("pass"), bool):
-        return wire.Answer(passed=value["pass"], reason=_cut(str(value.get("reason", ""))))
+        return Verdict(value["pass"], _cut(str(value.get("reason", ""))))
     shown = shorten(_cut(repr(value)), 80)
-    return wire.Answer(error=f'returned {shown}, not True, False or {{"pass": …, "reason": …}}')
+    raise NoVerdict(f'returned {shown}, not True, False or {{"pass": …, "reason": …}}')
 
 
 def _line(error: BaseException, file: str) -> str:
@@ -140,18 +136,3 @@ def _line(error: BaseException, file: str) -> str:
 
 def _cut(text: str) -> str:
     return shorten(text.encode("utf-8", "replace").decode(), MAX_WORDS)
-
-
-def main() -> None:
-    """Serves until stdin closes."""
-    pipe = parent_pipe(wire.Envelope)
-    limit_memory(_MEMORY, largest_file=_FILES)
-    pipe.write(wire.Answer())
-    while (envelope := pipe.read()) is not None:
-        signal.alarm(_MAX_SECONDS)
-        pipe.write(answer(envelope.body))
-        signal.alarm(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import atexit
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from glyphscope.evals.checking import wire
+from glyphscope.evals.checking import child
 from glyphscope.events.encoding import encode_json
-from glyphscope.processes import module_command
-from glyphscope.processes.worker import TIMEOUT, ProcessDied, WorkerProcess
+from glyphscope.processes.calls import TIMEOUT, CallFailed, Child, ProcessDied
 from glyphscope.text.figures import duration
+from glyphscope.text.shorten import shorten
 
 PATH_SECONDS = 2.0
 FUNCTION_SECONDS = 10.0
-_LOOK_SECONDS = 0.05
+_MEMORY = 1 << 30  # bytes of addresses
+_FILES = 64 << 20  # bytes of a file, including printed output
 
-_COMMAND = module_command("glyphscope.evals.checking.child")
-_PATHS: WorkerProcess[wire.Answer] = WorkerProcess(_COMMAND, wire.Answer, name="JSONPath")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _child(name: str) -> Child:
+    return Child(name, child.__name__, memory=_MEMORY, largest_file=_FILES)
+
+
+_PATHS = _child("JSONPath")
 
 
 class CheckFailed(Exception):
-    """An assertion that could not be evaluated, which says nothing about the model; `at` is a character of a path."""
+    """An assertion that could not be evaluated, which says nothing about the model."""
 
-    def __init__(self, message: str, at: int = -1) -> None:
+    def __init__(self, message: str) -> None:
         super().__init__(message)
-        self.message, self.at = message, at
+        self.message = message
 
 
 class Selected(NamedTuple):
@@ -37,13 +43,6 @@ class Selected(NamedTuple):
 
     nodes: list[tuple[str, Any]]
     total: int
-
-
-class FunctionVerdict(NamedTuple):
-    """The result of a Python function; `reason` may be empty."""
-
-    passed: bool
-    reason: str
 
 
 @atexit.register
@@ -56,73 +55,45 @@ def close() -> None:
 def bad_path(path: str) -> str:
     """The syntax error of a JSONPath, with the character (from 1); empty for a valid one."""
     try:
-        _ask(wire.ReadPath(path))
+        message, at = _ask(_PATHS, PATH_SECONDS, child.path_error, path)
     except CheckFailed as failed:
-        place = f" at character {failed.at + 1}" if failed.at >= 0 else ""
-        return f"Invalid JSONPath{place}: {failed.message.rstrip('.')}."
-    return ""
+        message, at = failed.message, -1
+    place = f" at character {at + 1}" if at >= 0 else ""
+    return f"Invalid JSONPath{place}: {message.rstrip('.')}." if message else ""
 
 
 def select(path: str, document: Any) -> Selected:
     """The selected values. Raises CheckFailed, also if it takes too long or too much memory."""
-    found = _ask(wire.Select(path, encode_json(document)))
-    return Selected([(place, value) for place, value in json.loads(found.nodes)], found.count)
+    found = _ask(_PATHS, PATH_SECONDS, child.select, path, encode_json(document))
+    return Selected([(place, value) for place, value in json.loads(found.first)], found.total)
 
 
 @lru_cache(maxsize=64)
 def functions_of(source: str) -> tuple[str, ...]:
     """The functions of a Python source, without running it. Raises CheckFailed for a syntax error."""
-    return _ask(wire.ReadFunctions(source)).functions
+    return _ask(_PATHS, PATH_SECONDS, child.functions_of, source)
 
 
-def call_function(
-    source: str, file: str, name: str, document: Any, cancelled: threading.Event
-) -> FunctionVerdict:
+def call_function(source: str, file: str, name: str, document: Any) -> child.Verdict:
     """Run the source in a separate process. Only with the user's consent: it has the user's rights.
 
     Raises CheckFailed if the function raises an error (except AssertionError, which is a verdict), returns anything
-    but a verdict, takes longer than `FUNCTION_SECONDS`, exhausts its memory or ends the process.
+    but a verdict, takes longer than `FUNCTION_SECONDS`, exhausts its memory or ends the process; and Stopped.
     """
-    process: WorkerProcess[wire.Answer] = WorkerProcess(_COMMAND, wire.Answer, name=f"{file}:{name}")
-    question = wire.CallFunction(source, file, name, encode_json(document))
+    process, data = _child(f"{file}:{name}"), encode_json(document)
     try:
-        with _ended_when(cancelled, process):
-            found = _answer(process, question, FUNCTION_SECONDS)
+        return _ask(process, FUNCTION_SECONDS, child.call_function, source, file, name, data)
     finally:
         process.close()
-    return FunctionVerdict(found.passed, found.reason)
 
 
-def _ask(question: wire.Question) -> wire.Answer:
-    return _answer(_PATHS, question, PATH_SECONDS)
-
-
-def _answer(process: WorkerProcess[wire.Answer], question: wire.Question, seconds: float) -> wire.Answer:
+def _ask(process: Child, seconds: float, function: Callable[P, T], *arguments: P.args, **none: P.kwargs) -> T:
     try:
-        found = process.ask(wire.Envelope(question), seconds)
+        return process.call(seconds, function, *arguments, **none)
+    except CallFailed as failed:
+        kind = "" if failed.kind == child.NoVerdict.__name__ else f"{failed.kind}: "
+        raise CheckFailed(shorten(kind + failed.message, child.MAX_WORDS)) from None
     except ProcessDied as died:
         if died.signal == TIMEOUT:
             raise CheckFailed(f"took longer than {duration(seconds)}") from None
         raise CheckFailed(died.message.rstrip(".")) from None
-    if found.error:
-        raise CheckFailed(found.error, found.at)
-    return found
-
-
-@contextmanager
-def _ended_when(cancelled: threading.Event, process: WorkerProcess[wire.Answer]) -> Iterator[None]:
-    """Ends the process during a question if the evaluation is stopped."""
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(_LOOK_SECONDS):
-            if cancelled.is_set():  # repeatedly: it may not have started yet
-                process.kill()
-
-    watcher = threading.Thread(target=watch, name="ends a Python function")
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()

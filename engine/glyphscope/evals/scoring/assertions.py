@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import GlyphscopeError, Stopped
 from glyphscope.evals.checking.service import CheckFailed, call_function
 from glyphscope.evals.results.sample import Failure, JudgeVerdict
 from glyphscope.evals.scoring.model_judge import ModelJudge, TextListener
@@ -94,9 +94,11 @@ class _Work:
         try:
             file, name = split_function(check.function)
             source = self._suite.sources[file]
-            found = call_function(source, file, name, result, self._cancelled)
+            found = call_function(source, file, name, result)
         except CheckFailed as failed:
             return failure("CHECK_FAILED", f"{check.function}: {failed.message}", turn)
+        except Stopped:
+            raise
         except (GlyphscopeError, KeyError):
             return failure("CHECK_FAILED", f"{check.function}: the suite has no source of it", turn)
         if found.passed:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import count
 
 from glyphscope.compilers import service
+from glyphscope.compilers.child import State
 from glyphscope.grammar.regular.regex import PatternNotEnforced, linear_text, search_text
 
 DEFERRED_SECONDS = 0.25
@@ -42,7 +43,7 @@ class PatternMatcher:
 
     __slots__ = ("_language", "_number", "_overflowed", "_state", "_text")
 
-    def __init__(self, language: StringLanguage, state: service.State) -> None:
+    def __init__(self, language: StringLanguage, state: State) -> None:
         self._language = language
         self._state = state
         self._number = next(_NUMBERS)
@@ -74,7 +75,7 @@ class PatternMatcher:
             return _matches_whole(self._language, "".join(self._text))
         return bool(matches)
 
-    def _at_end(self) -> service.State:
+    def _at_end(self) -> State:
         if self._state.matches is None and not self._overflowed:
             self._ask("", ends=True)
         return self._state

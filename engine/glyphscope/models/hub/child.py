@@ -1,63 +1,62 @@
-"""The process that connects to the Hub: `python -P -m glyphscope.models.hub.child`. One answer to each question.
-
-During a download, each answer is progress and waits for an empty question: without a parent, the process ends.
-"""
+"""What the process that connects to the Hub does; huggingface_hub is imported there only."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from glyphscope.errors import StorageError
-from glyphscope.models.hub.client import Hub
-from glyphscope.models.hub.failures import failed
-from glyphscope.models.hub.fetch import fetch
-from glyphscope.models.hub.wire import Answer, Failure, Progress, Question
-from glyphscope.processes.pipe import Pipe, parent_pipe
-from glyphscope.processes.worker import limit_memory
+from glyphscope.models.hub.files import Choice, Listing
+from glyphscope.models.hub.names import HubRequest
+from glyphscope.models.hub.progress import Found, How, Progress
 
-_MEMORY = 2 << 30  # bytes of address space: if a library needs more for an answer, only this process ends
+if TYPE_CHECKING:
+    from glyphscope.models.hub.client import Hub
+
+CLIENT = "glyphscope.models.hub.fetch"
+"""The module whose import takes the time of the process's start."""
 _REPORT_SECONDS = 0.05
 """Seconds between two reports of the same phase."""
 
 
-def serve(pipe: Pipe[Question]) -> None:
-    """Answer until the other end closes."""
+def look(request: HubRequest) -> Listing:
+    """A repository's files. Raises ModelError, as the other functions do."""
+    with _hub() as hub:
+        return hub.look(request)
+
+
+def find(words: str, limit: int) -> list[Found]:
+    """Repositories by words, at most so many."""
+    with _hub() as hub:
+        return hub.find(words, limit)
+
+
+def get(
+    listing: Listing, choice: Choice, folder: str, report: Callable[[Progress], object]
+) -> tuple[str, How, bool]:
+    """A download into a folder, as `fetch`. Raises StorageError too."""
+    from glyphscope.models.hub.fetch import fetch
+
     reported, at = ("", ""), 0.0
 
     def notify(progress: Progress) -> None:
         nonlocal reported, at
         now = (progress.phase, progress.words)
-        if now == reported and time.monotonic() - at < _REPORT_SECONDS:
-            return
-        pipe.write(Answer(progress=progress))
-        if pipe.read() is None:
-            raise SystemExit
-        reported, at = now, time.monotonic()
+        if now != reported or time.monotonic() - at >= _REPORT_SECONDS:
+            report(progress)
+            reported, at = now, time.monotonic()
 
-    pipe.write(Answer())  # ready
-    while (question := pipe.read()) is not None:
-        try:
-            hub = Hub()
-            if question.look:
-                answer = Answer(listing=hub.look(question.look))
-            elif question.find:
-                answer = Answer(found=hub.find(*question.find))
-            else:
-                assert question.get
-                answer = Answer(got=fetch(hub, *question.get, notify))
-        except Exception as error:
-            problem = failed(error).error
-            disk = isinstance(problem, StorageError)
-            answer = Answer(failure=Failure(problem.message, problem.where, problem.hint, disk))
-        pipe.write(answer)
+    with _hub() as hub:
+        return fetch(hub, listing, choice, folder, notify)
 
 
-def main() -> None:
-    """Serve until stdin closes."""
-    pipe = parent_pipe(Question)
-    limit_memory(_MEMORY)
-    serve(pipe)
+@contextmanager
+def _hub() -> Iterator[Hub]:
+    from glyphscope.models.hub.client import Hub
+    from glyphscope.models.hub.failures import failed
 
-
-if __name__ == "__main__":
-    main()
+    try:
+        yield Hub()
+    except Exception as error:
+        raise failed(error).error from None

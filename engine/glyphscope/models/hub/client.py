@@ -21,7 +21,7 @@ from glyphscope.models.hub.failures import TOKEN_HINT, failed
 from glyphscope.models.hub.files import Choice, HubFile, Listing, choices_of
 from glyphscope.models.hub.names import HubRequest, is_repo
 from glyphscope.models.hub.part import PartialFile
-from glyphscope.models.hub.wire import Failure, Found
+from glyphscope.models.hub.progress import Failure, Found
 from glyphscope.models.remote.keys import fits_header
 from glyphscope.models.remote.retry import Retries, Timeouts
 from glyphscope.structs import ready

@@ -12,7 +12,7 @@ from glyphscope.models.gguf import read_header
 from glyphscope.models.hub.client import Hub
 from glyphscope.models.hub.files import Choice, HubFile, Listing, is_safe
 from glyphscope.models.hub.part import PartialFile, Report, give_names, hash_of, need_room
-from glyphscope.models.hub.wire import How, Phase, Progress
+from glyphscope.models.hub.progress import How, Phase, Progress
 from glyphscope.text.shorten import shorten
 
 

@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.inputs import home_path
+from glyphscope.models.hub import child
 from glyphscope.models.hub.choosing import Pick, pick
 from glyphscope.models.hub.files import Choice, Listing
 from glyphscope.models.hub.names import HubRequest
-from glyphscope.models.hub.wire import Answer, Failure, Found, How, Progress, Question
-from glyphscope.processes import module_command
-from glyphscope.processes.worker import ProcessDied, WorkerProcess
+from glyphscope.models.hub.progress import Failure, Found, How, Progress
+from glyphscope.processes.calls import Child, ProcessDied
 
 MIN_LETTERS = 2
 MAX_WORDS_LENGTH = 200
 MAX_HITS = 30
+_MEMORY = 2 << 30  # bytes of address space: if a library needs more for an answer, only the process ends
 _QUESTION_SECONDS = 120.0
 _DOWNLOAD_SECONDS = 86_400.0
 """The limit between two reports of progress: a server may request a long pause. `cancel` ends it."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Stopped(Exception):
@@ -41,22 +45,16 @@ class Job:
 
     def __init__(self) -> None:
         self._cancelled = False
-        command = module_command("glyphscope.models.hub.child")
-        self._process = WorkerProcess(command, Answer, name="The download process")
+        self._process = Child("The download process", child.CLIENT, memory=_MEMORY)
 
     def cancel(self) -> None:
         self._cancelled = True
         self._process.kill()
 
-    def _ask(
-        self,
-        question: Question,
-        seconds: float = _QUESTION_SECONDS,
-        report: Callable[[Progress], None] = lambda _progress: None,
-    ) -> Answer:
-        """The last answer, after all progress. Raises ModelError and StorageError; Stopped after `cancel`.
+    def _ask(self, seconds: float, function: Callable[P, T], *arguments: P.args, **none: P.kwargs) -> T:
+        """Its result. Raises ModelError and StorageError; Stopped after `cancel`.
 
-        `seconds` is the limit of each answer, progress included.
+        `seconds` is the limit of each report of progress, and of the result.
         """
         if find_spec("huggingface_hub") is None:
             raise ModelError(
@@ -65,14 +63,8 @@ class Job:
             )
         try:
             self._process.start()
-            while not self._cancelled:  # checked after the start: from here on, `cancel` finds the process
-                answer = self._process.ask(question, seconds)
-                if answer.failure is not None:
-                    raise _error(answer.failure)
-                if answer.progress is None:
-                    return answer
-                report(answer.progress)
-                question = Question()
+            if not self._cancelled:  # checked after the start: from here on, `cancel` finds the process
+                return self._process.call(seconds, function, *arguments, **none)
         except ProcessDied as died:
             if not self._cancelled:
                 raise ModelError(died.message, where="Hugging Face Hub", hint="Try again.") from died
@@ -90,9 +82,7 @@ class Lookup(Job):
 
     def listing(self) -> Listing:
         """Raises ModelError; Stopped after `cancel`."""
-        listing = self._ask(Question(look=self._request)).listing
-        assert listing is not None, "or a failure"
-        return listing
+        return self._ask(_QUESTION_SECONDS, child.look, self._request)
 
 
 class Hit(NamedTuple):
@@ -125,7 +115,8 @@ class Search(Job):
 
     def hits(self) -> list[Hit]:
         """Most downloaded first. Raises ModelError; Stopped after `cancel`."""
-        return [self._hit(found) for found in self._ask(Question(find=(self._words, self._limit))).found]
+        found = self._ask(_QUESTION_SECONDS, child.find, self._words, self._limit)
+        return [self._hit(each) for each in found]
 
     def _hit(self, found: Found) -> Hit:
         hit = Hit(found.repo, found.downloads, found.listing)
@@ -153,15 +144,14 @@ class Download(Job):
         report: Callable[[Progress], None] = lambda _progress: None,
     ) -> None:
         super().__init__()
-        self._question = Question(get=(listing, choice, str(home_path(folder))))
+        self._files = listing, choice, str(home_path(folder))
         self._notify = report
         self.progress = Progress("checking", 0, choice.bytes)
 
     def run_to_end(self) -> DownloadResult:
         """Raises ModelError and StorageError; Stopped after `cancel`. The downloaded part is kept for a later job."""
-        got = self._ask(self._question, _DOWNLOAD_SECONDS, self._report).got
-        assert got is not None, "or a failure"
-        return DownloadResult(Path(got[0]), got[1], got[2])
+        path, how, hashed = self._ask(_DOWNLOAD_SECONDS, child.get, *self._files, self._report)
+        return DownloadResult(Path(path), how, hashed)
 
     def _report(self, progress: Progress) -> None:
         self.progress = progress
