@@ -104,6 +104,33 @@ def _with_problems(text: str, problems: Sequence[Problem | PlacedProblem]) -> st
     return "\n".join(lines)
 
 
+class RequestProblem(NamedTuple):
+    """Why a request cannot be run. `field` is the path of the field of `RunRequest` to change, such as `loop.allow`."""
+
+    field: str
+    error: GlyphscopeError
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.error.words}"
+
+
+class RequestError(GlyphscopeError):
+    """A request with several problems, of which its message is the first."""
+
+    def __init__(self, problems: Sequence[RequestProblem]) -> None:
+        first = problems[0].error
+        super().__init__(first.message, where=first.where, hint=first.hint)
+        self.problems = tuple(problems)
+
+    @property
+    def others(self) -> str:
+        """The problems after the first, a line each."""
+        return "\n".join(map(str, self.problems[1:]))
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.others}"
+
+
 class Stopped(GlyphscopeError):
     """The user stopped the work before it had a result."""
 

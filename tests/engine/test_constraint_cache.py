@@ -86,11 +86,6 @@ def test_names_are_cached_by_the_allowed_names():
         call_constraint(request(), fewer, GrammarOptions(part="arguments", tool="search"))
 
 
-def test_a_part_of_a_call_cannot_be_built_from_a_custom_grammar():
-    with pytest.raises(GrammarError, match="in parts"):
-        call_constraint(request(grammar='root ::= "a"'), REGISTRY, GrammarOptions(part="name"))
-
-
 def test_a_failed_build_is_not_cached():
     cache = TextCache()
 

@@ -9,8 +9,10 @@ from itertools import cycle, groupby
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from eval_suite import ANSWERS, SUITE, AnsweringModel, suite_file
+from glyphscope.cli.app import app
 from glyphscope.errors import ModelDied, ModelError, RecordError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Plan, Planned, plan_of
 from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder
@@ -21,6 +23,7 @@ from glyphscope.evals.running.progress import (
     Control,
     Ended,
     ModelMissing,
+    ModelOpened,
     Progress,
     SampleBegun,
     SampleDone,
@@ -386,3 +389,29 @@ def test_records_in_segments_are_those_in_files_and_survive_stopping_and_resumin
             for each, of in ((folder, sample), (files, there[sample.id]))
         ]
         assert kinds[0] == kinds[1]
+
+
+def test_all_problems_of_a_request_are_reported_before_the_first_sample(tmp_path):
+    request = {
+        "strategy": "loop",
+        "max_tokens": 2_000_000,
+        "loop": {"max_turns": 20_000, "allow": [], "tool_use": "enforced"},
+    }
+    path = tmp_path / "rejected.json"
+    path.write_text(json.dumps({**SUITE, "request": request}))
+    rejected = plan_of(Matrix(suites=(str(path),), models=("one", "two"), notations=("glyph", "native")))
+    reported = events(rejected, tmp_path / "out")
+    opened = next(place for place, each in enumerate(reported) if isinstance(each, ModelOpened))
+    assert not any(isinstance(each, SampleBegun | SampleDone) for each in reported[:opened])
+    problems = reported[opened].problems
+    shown = "\n".join(problems)
+    for words in (*(three := ("Max tokens is", "Turns is", "no tool may be called")), "native notation"):
+        assert words in shown
+    samples = result(reported).samples()
+    assert {sample.failures[0].reason for sample in samples} == {"BAD_REQUEST"}
+    for words in three:
+        assert words in samples[0].failures[0].detail
+    model = ["--model", "scripted:x", "--out", str(tmp_path / "printed")]
+    printed = " ".join(CliRunner().invoke(app, ["eval", str(path), *model]).stderr.split())
+    first = printed.index("1/4")
+    assert all(0 < printed.find(words) < first for words in three), "before the first sample"

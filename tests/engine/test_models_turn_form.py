@@ -30,8 +30,8 @@ from glyphscope.models.templates import TemplateSource
 from glyphscope.models.turn_forms import TemplateRenderer, derived_form, template_turn_form
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
+from glyphscope.runs.settle import settle
 from glyphscope.strategies import run
-from glyphscope.strategies.adapted_request import adapt_request
 from glyphscope.strategies.request import first_prompt
 from glyphscope.turns import TurnForm, form_of
 from small_templates import SMALL
@@ -165,7 +165,7 @@ def test_the_form_of_a_model_file_is_derived_once_in_its_process() -> None:
         assert model.turn_form() is form
         for notation in ("glyph", "json"):
             asked = request(notation=notation, constraint="mask")
-            assert adapt_request(asked, model) == asked, "nothing changes for a model that does not reason"
+            assert settle(asked, model).request == asked, "nothing changes for a model that does not reason"
     finally:
         model.close()
 
@@ -184,21 +184,21 @@ def test_the_end_tokens_of_a_vocabulary_end_a_turn() -> None:
 
 
 def test_native_is_resolved_to_the_form_of_the_template() -> None:
-    asked = adapt_request(request(native="auto"), ScriptedModel("x", template=TAGS))
+    asked = settle(request(native="auto"), ScriptedModel("x", template=TAGS)).request
     assert (asked.native, asked.notation, asked.shape) == ("template", "json", "name-arguments")
     assert msgspec.convert(asked.form, TurnForm) == template_turn_form(TemplateSource(TAGS))
-    assert adapt_request(asked, ScriptedModel("x")) == asked, "a resolved request is unchanged"
+    assert settle(asked, ScriptedModel("x")).request == asked, "a resolved request is unchanged"
 
 
 def test_a_custom_form_is_preserved() -> None:
     own = {"calls": [{"pieces": [{"kind": "object"}], "object": {}}]}
-    asked = adapt_request(request(native="auto", form=own), ScriptedModel("x", template=TAGS))
+    asked = settle(request(native="auto", form=own), ScriptedModel("x", template=TAGS)).request
     assert asked.native == "template" and asked.form == own
 
 
 @pytest.mark.parametrize("native", ["hermes", "llama", "mistral"])
 def test_a_form_requested_by_name_is_preserved(native: Any) -> None:
-    assert adapt_request(request(native=native), ScriptedModel("x", template=TAGS)).native == native
+    assert settle(request(native=native), ScriptedModel("x", template=TAGS)).request.native == native
 
 
 @pytest.mark.parametrize(
@@ -212,12 +212,12 @@ def test_the_projects_notations_know_the_reasoning_of_the_prompt(
     template: str | None, thinking: Any, filled: bool
 ) -> None:
     model = ScriptedModel("x", template=template)
-    asked = adapt_request(request(thinking=thinking), model)
+    asked = settle(request(thinking=thinking), model).request
     assert bool(asked.form) == filled
     if filled:
         form = msgspec.convert(asked.form, TurnForm)
         assert form.reasoning is not None and not form.calls and not form.corrections
-    assert not adapt_request(request(thinking=thinking, strategy="two-stage"), model).form
+    assert not settle(request(thinking=thinking, strategy="two-stage"), model).request.form
 
 
 def failure(asked: RunRequest, model: Any) -> RunFailed:
@@ -296,7 +296,7 @@ def test_every_template_with_a_form_shows_the_calls_of_the_history_as_parts(llam
     for path in sorted((llama_data / "templates").glob("*.jinja")):
         model = ScriptedModel("x", template=path.read_text(encoding="utf-8"))
         asked = request(native="auto", history=TALK)
-        if adapt_request(asked, model).native != "template":
+        if settle(asked, model).request.native != "template":
             continue
         of = parts(first_prompt(asked, model))
         for number, words in ((1, "AI"), (2, "ML")):

@@ -101,7 +101,8 @@ from typer.testing import CliRunner
 from glyphscope.cli.app import app
 from glyphscope.events import RunRequest, Sampling, settings_of
 from glyphscope.lessons.run_settings import NAMES, VARY
-from glyphscope.runs.sampling import check_options, sampling_words
+from glyphscope.runs.problems import setting_problems
+from glyphscope.runs.sampling import sampling_words
 from glyphscope_gui.compare.variants import CHANGEABLE, Variant
 from glyphscope_gui.compare.variant_settings import VariantSettings
 from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
@@ -145,8 +146,8 @@ def test_lessons_and_python_have_it():
     assert NAME in NAMES and NAME in VARY
     sampling = Sampling(temperature=1, presence_penalty=0.5)
     assert "presence penalty 0.5" in sampling_words(sampling)
-    with pytest.raises(Exception, match="Presence penalty is from 0 to 2"):
-        check_options(RunRequest(prompt="", registry={}, sampling=Sampling(presence_penalty=3.0)))
+    (wrong,) = setting_problems(RunRequest(prompt="", registry={}, sampling=Sampling(presence_penalty=3.0)))
+    assert "Presence penalty is from 0 to 2" in str(wrong)
 """
 
 

@@ -223,7 +223,9 @@ FailureCode: TypeAlias = (
 
 
 class RunFailed(RunEvent, frozen=True, kw_only=True, tag="run_failed"):
-    """The run failed; `message` is the error, `hint` the fix, `detail` the evidence (a signal, stderr)."""
+    """The run failed; `message` is the error, `hint` the fix, `detail` the evidence (a signal, stderr), or the other
+    problems of the request.
+    """
 
     code: FailureCode
     message: str

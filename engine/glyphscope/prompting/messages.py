@@ -73,12 +73,6 @@ def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
     template has whole turns, and no prefix. Raises PromptError.
     """
     native = native_format(request.native)
-    if request.free_text and request.constraint != "off" and request.native != "template":
-        raise PromptError(
-            "Free text before a call in the native notation is not possible under a constraint: "
-            "the answer begins with the prefix of the call.",
-            hint="Turn off free text or the constraint.",
-        )
     system = system_parts(request, request.system, template_values(request, registry))
     made = compose(("system", system), *up_to_prompt(request, registry))
     begun = native.begun if native is not None and request.constraint != "off" else ""

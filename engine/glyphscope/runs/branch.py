@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, PromptError
+from glyphscope.errors import PromptError
 from glyphscope.events import (
     BEGUN,
     Alternative,
@@ -26,13 +26,11 @@ from glyphscope.events import (
     TokenStep,
 )
 from glyphscope.registry import parse_document
-from glyphscope.runs.relaxation import by_name, check_relaxed, enforced_registry
+from glyphscope.runs.problems import MAX_ID, relaxation_problems
+from glyphscope.runs.relaxation import by_name, enforced_registry
 from glyphscope.runs.run_state import CONTINUATION, RunState, run_state
 from glyphscope.text.figures import pluralize
-from glyphscope.text.shorten import shorten
 
-_MAX_ID = 2**31 - 1
-"""llama.cpp's ids are 32 bits."""
 _SHOWN = 12
 """Alternatives that an error lists."""
 
@@ -87,7 +85,8 @@ def branch_request(
         registry = state.whole_registry or parse_document(request.registry)
         one = Relaxed(tool, by_name(enforced_registry(request, registry), tool, pointer))
         request = msgspec.structs.replace(request, relaxed=(*request.relaxed, one))
-        check_relaxed(request)
+        for problem in relaxation_problems(request):
+            raise problem.error
         enforced_registry(request, registry)
     return request
 
@@ -106,7 +105,7 @@ def named_alternative(events: Iterable[AnyEvent], token: int, name: str) -> Alte
         found = [each for each in step.alternatives if each.text == name]
         found = found or [each for each in step.alternatives if each.text.strip() == name.strip()]
     if not found and number.isascii() and number.isdigit():
-        found = [_alternative(step, int(number))] if len(number) <= len(str(_MAX_ID)) else ()
+        found = [_alternative(step, int(number))] if len(number) <= len(str(MAX_ID)) else ()
     if not found:
         raise _no_alternative(step, repr(name))
     if len(found) > 1:
@@ -116,22 +115,6 @@ def named_alternative(events: Iterable[AnyEvent], token: int, name: str) -> Alte
             hint="Name one by its id.",
         )
     return found[0]
-
-
-def check_prefix(request: RunRequest) -> None:
-    """Raises GlyphscopeError for a prefix that the request's strategy cannot continue, and for an id that no model
-    has.
-    """
-    if request.written and request.strategy != "direct":
-        raise GlyphscopeError(
-            f"A branch needs the strategy direct, not {request.strategy}.",
-            hint="Use the strategy direct.",
-        )
-    if (most := max((one.id for one in request.written), default=0)) > _MAX_ID:
-        raise GlyphscopeError(
-            f"No model has a token of so large an id ({shorten(str(most), 12)}).",
-            hint="The record may be damaged.",
-        )
 
 
 @dataclass(slots=True)

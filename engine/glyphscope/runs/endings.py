@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from glyphscope.errors import (
     ConstraintIgnored,
     ContextOverflow,
@@ -14,6 +16,7 @@ from glyphscope.errors import (
     PromptError,
     RecordedFailure,
     RegistryError,
+    RequestError,
 )
 from glyphscope.events import EndReason, LimitReached, RunFailed, RunFinished, RunRequest, Status
 from glyphscope.events.stream import FailureCode
@@ -207,7 +210,13 @@ _FAILURES: dict[type[GlyphscopeError], FailureCode] = {
 
 
 def failed(error: GlyphscopeError) -> RunFailed:
-    """The event for that error; one without a more specific type is an error of the request."""
+    """The event for that error; one without a more specific type is an error of the request. Its `detail` has the other
+    problems of a request.
+    """
+    if isinstance(error, RequestError):
+        first = failed(error.problems[0].error)
+        detail = "\n".join(filter(None, (first.detail, error.others)))
+        return msgspec.structs.replace(first, detail=detail)
     message = f"{error.where}: {error.message}" if error.where else error.message
     if isinstance(error, RecordedFailure):
         return RunFailed(code=error.code, message=message, hint=error.hint, detail=error.detail)

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
 from glyphscope.grammar.builder.uncallable import Uncallable, uncallable, uncallable_note, without
 from glyphscope.notation.shapes import fitting_shape, shape_note
@@ -87,14 +86,8 @@ def prepare(request: RunRequest | PreparedRequest) -> PreparedRequest:
     return PreparedRequest(request, registry)
 
 
-def in_fitting_shape(request: RunRequest | PreparedRequest) -> RunRequest | PreparedRequest:
-    """The request in the shape that its registry allows, with a note if it is another one; unchanged if the registry
-    has errors, which `prepare` reports.
-    """
-    try:
-        prepared = prepare(request)
-    except GlyphscopeError:
-        return request
+def in_fitting_shape(prepared: PreparedRequest) -> PreparedRequest:
+    """The request in the shape that its registry allows, with a note if it is another one."""
     asked, registry = prepared.request, prepared.registry
     note = "" if asked.native else shape_note(registry, asked.shape)
     if not note:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from glyphscope.errors import GlyphscopeError, RegistryError
+from glyphscope.errors import RegistryError
 from glyphscope.events import TOOL_CHOICES, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import plain
@@ -117,29 +117,6 @@ def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegist
         registry = relaxed(registry, one.tool, one.pointer)
     chosen = None if request.tool_choice in TOOL_CHOICES else registry.get(request.tool_choice)
     return registry if chosen is None else replace(registry, tools=(chosen,))
-
-
-def check_relaxed(request: RunRequest) -> None:
-    """Raises GlyphscopeError if something is relaxed that the request's constraint does not use."""
-    if not request.relaxed:
-        return
-    if request.strategy != "direct":
-        raise GlyphscopeError(
-            f"A constraint can be relaxed in runs of the strategy direct, not of {request.strategy}.",
-            hint="Use the strategy direct.",
-        )
-    if request.constraint == "off":
-        return
-    if request.grammar is not None:
-        raise GlyphscopeError(
-            "The run uses a custom grammar, in which no schema keyword can be relaxed.",
-            hint="Change the grammar, or turn the constraint off for the branch.",
-        )
-    if request.native == "openai":
-        raise GlyphscopeError(
-            "The endpoint constrains calls to the tools in the request: nothing can be relaxed without changing these.",
-            hint="Turn the constraint off for the branch.",
-        )
 
 
 class _Finding:

@@ -1,4 +1,4 @@
-"""The numbers of a request: the check of their bounds, and sampling and limits in words."""
+"""Stop strings, and the sampling and the limits of a request in words."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 
-from glyphscope.errors import GlyphscopeError
-from glyphscope.events import SAMPLING_OFF, RunRequest, Sampling, settings_of, wrong_values
+from glyphscope.events import SAMPLING_OFF, RunRequest, Sampling, settings_of
 from glyphscope.text.figures import pluralize
 
 MAX_STOPS = 16
@@ -17,19 +16,6 @@ MAX_STOP = 200
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\\\": "\\"}
 _ESCAPED = {character: escape for escape, character in _ESCAPES.items()}
 _PARTS = re.compile(r"\\[ntr\\]|.", re.DOTALL)
-
-
-def check_options(request: RunRequest) -> None:
-    """Raises GlyphscopeError for an option outside of its bounds, and for impossible stop strings."""
-    for settings in (request, request.sampling, request.repair, request.router, request.loop):
-        for field, problem in wrong_values(settings):
-            raise GlyphscopeError(
-                f"{field.setting.title} is {problem}.",
-                where=field.name,
-                hint=f"Give a number {field.setting.bounds}.",
-            )
-    if wrong := stop_problem(request.stop):
-        raise GlyphscopeError(f"{wrong}.", where="stop", hint="Change the stop strings.")
 
 
 def stop_problem(stops: tuple[str, ...]) -> str:

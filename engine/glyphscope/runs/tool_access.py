@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings
 from glyphscope.registry import ToolRegistry
 
@@ -36,18 +35,6 @@ def visible_registry(settings: LoopSettings, registry: ToolRegistry) -> ToolRegi
         for tool in registry
     )
     return registry if tools == registry.tools else replace(registry, tools=tools)
-
-
-def check_names(settings: LoopSettings, registry: ToolRegistry) -> None:
-    """Raises GlyphscopeError if the lists name an unknown tool: a typo would leave another one allowed."""
-    unknown = [name for name in (*(settings.allow or ()), *settings.deny) if registry.get(name) is None]
-    if unknown:
-        where = "allow" if unknown[0] in (settings.allow or ()) else "deny"
-        raise GlyphscopeError(
-            f"The run's {where} list has '{unknown[0]}', but there is no such tool.",
-            where=where,
-            hint=f"There are {', '.join(tool.name for tool in list(registry)[:20])}.",
-        )
 
 
 def without_tools(registry: ToolRegistry) -> ToolRegistry:

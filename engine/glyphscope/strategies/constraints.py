@@ -106,15 +106,10 @@ def call_constraint(
 
     `names` are as in `answer_grammar`. `after` is the document's text after the part, as the part's last token may
     reach into it. A custom grammar is GBNF, checked before any engine sees it, and describes whole calls; the registry
-    still validates them. Raises GrammarError, also for a part of a call under a custom grammar.
+    still validates them. Raises GrammarError.
     """
     kind = request.constraint
     if request.grammar is not None:
-        if options is not None:
-            raise GrammarError(
-                "A custom grammar describes whole calls, and this strategy generates a call in parts.",
-                hint="Use the strategy direct, or leave the grammar out.",
-            )
         custom = request.grammar
         return _TEXTS.built(("custom", kind, custom), lambda: _custom(custom, kind))
     form = turn_form(request)

@@ -23,9 +23,9 @@ from glyphscope.runs.context import Context
 from glyphscope.runs.emitter import Clock, Emitter
 from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import NonInteractive
-from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
+from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.runs.run_state import CONTINUATION, run_state
-from glyphscope.strategies.adapted_request import adapt_request
+from glyphscope.runs.settle import settle
 from glyphscope.strategies.decode import Decoding, ending_of
 from glyphscope.strategies.request import generate_request, special_tokens, with_messages
 from glyphscope.strategies.run import finished
@@ -49,8 +49,8 @@ def continue_aborted(
     on more than the text (the random state of the sampler, the grammar's state), so it is repeated from the beginning
     with its seed, and fails if that does not give the same tokens. Like `run`, never raises a GlyphscopeError.
     """
-    adapted = msgspec.structs.replace(adapt_request(request_of(request), model), stop_on="never")
-    emitter = Emitter(clock)
+    settled, emitter = settle(request, model), Emitter(clock)
+    adapted = msgspec.structs.replace(settled.request, stop_on="never")
     yield emitter.started(adapted, model.info)
     try:
         if adapted.strategy != "direct":
@@ -58,7 +58,7 @@ def continue_aborted(
                 f"An aborted run can be continued with the strategy direct only, not with {adapted.strategy}.",
                 hint="Run it again without a stop policy.",
             )
-        context = Context(replace(prepare(request), request=adapted), model, emitter, NonInteractive())
+        context = Context(replace(settled.accepted, request=adapted), model, emitter, NonInteractive())
         state = run_state(events)
         if state.prompt is None:
             raise PromptError("The aborted run has no prompt to continue from.", hint="Run it again.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -19,8 +18,8 @@ from glyphscope.prompting.messages import RenderedMessages, render_messages
 from glyphscope.prompting.template import Part
 from glyphscope.prompting.written_tools import tool_parts
 from glyphscope.registry import ToolRegistry
-from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
-from glyphscope.strategies.adapted_request import adapt_request, check_native
+from glyphscope.runs.prepared import PreparedRequest, request_of
+from glyphscope.runs.settle import settle
 from glyphscope.strategies.constraints import BuiltGrammar, call_constraint, constraint_schema, emitted, timed
 from glyphscope.strategies.pricing import Span, part_spans, priced_by_counting, priced_by_tokens
 from glyphscope.strategies.turns import text_only, triggers
@@ -48,9 +47,8 @@ def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptR
             f"The prompts of the strategy {asked.strategy} are made in a run.",
             hint="Run it: each stage reports its prompt.",
         )
-    asked = adapt_request(asked, model)
-    check_native(asked, model)
-    return render_prompt(asked, replace(prepare(request), request=asked).offered, model)
+    prepared = settle(request, model).accepted
+    return render_prompt(prepared.request, prepared.offered, model)
 
 
 def priced_prompt(

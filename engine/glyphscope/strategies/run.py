@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable
-from dataclasses import replace
 
 from glyphscope.errors import GlyphscopeError, Stopped
 from glyphscope.events import AnyEvent, RunFinished, RunRequest
@@ -12,15 +11,12 @@ from glyphscope.execution.tool_execution import execute
 from glyphscope.models.interface import Model
 from glyphscope.processes.stopping import stopped_by
 from glyphscope.prompting.messages import render_messages
-from glyphscope.runs.branch import check_prefix
 from glyphscope.runs.context import Context, Ending, Spent, Strategy
 from glyphscope.runs.emitter import Clock, Emitter
 from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import Interaction, NonInteractive
-from glyphscope.runs.prepared import PreparedRequest, in_fitting_shape, prepare, request_of
-from glyphscope.runs.relaxation import check_relaxed
-from glyphscope.runs.sampling import check_options
-from glyphscope.strategies.adapted_request import adapt_request, check_native, check_tool_choice
+from glyphscope.runs.prepared import PreparedRequest
+from glyphscope.runs.settle import settle
 from glyphscope.strategies.decode import ending_of
 from glyphscope.strategies.generate import call_task
 from glyphscope.strategies.loop.tool_loop import loop
@@ -63,21 +59,14 @@ def run(
     so does `interaction.cancelled` while the run waits for a tool or a person. Without an `interaction`, questions stay
     unanswered and calls unapproved. `clock` returns the seconds for all events and limits.
     """
-    request = in_fitting_shape(request)
-    adapted = adapt_request(request_of(request), model)
-    emitter = Emitter(clock)
-    yield emitter.started(adapted, model.info)
+    settled = settle(request, model)
+    asked, emitter = settled.request, Emitter(clock)
+    yield emitter.started(asked, model.info)
     context: Context | None = None
     try:
-        check_options(adapted)
-        check_native(adapted, model)
-        check_prefix(adapted)
-        check_relaxed(adapted)
-        prepared = replace(prepare(request), request=adapted)
-        check_tool_choice(prepared)
-        context = Context(prepared, model, emitter, interaction or NonInteractive())
-        ending = yield from _STRATEGIES[adapted.strategy](context)
-        if adapted.dispatch and ending.calls:
+        context = Context(settled.accepted, model, emitter, interaction or NonInteractive())
+        ending = yield from _STRATEGIES[asked.strategy](context)
+        if asked.dispatch and ending.calls:
             ending = yield from _executed(context, ending)
         yield finished(context, ending)
     except Stopped:

@@ -7,14 +7,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-from glyphscope.errors import PromptError
 from glyphscope.events import RunEvent, RunRequest, Violation
 from glyphscope.models.chat import THINKING
 from glyphscope.registry import ToolRegistry
 from glyphscope.strategies.decode import Validator
-from glyphscope.structs import ready
 from glyphscope.turns import TurnForm
-from glyphscope.turns.form import state_of
+from glyphscope.turns.form import read_form, state_of
 from glyphscope.turns.grammar import TurnOptions, turn_triggers
 from glyphscope.turns.reasoned import PlainValidator, ReasonedValidator
 from glyphscope.turns.validator import FormValidator
@@ -35,16 +33,7 @@ class FullValidator(Validator, Protocol):
 
 def turn_form(request: RunRequest) -> TurnForm | None:
     """The form of the model's turns, if the request has one. Raises PromptError for an invalid one."""
-    if not request.form:
-        return None
-    try:
-        return msgspec.convert(request.form, ready(TurnForm))
-    except msgspec.ValidationError as error:
-        raise PromptError(
-            f"The request's form of turns is invalid: {error}.",
-            where="form",
-            hint="Leave the form out: a run fills it in from the model.",
-        ) from None
+    return read_form(request.form)
 
 
 def turn_options(request: RunRequest) -> TurnOptions:

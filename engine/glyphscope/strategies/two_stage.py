@@ -17,7 +17,6 @@ from typing import Literal, cast
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, PromptRendered, Violation
 from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.grammar.builder.turn import call_opening
@@ -49,11 +48,6 @@ AFTER_ARGUMENTS = "}"
 def two_stage(context: Context) -> Generator[AnyEvent, None, Ending]:
     """Generate a name, then arguments. The call is validated as a whole before it is reported."""
     request = context.request
-    if request.free_text:
-        raise GlyphscopeError(
-            "Free text before a call and a call in two stages exclude each other: the answer is begun with the call.",
-            hint="Turn free text off, or use the strategy direct.",
-        )
     named = yield from _name(context)
     if not named.valid or named.tool is None:
         before = call_opening(request.notation, request.shape)

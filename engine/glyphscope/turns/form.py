@@ -6,8 +6,9 @@ the name of a model, so users can add forms: `save_form` writes every slot.
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -264,6 +265,39 @@ def load_form(path: Path) -> TurnForm:
 def save_form(form: TurnForm) -> bytes:
     """The JSON of a form, as `load_form` reads it."""
     return msgspec.json.format(msgspec.json.encode(form), indent=2)
+
+
+_READ: deque[tuple[dict[str, Any], TurnForm]] = deque(maxlen=8)
+"""The forms of the last requests with their data, which do not change: a request is frozen."""
+
+
+def read_form(data: dict[str, Any]) -> TurnForm | None:
+    """The form of a request, read once; None for no data. Raises PromptError for an invalid one."""
+    if not data:
+        return None
+    for known, form in tuple(_READ):
+        if known is data:
+            return form
+    try:
+        form = msgspec.convert(data, ready(TurnForm))
+    except msgspec.ValidationError as error:
+        raise PromptError(
+            f"The request's form of turns is invalid: {error}.",
+            where="form",
+            hint="Leave the form out: a run fills it in from the model.",
+        ) from None
+    _READ.append((data, form))
+    return form
+
+
+def form_data(form: TurnForm) -> dict[str, Any]:
+    """The form as plain data, as in a request; `read_form` of it is the form itself."""
+    for data, known in tuple(_READ):
+        if known is form:
+            return data
+    data = msgspec.json.decode(msgspec.json.encode(form))
+    _READ.append((data, form))
+    return data
 
 
 ENDPOINT_FORM = TurnForm(

@@ -64,6 +64,7 @@ class Job:
     sha256: Mapping[str, str]
     opener: SharedOpener
     suites: tuple[LoadedSuite, ...]
+    arms: tuple[Arm, ...]
     needs: Needs
     allow_python: bool
     savings: float
@@ -134,7 +135,7 @@ class _OpenJob:
     @property
     def facts(self) -> ModelFacts:
         judges = {judge.name: judge.info for judge in self._assertions.judges.values()}
-        return replace(facts_of(self._model, self.job.suites), judges=judges)
+        return replace(facts_of(self._model, self.job.suites, self.job.arms), judges=judges)
 
     def make(self, keys: Sequence[SampleKey], report: Callable[[SampleGrew], object]) -> list[SampleAndRuns]:
         samples = [

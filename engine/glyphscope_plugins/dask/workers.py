@@ -100,6 +100,7 @@ class DaskWorkers:
             sha256={},
             opener=self._opener,
             suites=self._plan.suites,
+            arms=tuple(arm for arm in self._plan.arms if arm.model == model),
             needs=self._needs,
             allow_python=self._allow_python,
             savings=self._plan.matrix.savings,

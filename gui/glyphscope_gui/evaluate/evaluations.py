@@ -59,7 +59,7 @@ class EvalProgress:
     """The progress. `left` is in seconds, None while unknown; `now` has the samples being made, by id.
 
     `workers` are the addresses of other processes that make samples. `lost` are those that left, and `missing` the
-    models without samples, with the reasons.
+    models without samples, with the reasons. `rejected` are models with the problems of requests that they cannot run.
     """
 
     planned: int = 0
@@ -68,6 +68,7 @@ class EvalProgress:
     model: str = ""
     now: dict[str, SampleNow] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    rejected: list[tuple[str, str]] = field(default_factory=list)
     workers: set[str] = field(default_factory=set)
     lost: dict[str, str] = field(default_factory=dict)
     ok: int = 0
@@ -166,8 +167,9 @@ class Evaluations(QObject):
                     if self.result is None:
                         progress.ok = event.right
                     self.result = event
-                case ModelOpened(name=name):
+                case ModelOpened(name=name, problems=problems):
                     progress.model = name
+                    progress.rejected += ((name, problem) for problem in problems)
                 case ModelMissing(name=name, why=why):
                     progress.missing[name] = why
                 case WorkerJoined(address=address):

@@ -386,7 +386,11 @@ class EvaluatePresenter(Page):
             for address, why in progress.lost.items()
             if not any(why in words for words in skipped)
         ]
-        words = "\n".join((*skipped, *left))
+        rejected = [
+            tr("{name} cannot run {why}", name=model_name(name).name, why=why)
+            for name, why in progress.rejected[:MAX_LINES]
+        ]
+        words = "\n".join((*skipped, *rejected, *left))
         if words and words != self.view.notice.label.text():
             self.view.notice.show_words(words)
 

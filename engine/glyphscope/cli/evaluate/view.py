@@ -8,7 +8,14 @@ from rich.text import Text
 
 from glyphscope.cli.output import diagnostics
 from glyphscope.evals.matrix.plan import Plan
-from glyphscope.evals.running.progress import Begun, ModelMissing, SampleDone, WorkerJoined, WorkerLeft
+from glyphscope.evals.running.progress import (
+    Begun,
+    ModelMissing,
+    ModelOpened,
+    SampleDone,
+    WorkerJoined,
+    WorkerLeft,
+)
 from glyphscope.evals.running.progress import Progress as ProgressEvent
 from glyphscope.evals.running.progress_words import ProgressWords
 from glyphscope.text.figures import pluralize
@@ -55,6 +62,9 @@ class ProgressView:
                 self._task = self._bar.add_task(words.now, total=words.total, completed=done, left="")
             case ModelMissing(name=name, why=why):
                 self._say(f"{name} was skipped: {why}", "bold red")
+            case ModelOpened(name=name, problems=problems):
+                for problem in problems:
+                    self._say(f"{name} cannot run {problem}", "bold red")
             case WorkerJoined(address=address):
                 self._say(f"The worker {address} joined.")
             case WorkerLeft(address=address, why=why) if address:

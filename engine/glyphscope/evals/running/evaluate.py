@@ -249,7 +249,7 @@ class _Work:
         if manifest != self.folder.manifest:
             self.folder.keep(manifest)
         if is_first:
-            yield ModelOpened(name)
+            yield ModelOpened(name, () if opened.facts is None else opened.facts.problems)
         if opened.address and opened.address not in self._joined:
             self._joined.add(opened.address)
             yield WorkerJoined(opened.address)

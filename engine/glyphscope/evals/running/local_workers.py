@@ -11,12 +11,13 @@ from functools import partial
 from typing import TypeAlias
 
 from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import Needs
 from glyphscope.evals.matrix.plan import LoadedSuite, Plan, Planned
 from glyphscope.evals.results.tables import SuiteTables, suite_tables
 from glyphscope.evals.running.progress import Control, SampleGrew
 from glyphscope.evals.running.replicas import Replicas
-from glyphscope.evals.running.run_sample import Interact, SampleAndRuns, run_sample
+from glyphscope.evals.running.run_sample import Interact, SampleAndRuns, request_problems, run_sample
 from glyphscope.evals.running.worker_pool import FinishedSample, ModelFacts, WorkerOpened, WorkerPool
 from glyphscope.evals.scoring.assertions import NO_ASSERTIONS, AssertionOptions
 from glyphscope.evals.scoring.model_judge import ModelJudge
@@ -138,8 +139,10 @@ class LocalWorkers:
         together, opener = self._plan.matrix.sequences, self.group_opener or self.opener
         make = partial(run_sample, savings=self._plan.matrix.savings, assertions=self._assertions)
 
+        arms = [arm for arm in self._plan.arms if arm.model == model]
+
         def worker_of(opened: Model) -> LocalWorker:
-            return LocalWorker(opened, make, judges, facts_of(opened, self._plan.suites))
+            return LocalWorker(opened, make, judges, facts_of(opened, self._plan.suites, arms))
 
         with ExitStack() as stack:
             if is_address(model) and len(addresses := replicas_of(model)) > 1:
@@ -175,9 +178,13 @@ def open_judges(needs: Needs, opener: Opener, stack: ExitStack) -> dict[str, Mod
     return {suite: judges[name] for suite, name in needs.judges.items()}
 
 
-def facts_of(model: Model, suites: Iterable[LoadedSuite]) -> ModelFacts:
-    """The facts about an open model, with the tables of those of the suites that have any."""
-    return ModelFacts(model.info, tuple(_tables(model, suites)))
+def facts_of(model: Model, suites: Sequence[LoadedSuite], arms: Iterable[Arm]) -> ModelFacts:
+    """The facts about an open model, with the tables of those of the suites that have any, and with the problems of
+    the requests of its `arms`.
+    """
+    return ModelFacts(
+        model.info, tuple(_tables(model, suites)), problems=request_problems(model, suites, arms)
+    )
 
 
 def _tables(model: Model, suites: Iterable[LoadedSuite]) -> Iterator[SuiteTables]:

@@ -22,9 +22,10 @@ class Begun:
 
 @dataclass(frozen=True)
 class ModelOpened:
-    """A model is open: its arms begin."""
+    """A model is open: its arms begin. `problems` are those of the requests that it cannot run, with their arms."""
 
     name: str
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

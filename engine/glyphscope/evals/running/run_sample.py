@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
+from itertools import islice, product
 from typing import TypeAlias
 
 import msgspec
 
 from glyphscope.errors import GlyphscopeError, Stopped
-from glyphscope.evals.matrix.plan import Planned
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.matrix.profiles import profile, recommended_presets
 from glyphscope.evals.results.sample import Failure, Reason, Sample
 from glyphscope.evals.running.progress import SampleGrew
@@ -21,15 +23,18 @@ from glyphscope.evals.running.scripted_tools import ScriptedTools
 from glyphscope.evals.scoring.assertions import NO_ASSERTIONS, AssertionOptions, AssertionResult, assert_all
 from glyphscope.evals.scoring.scorer import score
 from glyphscope.evals.suites.reading import suite_registry
+from glyphscope.evals.suites.suite import Scenario
 from glyphscope.events import AnyEvent, RunRequest, Token
+from glyphscope.events.encoding import encode_json
 from glyphscope.models.interface import Model
 from glyphscope.models.sequence_group import GroupMember
 from glyphscope.processes.stopping import stopped_by
 from glyphscope.runs import Interaction, NonInteractive, RunState, history_after, reduce_event, run_state
 from glyphscope.runs.prepared import PreparedRequest, prepare
+from glyphscope.runs.settle import settle
 from glyphscope.sessions.files import now
 from glyphscope.strategies import continue_aborted, run
-from glyphscope.text.shorten import shorten
+from glyphscope.text.shorten import and_more, shorten
 from glyphscope.tools.demo import DemoTools
 
 ALTERNATIVES = 5
@@ -40,6 +45,9 @@ MAX_TEXT = 4_000
 
 GREW_SECONDS, GREW_TEXT = 0.2, 200
 """Seconds between two reports of a text that is being written, and the characters of its end in a report."""
+
+MAX_CHECKED, MAX_NAMED = 2_000, 5
+"""The requests that are checked before a model's first sample, and the arms that a problem names."""
 
 OF_THE_USER = frozenset({"user", "template", "history", "begun"})
 """The parts of a prompt other than instructions."""
@@ -170,6 +178,31 @@ def _request(planned: Planned, model: Model) -> RunRequest:
     presets = recommended_presets(model.info.name) if arm.workarounds == "production" else ()
     request = request_for(arm, suite.suite, scenario, registry, sampling, presets=presets)
     return msgspec.structs.replace(request, repeatable=True, alternatives=ALTERNATIVES)
+
+
+def request_problems(model: Model, suites: Iterable[LoadedSuite], arms: Iterable[Arm]) -> tuple[str, ...]:
+    """The problems for which the model cannot run requests of these arms, each with its arms; found before the first
+    sample. Scenarios of a suite with the same tools and request members have the same problems.
+    """
+    found: dict[str, dict[str, None]] = {}
+    kinds = [
+        (loaded, scenario)
+        for loaded in suites
+        for scenario in {_request_kind(each): each for each in loaded.suite.scenarios}.values()
+    ]
+    for arm, (loaded, scenario) in islice(product(arms, kinds), MAX_CHECKED):
+        try:
+            problems = settle(_request(Planned(arm, loaded, scenario, 1, 0), model), model).problems
+            words = list(map(str, problems))
+        except GlyphscopeError as error:
+            words = [str(error)]
+        for each in words:
+            found.setdefault(each, {})[arm.id] = None
+    return tuple(f"{and_more(list(names), MAX_NAMED)}: {problem}" for problem, names in found.items())
+
+
+def _request_kind(scenario: Scenario) -> bytes:
+    return encode_json((scenario.request, scenario.tools, scenario.registry))
 
 
 def _sample(planned: Planned, asserted: AssertionResult, states: Sequence[RunState]) -> Sample:

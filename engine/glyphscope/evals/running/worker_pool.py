@@ -38,11 +38,14 @@ TRIES = 2
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """An open model, the suites' tables with its token counts, and the open judge models by name."""
+    """An open model, the suites' tables with its token counts, the open judge models by name, and the `problems` of
+    the planned requests with it, one a line.
+    """
 
     info: ModelInfo
     tables: tuple[SuiteTables, ...] = ()
     judges: Mapping[str, ModelInfo] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,9 @@ import json
 from collections import Counter
 from typing import Any
 
-from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LimitReached, LoopSettings
 from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.runs.context import Context
-
-_AT_LEAST_ONE = (
-    "max_turns", "max_total_tokens", "max_identical_calls", "max_invalid_turns", "max_tool_calls_per_turn",
-)  # fmt: skip
 
 
 def calls_per_turn(settings: LoopSettings) -> int | None:
@@ -27,15 +22,8 @@ class Guards:
     """Counts turns, tokens and calls; methods return the event of a reached limit, without a timestamp, or None."""
 
     def __init__(self, context: Context) -> None:
-        """Raises GlyphscopeError for settings under which no conversation is possible."""
         self._context = context
         self._settings = context.request.loop
-        for name in _AT_LEAST_ONE:
-            value = getattr(self._settings, name)
-            if value is not None and value < 1:
-                raise GlyphscopeError(
-                    f"The setting {name} of the loop is at least 1, not {value}.", where="loop"
-                )
         self._calls: Counter[str] = Counter()
         self._unused = 0  # turns without a valid call, in a row
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from glyphscope.errors import ContextOverflow, GlyphscopeError
+from glyphscope.errors import ContextOverflow
 from glyphscope.events import AnyEvent, CallReady, FinalAnswer, LimitReached, Violation
 from glyphscope.execution.tool_execution import execute
 from glyphscope.runs.context import Context, Ending
-from glyphscope.runs.tool_access import check_names, visible_registry, without_tools
+from glyphscope.runs.tool_access import visible_registry, without_tools
 from glyphscope.runs.transforms.registry import chain_of
 from glyphscope.strategies.loop.guards import Guards, calls_per_turn
 from glyphscope.strategies.loop.history_policy import EMPTY_NOTE, Conversation, fault_note
@@ -38,7 +38,6 @@ class _Loop:
         self._emitter = context.emitter
         self._settings = context.request.loop
         self._native = context.request.native == "template"
-        check_names(self._settings, context.registry)
         self._chain, self._tools = chain_of(
             context.request, visible_registry(self._settings, context.registry)
         )
@@ -49,12 +48,6 @@ class _Loop:
         self._asking_again = self._asked_again = False  # requesting the last answer again, which was empty
         self._outcomes: dict[str, bool] = {}  # by tool, whether its last call succeeded
         self._any_ok = False
-        if self._enforced and not self._tools.registry.allowed:
-            raise GlyphscopeError(
-                "A call is required, but no tool may be called.",
-                where="loop",
-                hint="Allow a tool, or use the tool use mode relaxed.",
-            )
 
     def events(self) -> Generator[AnyEvent, None, Ending]:
         try:

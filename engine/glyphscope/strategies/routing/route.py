@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from glyphscope.errors import GrammarError
 from glyphscope.events import (
     AnyEvent,
     CandidatesFound,
@@ -81,11 +80,6 @@ def choice_validator(registry: ToolRegistry, *, may_ask: bool) -> ValueValidator
 def route_execute(context: Context) -> Generator[AnyEvent, None, Ending]:
     """The router, repeated after each of its questions; then the executor, if a tool was chosen."""
     request = context.request
-    if request.grammar is not None and request.constraint != "off":
-        raise GrammarError(
-            "A custom grammar describes whole calls, and this strategy generates a call in parts.",
-            hint="Use the strategy direct, or leave the grammar out.",
-        )
     candidates = find_candidates(request.prompt, request.router.names)
     exchanges: list[Exchange] = []
     while True:
