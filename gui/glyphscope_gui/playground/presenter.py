@@ -307,6 +307,8 @@ class PlaygroundPresenter(Page):
         """Show a failure."""
         self._failed_request = failed.code in _OF_THE_REQUEST
         words = " ".join(part for part in (failed.message, failed.hint) if part)
+        if self._failed_request and failed.detail:
+            words = f"{words}\n{failed.detail}"  # the request's other problems
         fix: tuple[str, Callable[[], None] | None] = ("", None)
         if started is not None and started.request.native and failed.code in ("PROMPT_FAILED", "BAD_REQUEST"):
             fix = (tr("Use GLYPH"), self._use_glyph)

@@ -5,14 +5,18 @@ It decides which parts are shown on a page, and how they fit: on one line or two
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDoubleSpinBox, QFrame, QHBoxLayout, QPushButton, QSpinBox, QWidget
 
+from glyphscope.errors import RequestProblem
 from glyphscope.events import ModelInfo, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.sampling import limits_in_words, sampling_words
+from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
 from glyphscope_gui.run_settings.strategy_settings import StrategySettings
 from glyphscope_gui.shared.fields import choice_box
@@ -20,6 +24,7 @@ from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.shared.page_ids import HeaderPart
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.run_choices import (
     CONSTRAINTS,
     MAX_SEED,
@@ -29,6 +34,7 @@ from glyphscope_gui.shared.run_choices import (
     STRATEGIES,
 )
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.settings_grid import mark_refused
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 
@@ -56,6 +62,8 @@ class Header(FollowsSize, QFrame):
         self.picker = picker
         self.logo = PlainLabel(self, accessibleName="Glyphscope")
         self.brand = PlainLabel("Glyphscope", self, role="brand")
+        self._marked: dict[QWidget, str] = {}  # the refused fields, with their usual hints
+        self._run_tip = run.toolTip()
         self._make_pickers()
         self._make_spins()
         self.step_button = self._button("stepButton", step)
@@ -68,7 +76,8 @@ class Header(FollowsSize, QFrame):
     # -- shown values ------------------------------------------------------------------------------------------
 
     def show_options(self, options: RunRequest) -> None:
-        """Show the options of the project, without a signal."""
+        """Show the options of the project, without a signal and, until they are checked, without problems."""
+        self.show_problems(())
         self._sampling = options.sampling
         self.notation.set_value("native" if options.native else options.notation)
         self._native = bool(options.native)
@@ -87,6 +96,51 @@ class Header(FollowsSize, QFrame):
             self.temperature.setValue(options.sampling.temperature)
         self._fit_seed()
 
+    def show_problems(self, problems: Collection[RequestProblem]) -> None:
+        """Mark the settings for which the next run would be rejected, and list all of the problems at Run."""
+        reasons: dict[QWidget, list[str]] = {}
+        inside: dict[SettingsPopup, list[str]] = {self.settings: [], self.sampling: []}
+        for problem in problems:
+            field, popup = self._field_of(problem.field)
+            words = problem.error.words
+            if popup is not None:
+                inside[popup].append(words)
+                if (inner := popup.field_of(problem.field)) is not None:
+                    reasons.setdefault(inner, []).append(words)
+            if field is not None:
+                parts = field.findChildren(QPushButton) if isinstance(field, Segmented) else (field,)
+                for part in parts:
+                    reasons.setdefault(part, []).append(words)
+        for field, tip in self._marked.items():
+            mark_refused(field, "")
+            field.setToolTip(tip)
+        self._marked = {field: field.toolTip() for field in reasons}
+        for field, words_of in reasons.items():
+            mark_refused(field, "\n".join(words_of))
+        for popup, of_popup in inside.items():
+            popup.show_problems(of_popup)
+        every = "\n".join(problem.error.words for problem in problems)
+        self.run_button.setAccessibleDescription(every)
+        self.run_button.setToolTip(plain_tip(every or self._run_tip))
+
+    def _field_of(self, name: str) -> tuple[QWidget | None, SettingsPopup | None]:
+        """The field of that setting of a request; for one in a popup, the button that shows it, and the popup."""
+        direct = {
+            "notation": self.notation,
+            "native": self.notation,
+            "form": self.notation,
+            "shape": self.shape,
+        }
+        direct |= {"constraint": self.constraint, "grammar": self.constraint, "strategy": self.strategy}
+        direct |= {"sampling.seed": self.seed, "sampling.temperature": self.temperature}
+        if name in direct:
+            return direct[name], None
+        if name in ("registry", "relaxed", "written"):
+            return None, None
+        if name.startswith("sampling.") or name in ("max_tokens", "stop"):
+            return self.sampling_button, self.sampling
+        return self.settings_button, self.settings
+
     def show_record(self, request: RunRequest | None) -> None:
         """Show the settings of a record, read-only; None shows the project's again."""
         self._is_record = request is not None
@@ -97,6 +151,7 @@ class Header(FollowsSize, QFrame):
 
     def show_custom_grammar(self, custom: bool) -> None:
         """Show whether the project's runs use a custom grammar in place of the tools'."""
+        self.show_problems(())
         self._custom = custom
         if not self._is_record:
             self._show_constraints(custom)

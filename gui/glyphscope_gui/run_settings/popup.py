@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from glyphscope.events import RunRequest
-from glyphscope_gui.shared.labels import named
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.layouts import ScrollArea, vbox
 from glyphscope_gui.theme.sizes import PAD
 
@@ -33,6 +34,9 @@ class SettingsPopup(QFrame):
         self._options = RunRequest(prompt="", registry={})
         self.body = named(QWidget(), "settingsBody")
         self.column = vbox(parent=self.body, margins=(PAD, 12, PAD, 14), spacing=14)
+        self.problems = PlainLabel(self, role="problem", wordWrap=True)
+        self.problems.hide()
+        self.column.addWidget(self.problems)
         scroll = ScrollArea(self.body, self)
         scroll.verticalScrollBar().rangeChanged.connect(self._grow)
         vbox(scroll, parent=self, margins=1)
@@ -40,6 +44,16 @@ class SettingsPopup(QFrame):
     def show_options(self, options: RunRequest) -> None:
         """Show the options of the project, without a signal."""
         raise NotImplementedError
+
+    def field_of(self, name: str) -> QWidget | None:
+        """The field of that setting of a request, such as `loop.max_turns`; None for a text, which checks itself."""
+        raise NotImplementedError
+
+    def show_problems(self, words: Iterable[str]) -> None:
+        """Show the problems of its settings."""
+        text = "\n".join(words)
+        self.problems.setText(text)
+        self.problems.setVisible(bool(text))
 
     def show_below(self, anchor: QWidget) -> None:
         """Show it below the button, within the window's screen."""

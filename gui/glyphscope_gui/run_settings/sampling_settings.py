@@ -79,6 +79,9 @@ class SamplingSettings(SettingsPopup):
         self.greedy_note.setVisible(options.sampling.temperature == 0)
         self._show_preset()
 
+    def field_of(self, name: str) -> QWidget | None:
+        return self.max_tokens if name == "max_tokens" else self._fields.get(name.partition(".")[2])
+
     def show_model(self, model: ModelInfo | None) -> None:
         """Set the open model, for its recommended settings."""
         self._model = "" if model is None else model.name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -218,6 +218,11 @@ class AnswerForm(SettingsGrid):
             self._fields[name] = field
             field.edited.connect(lambda value, name=name: self.chosen.emit({name: value}))
         self.choice, self.calls, self.start, self.order, self.budget = self._fields.values()
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The fields by the names of their settings."""
+        return self._fields
 
     def show_tools(self, names: Iterable[str]) -> None:
         """Show the tools that can be required by name; the chosen one stays, even if it is not among them."""

@@ -15,6 +15,7 @@ from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.run_choices import STRATEGIES
 from glyphscope_gui.shared.settings_grid import (
     FlagSetting,
+    LinesSetting,
     SettingsGrid,
     StructForm,
     TextSetting,
@@ -58,6 +59,12 @@ class StrategySettings(SettingsPopup):
         self.dispatch.show_value(options.dispatch)
         self.approvals.show_value(options.approvals)
         self.approvals.setEnabled(strategy == "loop" or options.dispatch)
+
+    def field_of(self, name: str) -> QWidget | None:
+        part, _, inner = name.rpartition(".")
+        forms = {"loop": self.loop, "router": self.router, "repair": self.repair}
+        field = forms[part].fields.get(inner) if part else self.answer.fields.get(name)
+        return None if isinstance(field, LinesSetting | TextSetting) else field
 
     def show_model(self, model: ModelInfo | None) -> None:
         """Show the options that the open model supports; None while none is open."""

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import GlyphscopeError, RequestProblem
 from glyphscope.events import ModelInfo, TokenStep
 from glyphscope.explain.retokenization import Boundaries, boundaries_of
 from glyphscope.models.batch_sizes import BatchTimes
@@ -18,6 +18,7 @@ from glyphscope.models.interface import Model, Vocabulary, same_model
 from glyphscope.models.llama import LlamaModel
 from glyphscope.models.response_prefix import ModelTokenizer, tokenize_after
 from glyphscope.runs import PreparedRequest
+from glyphscope.runs.settle import settle
 from glyphscope.strategies.read_ahead import ReadAhead, read_ahead
 from glyphscope.strategies.request import first_prompt
 from glyphscope_gui.runs.worker.jobs import Priced
@@ -125,6 +126,11 @@ def vocabulary_of(model: Model | None) -> Vocabulary:
         return Vocabulary() if model is None else model.vocabulary()
     except GlyphscopeError:  # the next run reports the crash of the model's process
         return Vocabulary()
+
+
+def problems_of(model: Model | None, request: PreparedRequest) -> tuple[RequestProblem, ...]:
+    """The problems for which the request cannot be run with the open model; without one, those with any model."""
+    return settle(request, model).problems
 
 
 def prompt_read(model: Model | None, request: PreparedRequest) -> ReadAhead:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -110,6 +110,11 @@ class StructForm(QWidget):
     def field(self, name: str) -> Any:
         """Return the field of that setting."""
         return self._fields[name]
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The fields by the names of their settings."""
+        return self._fields
 
     def add_settings(self, *names: str) -> None:
         """Add the fields of these members; by default, of all that are settings."""

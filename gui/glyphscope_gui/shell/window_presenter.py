@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QMessageBox
 
-from glyphscope.errors import StorageError
+from glyphscope.errors import RequestProblem, StorageError
 from glyphscope.events import AnyEvent, PromptEvaluated
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.runs import RunState
@@ -15,6 +16,7 @@ from glyphscope.strategies.read_ahead import ReadAhead
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.project.project_controller import first_project
 from glyphscope_gui.run_settings.header import Header
+from glyphscope_gui.runs.model_queries import problems_of
 from glyphscope_gui.runs.outcome_text import figures, model_words, outcome_words
 from glyphscope_gui.runs.run_controller import NotStarted, Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
@@ -26,6 +28,8 @@ from glyphscope_gui.shell.navigation import Navigation
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
 from glyphscope_gui.shell.status_line import StatusLine
 
+CHECK_MS = 50
+"""Delay before the next request is checked: several changes arrive at once when a project is opened."""
 FIGURES_MS = 250
 """Four times a second: figures that change faster cannot be read."""
 
@@ -48,6 +52,9 @@ class WindowPresenter(QObject):
         self._status = status
         self._navigation = navigation
         self._dialogs = dialogs
+        self._problems: tuple[RequestProblem, ...] = ()
+        self._check = QTimer(self, singleShot=True, interval=CHECK_MS)
+        self._check.timeout.connect(self._check_request)
         self._figures = QTimer(self, interval=FIGURES_MS)
         self._figures.timeout.connect(self._show_figures)
         self._connect_runs()
@@ -109,6 +116,8 @@ class WindowPresenter(QObject):
             changed.connect(
                 lambda _change: self._show_state()
             )  # the prompt that was read ahead is an older one
+        for changed in (project.optionsChanged, project.tools.changed, project.grammar.changed):
+            changed.connect(lambda _change=None: self._check.start())
         project.stateChanged.connect(self._show_title)
         project.permissionsDropped.connect(self._show_permissions)
         recorder.failed.connect(self._context.show_error)
@@ -159,7 +168,23 @@ class WindowPresenter(QObject):
         )
         self._show_figures()
 
+    def _check_request(self) -> None:
+        """Check the next run's request; a record's was checked by its run."""
+        if self._context.record.started is not None:
+            self._show_problems(())
+            return
+        work = partial(problems_of, request=self._project.next_run())
+        self._runs.queries.ask("request", work, self._show_problems)
+
+    def _show_problems(self, problems: tuple[RequestProblem, ...]) -> None:
+        self._header.show_problems(problems)
+        if problems != self._problems:
+            self._problems = problems
+            self._show_state()
+
     def _show_model(self, status: ModelStatus) -> None:
+        if status.phase == "ready":
+            self._check.start()
         self._status.set_state(status.phase, self._idle_words())
         self._header.show_model(status.info)
 
@@ -215,6 +240,8 @@ class WindowPresenter(QObject):
         """The model's state, and whether the next run uses a custom grammar."""
         words = model_words(self._runs.model)
         custom = self._project.grammar.is_used and self._project.options.constraint != "off"
+        if self._problems:
+            return tr("{model} · the next run has %n problem(s)", "", len(self._problems), model=words)
         return tr("{model} · runs use the custom grammar", model=words) if custom else words
 
     def _show_grammar(self) -> None:
