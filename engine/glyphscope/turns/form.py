@@ -292,10 +292,10 @@ def read_form(data: dict[str, Any]) -> TurnForm | None:
 
 def form_data(form: TurnForm) -> dict[str, Any]:
     """The form as plain data, as in a request; `read_form` of it is the form itself."""
-    for data, known in tuple(_READ):
+    for there, known in tuple(_READ):
         if known is form:
-            return data
-    data = msgspec.json.decode(msgspec.json.encode(form))
+            return there
+    data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(form))
     _READ.append((data, form))
     return data
 
