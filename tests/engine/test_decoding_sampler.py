@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.decoding.evidence import Evidence, best_token
+from glyphscope.decoding.loop import Evidence, best_token
 from glyphscope.decoding.sampler import Draw, SamplerState, top
 from glyphscope.decoding.text import text_decoder
 from glyphscope.errors import ModelError

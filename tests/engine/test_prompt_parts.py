@@ -19,8 +19,13 @@ from glyphscope.prompting.messages import render_messages
 from glyphscope.prompting.template import _CLOSE, _MIDDLE, _OPEN, Part, PartText, _Marks, render
 from glyphscope.prompting.written_tools import tool_parts
 from glyphscope.registry import Tool, ToolRegistry, default_registry, make_tool, to_openai
-from glyphscope.strategies.pricing import Span, part_spans, priced_by_counting, priced_by_tokens
-from glyphscope.strategies.request import render_prompt
+from glyphscope.strategies.request import (
+    Span,
+    part_spans,
+    priced_by_counting,
+    priced_by_tokens,
+    render_prompt,
+)
 
 REGISTRY = default_registry()
 

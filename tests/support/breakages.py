@@ -55,7 +55,7 @@ BREAKAGES = (
     ),
     Breakage(
         "a GGUF that is damaged: its tensors",
-        "engine/glyphscope/decoding/evidence.py",
+        "engine/glyphscope/decoding/loop.py",
         "if not math.isfinite(logits[best]):",
         "if False:",
         ("e2e/test_bad_models.py::test_flipped_bytes_in_the_tensors_are_a_damaged_model",),
