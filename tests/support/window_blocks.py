@@ -149,7 +149,8 @@ def is_idle(window: MainWindow) -> bool:
     owners: tuple[QObject, ...] = (window, window.services.project.parent())
     works = [work for owner in owners for kind in (Background, Slices) for work in owner.findChildren(kind)]
     run_is_idle = not window.runs.is_busy or window.runs.phase is Phase.STEPPING
-    return run_is_idle and not any(work.is_busy for work in works)
+    queries = window.runs.queries  # they wait while a run is stepping
+    return run_is_idle and not any(work.is_busy for work in works if work.parent() is not queries)
 
 
 def settle(app: QApplication, window: MainWindow, quiet: float = 0.3, most: float = 60.0) -> bool:

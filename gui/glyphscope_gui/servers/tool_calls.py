@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.registry import Tool
 from glyphscope.tools import Outcome, Progress
-from glyphscope_gui.calls.argument_check import ArgumentCheck, check_arguments
+from glyphscope_gui.calls.argument_check import check_arguments
 from glyphscope_gui.servers.call_form import CallForm
 from glyphscope_gui.servers.call_outcome import CallView, call_view
 from glyphscope_gui.shared.background import Background, this_task
@@ -69,6 +69,7 @@ class ToolCalls(QObject):
         """Check the arguments in the form soon; replaces an earlier request, None drops it."""
         self._requested = None
         self._check_later.stop()
+        self._background.drop("check")
         if tool is None:
             return
         try:
@@ -100,13 +101,8 @@ class ToolCalls(QObject):
     def _check(self) -> None:
         if self._requested is None:
             return
-        tool, arguments = requested = self._requested
-
-        def done(check: ArgumentCheck) -> None:
-            if self._requested is requested:
-                self.checked.emit(check)
-
-        self._background.start("check", lambda: check_arguments(tool, arguments), done, self.crashed.emit)
+        work = partial(check_arguments, *self._requested)
+        self._background.start("check", work, self.checked.emit, self.crashed.emit)
 
     def _done(self, view: CallView) -> None:
         self.is_busy = False
