@@ -1,4 +1,4 @@
-"""What the compilers' process calculates; the modules of llguidance are imported there only.
+"""The functions of the compilers' process; llguidance is imported there only.
 
 Compiled grammars and states are cached: many texts are read with the same grammar, and strings arrive in pieces.
 """

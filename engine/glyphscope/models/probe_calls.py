@@ -1,4 +1,4 @@
-"""What the grammar probe's process does; llama.cpp is imported there only. Errors are llama.cpp's, as any exception."""
+"""The functions of the grammar probe's process; llama.cpp is imported there only. They may raise any exception."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Call(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True):
-    """The result or a report in msgpack, or the error: its class, and the traceback of one that is no GlyphscopeError.
+    """The result or a report in msgpack, or the error: its class, and the traceback unless it is a GlyphscopeError.
 
     Never pickled: the process may have run somebody else's program.
     """
@@ -79,7 +79,7 @@ class ProcessDied(Exception):
 
 
 class CallFailed(Exception):
-    """The function raised an exception that is no GlyphscopeError: its class, message and traceback."""
+    """The function raised an exception other than a GlyphscopeError: its class, message and traceback."""
 
     def __init__(self, kind: str, message: str, traceback: str) -> None:
         super().__init__(traceback)

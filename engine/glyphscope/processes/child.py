@@ -29,7 +29,7 @@ def answer(call: Call, pipe: Pipe[Call]) -> Reply:
     def report(value: Any) -> None:
         try:
             pipe.write(Reply(report=_encoded(value)))
-        except OSError:  # without a parent, nobody wants the result
+        except OSError:  # without a parent, the result is not wanted
             raise SystemExit from None
         _limit_time(call)
 

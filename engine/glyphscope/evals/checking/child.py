@@ -1,4 +1,4 @@
-"""What the process of assertions does.
+"""The functions of the process of assertions.
 
 A JSONPath may select a document many times over, or search it with a regular expression that backtracks; a Python
 function may do anything. The parent limits the time; this process limits its memory and the size of its files.
@@ -55,7 +55,7 @@ def _environment() -> Any:
 
 
 def path_error(path: str) -> tuple[str, int]:
-    """Why it is no JSONPath (RFC 9535), and the character, -1 if unknown; empty for a valid one."""
+    """Why it is not a JSONPath (RFC 9535), and the character, -1 if unknown; empty for a valid one."""
     from jsonpath import JSONPathError
 
     if not path.startswith("$"):

@@ -1,4 +1,4 @@
-"""What the process that connects to the Hub does; huggingface_hub is imported there only."""
+"""The functions of the process that connects to the Hub; huggingface_hub is imported there only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Hub's process reports: the progress of a download, and the repositories that it found."""
+"""Reports of the Hub's process: the progress of a download, and the repositories that it found."""
 
 from __future__ import annotations
 
