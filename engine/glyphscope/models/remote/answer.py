@@ -19,7 +19,7 @@ AFTER_END = 2.0
 CUT_HINT = "Run it again; the endpoint's log may have the reason. The tokens so far are kept."
 
 
-class Answer:
+class StreamedAnswer:
     """One reply of status 200, read as chunks.
 
     `characters` counts the received text. A failure before the first chunk of substance is `RequestFailed`, so that the

@@ -22,7 +22,7 @@ from glyphscope.models.interface import (
     Vocabulary,
 )
 from glyphscope.models.remote.address import Address
-from glyphscope.models.remote.answer import Answer
+from glyphscope.models.remote.answer import StreamedAnswer
 from glyphscope.models.remote.chunks import Chunk
 from glyphscope.models.remote.connection import Connection, Exchange, Interrupted
 from glyphscope.models.remote.dialect import Dialect
@@ -151,7 +151,7 @@ class RemoteModel:
         reply = exchange.open(address.base + CHAT, json.dumps(body).encode(), patience.first)
         if reply.status != 200:
             raise refusal(reply.status, reply.headers, reply.body, address, had_key=bool(connection.key))
-        chunks = Answer(exchange, reply.headers, deadline).chunks()
+        chunks = StreamedAnswer(exchange, reply.headers, deadline).chunks()
         usage = None
         for chunk in chunks:
             usage = chunk.usage or usage
