@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
+import typer
 from typer.main import get_command
 
 from glyphscope.cli.app import app
@@ -39,9 +41,11 @@ def man_page(version: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _commands(group: object, before: tuple[str, ...]) -> Iterator[str]:
-    for name, command in sorted(getattr(group, "commands", {}).items()):
-        if getattr(command, "commands", None):
+def _commands(group: Any, before: tuple[str, ...]) -> Iterator[str]:
+    context = typer.Context(group)
+    for name in sorted(group.list_commands(context)):
+        command = group.get_command(context, name)
+        if hasattr(command, "list_commands"):
             yield from _commands(command, (*before, name))
         elif not command.hidden:
             yield from (

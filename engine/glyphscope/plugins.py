@@ -66,7 +66,7 @@ class Group(Generic[T]):
         except (Exception, SystemExit) as error:
             raise _broken(entry, f"{type(error).__name__}: {error}") from error
         if not isinstance(plugin, self.kind):
-            raise _broken(entry, f"it is not a {self.kind.__name__}")
+            raise _broken(entry, f"its object is not of the kind {self.kind.__name__}")
         return plugin
 
 

@@ -24,7 +24,8 @@ def test_the_reference_of_events_matches_the_structs():
 def _below(command):
     """Return the commands of a group by name: the program's own are imported when they are looked up."""
     context = typer.Context(command)
-    return {name: command.get_command(context, name) for name in getattr(command, "commands", {})}
+    names = command.list_commands(context) if hasattr(command, "list_commands") else ()
+    return {name: command.get_command(context, name) for name in names}
 
 
 def _described(command, name):

@@ -48,6 +48,7 @@ def doctor(
 def _examine(deep: bool) -> Iterator[Finding]:
     yield probes.python()
     yield from probe_packages.packages()
+    yield from probe_packages.other_plugins()
     yield probes.qt_libraries()
     yield probes.display()
     yield _model()

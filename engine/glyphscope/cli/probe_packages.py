@@ -11,6 +11,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from glyphscope import plugins
 from glyphscope.cli.probes import Finding
 from glyphscope.processes import is_frozen
 
@@ -77,6 +78,17 @@ def packages() -> Iterator[Finding]:
         if each.extra in OPTIONAL and not versions[each.package]:
             continue
         yield _finding(each, versions[each.package], broken.get(_module(each), ""))
+
+
+def other_plugins() -> Iterator[Finding]:
+    """The packages with plug-ins, other than this one."""
+    entries = plugins.others()
+    broken = {} if is_frozen() else _broken(entry.module for entry in entries)
+    for name in dict.fromkeys(entry.dist.name for entry in entries if entry.dist is not None):
+        own = [entry for entry in entries if entry.dist is not None and entry.dist.name == name]
+        problem = next((broken[entry.module] for entry in own if entry.module in broken), "")
+        detail = f"plug-ins that cannot be loaded: {problem}" if problem else "plug-ins"
+        yield Finding(name, not problem, detail, f"pip install --upgrade {name}" if problem else "")
 
 
 def _finding(requirement: Requirement, version: str, broken: str) -> Finding:

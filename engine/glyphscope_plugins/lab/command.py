@@ -17,7 +17,11 @@ from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.cli.output import diagnostics, print_json, print_text
-from glyphscope.evals.lab import (
+from glyphscope.events import Sampling
+from glyphscope.models.opening import EMBEDDED
+from glyphscope.processes import own_command
+from glyphscope.tools.mcp import McpServer, command_server
+from glyphscope_plugins.lab.mask_driven import (
     RESULTS,
     TIMINGS,
     Entry,
@@ -26,10 +30,6 @@ from glyphscope.evals.lab import (
     results_of,
     write_lab,
 )
-from glyphscope.events import Sampling
-from glyphscope.models.opening import EMBEDDED
-from glyphscope.processes import own_command
-from glyphscope.tools.mcp import McpServer, command_server
 
 _DEFAULT = Sampling()
 TEMPERATURE = 0.7
