@@ -62,7 +62,7 @@ class Header(FollowsSize, QFrame):
         self.picker = picker
         self.logo = PlainLabel(self, accessibleName="Glyphscope")
         self.brand = PlainLabel("Glyphscope", self, role="brand")
-        self._marked: dict[QWidget, str] = {}  # the refused fields, with their usual hints
+        self._marked: dict[QWidget, str] = {}  # the marked fields, with their usual hints
         self._run_tip = run.toolTip()
         self._make_pickers()
         self._make_spins()
