@@ -190,7 +190,7 @@ def test_multiples_are_the_multiples_within(low, size, step):
 
 
 @pytest.mark.parametrize(("step", "most_rules"), [(5, 30), (24, 80), (55, 260), (250, 150), (10_000, 30)])
-def test_remainders_that_the_digits_to_come_cannot_tell_apart_are_one_rule(step, most_rules):
+def test_remainders_between_which_further_digits_cannot_distinguish_are_one_rule(step, most_rules):
     book = RuleBook()
     book.add("call", multiples_node(-(10**19), 10**19, step, book.shared))
     grammar = book.grammar("call", ())

@@ -37,7 +37,7 @@ def accepts(matcher, text):
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 @pytest.mark.parametrize("size", [100, 101, 300, 100_000])
-def test_a_long_name_is_kept_apart_from_others_or_refused_with_its_name(notation, size):
+def test_a_long_name_is_distinguished_from_others_or_rejected_with_its_name(notation, size):
     schema = {"type": "object", "properties": {"x" * size: {}}, "additionalProperties": {"type": "string"}}
     registry = ToolRegistry((make_tool("t", "", schema),))
     if size <= 100:

@@ -305,7 +305,7 @@ def quoted_style(quote: str, *, lines: bool = False, without: Node = NEVER) -> S
 
 
 MAX_RESERVED = 100
-"""Characters of a word that others are kept apart from: each is a level of a tree."""
+"""Characters of a word that is excluded: each is a level of a tree."""
 
 
 @lru_cache(maxsize=256)
@@ -316,7 +316,7 @@ def word_except(reserved: frozenset[str], first: Ranges, following: Ranges) -> N
     """
     if too_long := sorted(word for word in reserved if len(word) > MAX_RESERVED):
         raise GrammarError(
-            f"A key of more than {MAX_RESERVED} characters cannot be told apart from other keys.",
+            f"A key of more than {MAX_RESERVED} characters cannot be distinguished from other keys.",
             where=json_excerpt(too_long[0], 60),
             hint="Shorten it, or allow no others beside it: additionalProperties: false.",
         )
