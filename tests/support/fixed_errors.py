@@ -351,8 +351,8 @@ FIXES = (
     Breakage(
         "fix: a crash of a native compiler is an error in words",
         "engine/glyphscope/compilers/service.py",
-        "            return error.message\n\n    try:",
-        '            return ""\n\n    try:',
+        "            return error.message\n        return",
+        '            return ""\n        return',
         (f"{_COMPILERS}a_grammar_that_crashes_llguidance_is_rejected_and_the_next_one_answered",),
     ),
     Breakage(
