@@ -12,7 +12,7 @@ Row = TypeVar("Row")
 FULL = 500
 """Examples of the profile that `make test` uses."""
 PUSH = 100
-"""Examples in `make test` of the properties that have a number of their own."""
+"""Examples in `make test` of the properties that have a separate number."""
 
 
 def at_most(count: int) -> settings:
