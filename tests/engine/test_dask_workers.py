@@ -142,7 +142,8 @@ def test_a_worker_whose_disk_is_full_is_left_out_with_that_reason_and_its_sample
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "reason"), [("old", "glyphscope 0.0.9 (here"), ("bare", "No module named 'glyphscope'")]
+    ("behaviour", "reason"),
+    [("old", "glyphscope 0.0.9 (here"), ("bare", "No module named 'glyphscope_plugins'")],
 )
 def test_a_worker_with_another_version_or_without_glyphscope_is_left_out(tmp_path, behaviour, reason):
     with cluster() as on:

@@ -160,10 +160,10 @@ def test_the_load_options_given_are_those_that_the_model_is_opened_with(argument
         "glyphscope.cli.sizes",
         "glyphscope_benchmarks.command",
         "glyphscope.cli.ab",
-        "glyphscope.cli.lab",
+        "glyphscope_plugins.lab.command",
     ):
         monkeypatch.setattr(import_module(module), "opened", opened)
-    monkeypatch.setattr("glyphscope.cli.lab.McpServer", Mock())
+    monkeypatch.setattr("glyphscope_plugins.lab.command.McpServer", Mock())
     given = ["--context", "512", "--threads", "1", "--kv-type", "q8_0", "--batch", "128"]
     CliRunner().invoke(app, [*arguments, *given], input='{"tool": "a", "arguments": {}}\n')
     assert asked == [LoadOptions(context=512, threads=1, kv_type="q8_0", batch=128)]

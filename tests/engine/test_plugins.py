@@ -12,10 +12,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import typer.testing
 from typer.testing import CliRunner
 
 from glyphscope import plugins, resources
 from glyphscope.cli.app import app
+from glyphscope.cli.servers import serves_at_once
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import ResultFolder
@@ -53,11 +55,16 @@ def notes(tmp_path, monkeypatch):
     install(folder, "glyphscope-bad", BROKEN, "raise ImportError('no libnotes.so')")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("PYTHONPATH", str(folder))
-    demo_tools.cache_clear()
+    forget_what_was_read()
     yield folder
     for module in ("glyphscope_notes", "glyphscope_bad"):
         sys.modules.pop(module, None)
+    forget_what_was_read()
+
+
+def forget_what_was_read():
     demo_tools.cache_clear()
+    typer.testing._get_command.cache_clear()
 
 
 def command(*arguments):
@@ -163,3 +170,10 @@ def test_no_plug_in_is_looked_up_before_it_is_needed(tmp_path):
             [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
         )
         assert done.returncode in (0, 1), done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["mcp"], ["mcp", "serve-nothing"], ["mcp", "serve-notes", "--help"]]
+)
+def test_only_a_request_for_a_server_is_served_without_the_other_commands(notes, arguments):
+    assert not serves_at_once(arguments)

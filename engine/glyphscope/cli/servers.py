@@ -21,14 +21,11 @@ PREFIX = "serve-"
 
 def serves_at_once(arguments: list[str]) -> bool:
     """Serve if that is the whole request and is possible. Returns False if the full command line must handle it."""
-    words, server = arguments[:1], arguments[-1]
-    if (
-        len(arguments) != 2
-        or words != ["mcp"]
-        or not server.startswith(PREFIX)
-        or None in (sys.stdin, sys.stdout)
-    ):
-        return False
+    match arguments:
+        case ["mcp", server] if server.startswith(PREFIX) and None not in (sys.stdin, sys.stdout):
+            pass
+        case _:
+            return False
     try:
         serve = SERVERS.get(server.removeprefix(PREFIX))
         if serve is None:
