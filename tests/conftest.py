@@ -83,6 +83,8 @@ def pytest_sessionstart() -> None:
 def _require_entry_points() -> None:
     """Plug-ins are found by the metadata of the installed program, which is written when it is installed."""
     root = Path(__file__).parents[1]
+    if not (root / "pyproject.toml").is_file():  # a copy of this file, for a test of it
+        return
     stated = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
     installed = {(each.group, each.name, each.value) for each in distribution("glyphscope").entry_points}
     if (

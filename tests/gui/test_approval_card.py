@@ -44,7 +44,7 @@ def ask(qtbot, card, tool=SEARCH, **changes):
 
 def judged(qtbot, card):
     """Wait for the verdict on the current content of the fields."""
-    qtbot.waitUntil(lambda: not card._background._jobs)
+    qtbot.waitUntil(lambda: not card._background.is_busy)
 
 
 # -- verdicts ------------------------------------------------------------------------------------------------------

@@ -80,7 +80,8 @@ class ModelQueries(QObject):
         `done` and `failed` are called in the window's thread. Only the newest query of a key is answered.
         """
         self.interrupt()
-        work_with_model = partial(self._worker.answer, work, generates=key == _IDLE)
+        stopped_to = self._worker.stopped_to
+        work_with_model = partial(self._worker.answer, work, stopped_to=stopped_to, generates=key == _IDLE)
         self._background.start(key, work_with_model, done, failed or self.crashed.emit, line=self._line)
 
     def price(self, request: PreparedRequest, done: Callable[[Priced | None], None]) -> None:

@@ -126,7 +126,8 @@ class RunWorker(QObject):
         self._interaction: WindowInteraction | None = None
         self._keeper = ModelKeeper(open_model, self.modelStatusChanged.emit)
         self._gate = Gate()
-        self._stopped_to = 0  # the newest stopped job
+        self.stopped_to = 0
+        """The newest stopped job."""
         self._resumed_to = 0  # the last resumed job
         self._generating: Task | None = None
         """The query that generates with the model."""
@@ -138,7 +139,7 @@ class RunWorker(QObject):
 
     def stop(self, job: int) -> None:
         """End this job and all before it, running or waiting."""
-        self._stopped_to = max(self._stopped_to, job)
+        self.stopped_to = max(self.stopped_to, job)
         self._wake_replay.set()
         self._gate.open()
         interaction = self._interaction
@@ -202,12 +203,15 @@ class RunWorker(QObject):
         self._keeper.close()
         self.modelStatusChanged.emit(ModelStatus("none", name))
 
-    def answer(self, work: Callable[[Model | None], T], *, generates: bool) -> T:
-        """Ask the open model; the query does not open one. `generates`: `interrupt` cancels the model."""
-        before = self._stopped_to
+    def answer(self, work: Callable[[Model | None], T], *, stopped_to: int, generates: bool) -> T:
+        """Ask the open model; the query does not open one. `generates`: `interrupt` cancels the model.
+
+        `stopped_to` is that of the moment at which it was asked: it ends if a job is stopped after it, also while the
+        query waits, as the job waits for it.
+        """
         self._set_generating(this_task() if generates else None)
         try:
-            with stopped_by(lambda: self._stopped_to > before):
+            with stopped_by(lambda: self.stopped_to > stopped_to):
                 return work(self._keeper.model)
         finally:
             self._set_generating(None)
@@ -222,7 +226,7 @@ class RunWorker(QObject):
             self._generating = query
 
     def _is_stopped(self, job: Job) -> bool:
-        return job.id <= self._stopped_to
+        return job.id <= self.stopped_to
 
     def _work(self, job: Job) -> None:
         started: RunStarted | None = None
