@@ -16,10 +16,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MAX_FILE = 600
 MOST = {
-    "modules with one importer": 253,
-    "modules that tests import": 537,
-    "lines of code": 110_200,
-    "lines of code without plug-ins": 106_500,
+    "modules with one importer": 236,
+    "modules that tests import": 524,
+    "lines of code": 109_810,
+    "lines of code without plug-ins": 105_650,
 }
 """They only fall; raise one with the reason here. Raised once: nothing yet."""
 PLUGINS = "glyphscope_plugins"
