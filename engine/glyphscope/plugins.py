@@ -6,15 +6,16 @@ group. One that cannot be loaded is named in the error, and never ends what work
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from glyphscope.errors import GlyphscopeError
+
+if TYPE_CHECKING:  # these imports take half as long as a short command: they are made where they are needed
+    from importlib.metadata import EntryPoint
 
 OWN = "glyphscope"
 """The distribution whose plug-ins come before others with the same name."""
@@ -54,6 +55,8 @@ class Group(Generic[T]):
             try:
                 yield name, self._loaded(entry)
             except PluginError as error:
+                import logging
+
                 logging.getLogger(__name__).warning("%s", error)
 
     @property
@@ -91,6 +94,8 @@ def _distribution(entry: EntryPoint) -> str:
 @cache
 def _entries_of(group: str, _path: tuple[str, ...]) -> dict[str, EntryPoint]:
     """The entry points of a group by name, read once for a path on which packages are searched for."""
+    from importlib.metadata import entry_points
+
     entries: dict[str, EntryPoint] = {}
     for entry in sorted(entry_points(group=group), key=lambda entry: _distribution(entry) != OWN):
         entries.setdefault(entry.name, entry)
