@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from eval_suite import suite_file
 from glyphscope.cli.app import app
-from glyphscope.cli.evaluate.view import ProgressView
+from glyphscope.cli.evaluate.run import ProgressView
 from glyphscope.cli.interaction import _card
 from glyphscope.cli.output import console, diagnostics, print_error
 from glyphscope.errors import GlyphscopeError
@@ -119,7 +119,7 @@ def test_the_words_of_an_error_are_printed_as_visible_text(capsys):
 def test_the_bar_of_an_evaluation_prints_names_as_text(tmp_path, monkeypatch):
     out = io.StringIO()
     screen = Console(file=out, force_terminal=True, width=200)
-    monkeypatch.setattr("glyphscope.cli.evaluate.view.diagnostics", lambda: screen)
+    monkeypatch.setattr("glyphscope.cli.evaluate.run.diagnostics", lambda: screen)
     plan = plan_of(Matrix(suites=(suite_file(tmp_path),), models=("one",)))
     with ProgressView(plan, quiet=False) as view:
         for event in (

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from glyphscope.evals.matrix.plan import Matrix, Planned, plan_of
-from glyphscope.evals.running.forecast import Forecast
+from glyphscope.evals.running.evaluate import Forecast
 
 READING = 1.3
 """Seconds for a prompt that is not in the cache."""

@@ -11,11 +11,10 @@ import msgspec
 import pytest
 
 from glyphscope.errors import GlyphscopeError, RecordError
-from glyphscope.evals.results.export import COLUMNS, export_samples, write_csv
+from glyphscope.evals.results.export import COLUMNS, export_samples
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Failure, ModelCall, Sample
-from glyphscope_plugins.parquet import write_parquet
 from made_results import made_result
 
 SAMPLE = Sample(
@@ -25,14 +24,18 @@ SAMPLE = Sample(
 )  # fmt: skip
 
 
-def written(write, samples):
-    file = io.BytesIO()
-    write(file, Manifest(), samples)
-    return file.getvalue()
+def exported(folder, ending, *samples):
+    """Return the file with these samples of a result."""
+    result = ResultFolder.create(folder, Manifest(), {})
+    with result.writing() as writer:
+        for each in samples:
+            writer.add(each, [[]])
+    (path,) = export_samples(result, folder / f"samples.{ending}").files
+    return path
 
 
-def test_a_row_has_the_verdict_and_the_first_failure_and_unknown_cells_are_empty():
-    (row,) = csv.DictReader(io.StringIO(written(write_csv, [SAMPLE]).decode()))
+def test_a_row_has_the_verdict_and_the_first_failure_and_unknown_cells_are_empty(tmp_path):
+    (row,) = csv.DictReader(io.StringIO(exported(tmp_path, "csv", SAMPLE).read_text()))
     assert tuple(row) == COLUMNS
     assert (row["reason"], row["code"], row["detail"]) == ("PARSE", "SYNTAX", "no call")
     assert row["parsed"] == "" and row["model"] == "" and row["valid"] == "False"
@@ -40,18 +43,18 @@ def test_a_row_has_the_verdict_and_the_first_failure_and_unknown_cells_are_empty
     assert row["text"].startswith("'=SUM"), "a spreadsheet does not take it for a formula"
 
 
-def test_parquet_without_pyarrow_is_rejected_with_the_package_to_install(monkeypatch):
+def test_parquet_without_pyarrow_is_rejected_with_the_package_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(GlyphscopeError, match="pyarrow") as refused:
-        written(write_parquet, [SAMPLE])
+        exported(tmp_path, "parquet", SAMPLE)
     assert "glyphscope[parquet]" in refused.value.hint
 
 
-@pytest.mark.parametrize("samples", [[], [SAMPLE, msgspec.structs.replace(SAMPLE, parsed=True)]])
-def test_parquet_has_the_same_rows_with_types(samples):
+@pytest.mark.parametrize("samples", [[], [SAMPLE, msgspec.structs.replace(SAMPLE, trial=2, parsed=True)]])
+def test_parquet_has_the_same_rows_with_types(tmp_path, samples):
     from pyarrow import parquet
 
-    table = parquet.read_table(io.BytesIO(written(write_parquet, samples)))
+    table = parquet.read_table(exported(tmp_path, "parquet", *samples))
     assert tuple(table.column_names) == COLUMNS and table.num_rows == len(samples)
     assert str(table.schema.field("parsed").type) == "bool"
 

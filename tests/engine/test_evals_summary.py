@@ -13,7 +13,6 @@ import pytest
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import Matrix, plan_of
-from glyphscope.evals.results.comparing import what_differs
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Machine, Manifest, WorkerFacts
 from glyphscope.evals.results.sample import Failure
@@ -152,9 +151,10 @@ def test_arms_are_compared_that_differ_in_one_thing_and_any_two_arms() -> None:
 
 
 def test_the_shape_is_no_difference_for_a_notation_without_one() -> None:
-    native = Arm(model="m", notation="native")
-    assert what_differs(native, Arm(model="m", notation="glyph", shape="tool-args")) == "notation"
-    assert what_differs(Arm(model="m", notation="json"), Arm(model="m", shape="tool-args")) == "several"
+    other = Arm(model="m", notation="glyph", shape="tool-args")
+    for notation, differ in (("native", "notation"), ("json", "several")):
+        compared = _of(MadeResult(arms=[Arm(model="m", notation=notation), other], scenarios=4)).comparisons
+        assert {each.differ for each in compared} == {differ}
 
 
 @pytest.mark.slow

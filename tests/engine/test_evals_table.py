@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import errno
 import random
-from collections import Counter
 
 import msgspec
 import pytest
 
 from glyphscope.errors import RecordError, StorageError
-from glyphscope.evals.results import comparing, measuring
 from glyphscope.evals.results import folder as folders
 from glyphscope.evals.results import table as tables
 from glyphscope.evals.results.changes import changes_between
-from glyphscope.evals.results.figures import MEASURES
 from glyphscope.evals.results.folder import SAMPLES, ResultFolder
-from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import by_scenario, summarise
-from glyphscope.evals.results.table import INDEX, Samples, table_of
-from glyphscope.evals.statistics import share_of, spread
+from glyphscope.evals.results.table import INDEX, Samples, Table, table_of
 from made_samples import MadeResult, made_arms
 
 MADE = MadeResult(arms=made_arms()[:4], scenarios=6)
@@ -29,8 +24,7 @@ MADE = MadeResult(arms=made_arms()[:4], scenarios=6)
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Tables are made, and figures are made of them, in many blocks."""
-    for module in (tables, measuring, comparing):
-        monkeypatch.setattr(module, "BLOCK", 7)
+    monkeypatch.setattr(Table, "BLOCK", 7)
 
 
 @pytest.fixture(params=["", "small_blocks"])
@@ -45,28 +39,6 @@ def folder(request, tmp_path, monkeypatch):
 def write(folder: ResultFolder, samples: list[Sample]) -> None:
     with open(folder.path / SAMPLES, "ab") as file:
         file.writelines(msgspec.json.encode(sample) + b"\n" for sample in samples)
-
-
-def test_figures_of_a_table_are_those_of_its_samples():
-    samples = list(MADE.samples())
-    whole = Part.whole(table_of(samples), MADE.manifest)
-    for arm in {sample.arm for sample in samples}:
-        made = [sample for sample in samples if sample.arm == arm]
-        answered = [sample for sample in made if sample.answered]
-        figures = whole.of(n for n in whole.numbers if whole.table.cells[n].arm == arm).figures()
-        assert (figures.n, figures.answered) == (len(made), len(answered))
-        for measure in MEASURES:
-            known = [s for s in answered if getattr(s, measure) is not None]
-            expected = share_of(((s.suite, s.scenario), getattr(s, measure)) for s in known)
-            shown = getattr(figures, measure)
-            assert (shown.correct, shown.n) == (expected.correct, expected.n)
-            assert (shown.low, shown.high) == pytest.approx((expected.low, expected.high))
-        for name in ("decoded", "prompt_tokens", "bytes", "first_token_ms", "total_ms"):
-            assert getattr(figures, name) == spread([getattr(s, name) for s in answered])
-        reasons = Counter(s.failures[0].reason for s in made if s.failures)
-        assert figures.failures == dict(sorted(reasons.items(), key=lambda each: (-each[1], each[0])))
-        measured = [s for s in made if s.stopped_at is not None and s.saved is not None]
-        assert figures.saving.would_have == sum(s.decoded + s.saved for s in measured)
 
 
 def test_figures_that_are_made_in_blocks_are_the_same(request):
@@ -89,7 +61,7 @@ def test_a_table_that_cannot_be_written_to_a_temporary_file_is_an_error(folder, 
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(tables, "TemporaryFile", full)
-    monkeypatch.setattr(tables, "BLOCK", 7)
+    monkeypatch.setattr(Table, "BLOCK", 7)
     write(folder, list(MADE.samples()))
     with pytest.raises(StorageError, match="The disk is full"):
         folder.table()

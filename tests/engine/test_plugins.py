@@ -22,7 +22,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.running.place import read_place
-from glyphscope.evals.suites.importers import IMPORTERS, endings
+from glyphscope.evals.suites.imported import IMPORTERS, endings
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.tools.demo.tools import DemoTools, demo_tools
 from made_results import made_result

@@ -13,17 +13,15 @@ import pytest
 from demo_calls import NEVER, call
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.running.requests import request_for
-from glyphscope.evals.running.scripted_tools import ScriptedTools
+from glyphscope.evals.running.requests import ScriptedTools, request_for
 from glyphscope.evals.suites.suite import ScriptedResult, Suite, Turn
 from glyphscope.events import ApprovalRule, Message, RunRequest, Sampling
 from glyphscope.prompting.messages import render_messages
 from glyphscope.registry import default_registry
-from glyphscope.runs import NonInteractive, history_after, run_state
-from glyphscope.strategies import run
+from glyphscope.runs import history_after, run_state
 from glyphscope.tools import ToolSource
 from glyphscope.tools.demo import DemoTools
-from judged import asked, call_of, expectation, made, requested, verdict
+from judged import asked, call_of, expectation, made, sample_of, verdict
 from talks import Talker
 
 REGISTRY = default_registry()
@@ -203,8 +201,8 @@ TWO = Turn(prompt="And y?", expect=expectation())
 def after(*said: str, **arm: Any) -> list[tuple[str, str]]:
     members = {"script": SCRIPT, **arm.pop("members", {})}
     scenario = asked(expectation(), **members)
-    (state,) = made(scenario, *said, **arm)
-    messages = history_after(state, requested(scenario, **arm))
+    _, (events,) = sample_of(scenario, *said, **arm)
+    messages = history_after(run_state(events), events[0].request)
     assert messages[0] == Message("user", "Find x.")
     return [(message.role, message.content) for message in messages[1:]]
 
@@ -251,11 +249,11 @@ def test_a_call_in_the_models_own_notation_is_repeated_in_it():
     written = '{"name": "search", "arguments": {"query": "x"}}'
     whole = f"<tool_call>\n{written}\n</tool_call>"
     for said, constraint in ((written, "mask"), (whole, "off"), (f"<tool_call>\n{written}", "off")):
-        scenario = asked(expectation())
-        request = requested(scenario, notation="native", constraint=constraint)
-        state = run_state(run(request, Talker(said, template=HERMES), NonInteractive()))
+        model = Talker(said, template=HERMES)
+        _, (events,) = sample_of(asked(expectation()), model=model, notation="native", constraint=constraint)
+        state = run_state(events)
         assert state.call is not None and state.failed is None
-        assert history_after(state, request)[1:] == (Message("assistant", whole),)
+        assert history_after(state, events[0].request)[1:] == (Message("assistant", whole),)
 
 
 @pytest.mark.parametrize("strategy", ["direct", "two-stage", "route-execute", "loop"])

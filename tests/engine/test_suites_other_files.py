@@ -12,10 +12,12 @@ from file_mutants import try_mutants
 from glyphscope import evaluate
 from glyphscope.cli.app import app
 from glyphscope.errors import SuiteError
+from glyphscope.evals.suites.imported import IMPORTERS
 from glyphscope.evals.suites.reading import check_suite, load_suite
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, PathCheck
-from glyphscope_plugins.inspect_ai.dataset import import_inspect
 from imported_suites import skipped
+
+import_inspect = IMPORTERS.get("inspect").read
 
 SAMPLES = [
     {

@@ -17,7 +17,6 @@ from glyphscope import evaluate
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, JudgeCheck, PathCheck, Scenario
-from glyphscope_plugins.promptfoo.configuration import import_promptfoo
 from imported_suites import WEATHER, promptfoo, skipped
 
 ALIASES = "c0: &c0 [x, x]\n" + "".join(
@@ -384,7 +383,7 @@ scenarios:
     tests: [{assert: [{type: contains, value: x}]}, {vars: {g: Yo}, options: {disableDefaultAsserts: true}}]
 """
     )
-    suite = import_promptfoo(path).suite
+    suite = load_suite(path)
     assert [(each.prompt, [check.pattern for check in each.expect.paths]) for each in suite.scenarios] == [
         ("Hi A", ["\\ ", "A", "x"]), ("Yo A", ["A"]), ("Hi B", ["\\ ", "x"]), ("Yo B", []),
     ]  # fmt: skip

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.suites.imported import IMPORTERS
 from glyphscope.evals.suites.reading import check_suite, load_suite
 from glyphscope_plugins.bfcl.questions import import_bfcl
-from glyphscope_plugins.inspect_ai.dataset import import_inspect
-from glyphscope_plugins.promptfoo.configuration import import_promptfoo
 
 PROMPTFOO = r"""
 description: Questions about orders
@@ -229,8 +228,8 @@ def readers(name: str, path: Path) -> list[Callable[[], Any]]:
     """The ways in which a file of that name is read."""
     if name.startswith("BFCL"):
         return [lambda: import_bfcl(path).suite]
-    of_kind = import_promptfoo if name.startswith("config") else import_inspect
-    return [lambda: load_suite(path), lambda: of_kind(path, "default").suite]
+    importer = IMPORTERS.get("promptfoo" if name.startswith("config") else "inspect")
+    return [lambda: load_suite(path), lambda: importer.read(path, "default").suite]
 
 
 def try_mutants(numbers: range, folder: Path) -> Counter[str]:

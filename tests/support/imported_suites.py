@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import dedent, indent
 
-from glyphscope.evals.suites.imported import ImportedSuite
+from glyphscope.evals.suites.imported import IMPORTERS, ImportedSuite
 from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite
-from glyphscope_plugins.promptfoo.configuration import import_promptfoo
 
 WEATHER = """
 description: Weather of cities
@@ -33,7 +32,7 @@ providers:
 def promptfoo(folder: Path, tests: str, head: str = WEATHER) -> ImportedSuite:
     path = folder / "promptfooconfig.yaml"
     path.write_text(head + "tests:\n" + indent(dedent(tests), "  "))
-    imported = import_promptfoo(path)
+    imported = IMPORTERS.get("promptfoo").read(path)
     assert check_suite(imported.suite) == ()
     assert parse_suite(encode_suite(imported.suite)) == imported.suite
     return imported

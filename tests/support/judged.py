@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import msgspec
 
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.running.requests import request_for
-from glyphscope.evals.running.scripted_tools import ScriptedTools
-from glyphscope.evals.scoring.scorer import Verdict, score
+from glyphscope.evals.matrix.plan import LoadedSuite, Planned
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite
-from glyphscope.events import RunRequest, Sampling
-from glyphscope.registry import ToolRegistry, default_registry
-from glyphscope.runs import NonInteractive, RunState, history_after, run_state
-from glyphscope.strategies import run
-from glyphscope.tools.demo import DemoTools
+from glyphscope.registry import default_registry
+from glyphscope.runs import RunState, run_state
 from talks import Talker
 
 SUITE = Suite(glyphscope_suite=1, name="made", about="made for a test")
@@ -34,47 +32,31 @@ def asked(expect: Expectation, **members: Any) -> Scenario:
     return Scenario(**{"id": "one", "prompt": "Find x.", "expect": expect, **members})
 
 
-def requested(scenario: Scenario, registry: ToolRegistry | None = None, **arm: Any) -> RunRequest:
-    """Return the scenario's request without a constraint; members of the arm by their names."""
-    return request_for(
-        Arm(**{**PLAIN, **arm}), SUITE, scenario, registry or default_registry(), Sampling(seed=7)
-    )
+def sample_of(scenario: Scenario, *said: Any, **arm: Any) -> SampleAndRuns:
+    """Return the sample of a model that says those texts one after the other, without a constraint, and its runs.
+
+    `model` and `registry` are the model itself and the suite's tools; the other names are members of the arm.
+    """
+    model = arm.pop("model", None) or Talker(*said)
+    registry = arm.pop("registry", None) or default_registry()
+    suite = LoadedSuite(msgspec.structs.replace(SUITE, registry=registry.to_document()), b"")
+    planned = Planned(Arm(**{**PLAIN, **arm}), suite, scenario, 1, 7)
+    return run_sample(planned, model, threading.Event())
+
+
+def verdict(scenario: Scenario, *said: Any, **arm: Any) -> Sample:
+    return sample_of(scenario, *said, **arm)[0]
 
 
 def made(scenario: Scenario, *said: Any, **arm: Any) -> list[RunState]:
-    """Return the runs of all turns of the scenario, in which the model says those texts one after the other."""
-    return _made(scenario, said, arm)[0]
+    """Return the runs of all turns of the scenario."""
+    return [run_state(events) for events in sample_of(scenario, *said, **arm)[1]]
 
 
-def verdict(scenario: Scenario, *said: Any, **arm: Any) -> Verdict:
-    """Return the verdict on these turns, with the workspace as the demo tools left it."""
-    states, workspace = _made(scenario, said, arm)
-    return score(scenario, states, workspace=workspace)
-
-
-def _made(
-    scenario: Scenario, said: tuple[Any, ...], arm: dict[str, Any]
-) -> tuple[list[RunState], dict[str, Any] | None]:
-    model = arm.pop("model", None) or Talker(*said)
-    request = requested(scenario, arm.pop("registry", None), **arm)
-    demo = DemoTools() if scenario.demo else None
-    try:
-        interaction = NonInteractive({"scripted": ScriptedTools(scenario.script, request.registry, demo)})
-        states = [run_state(run(request, model, interaction))]
-        for turn in scenario.turns:
-            history = history_after(states[-1], request)
-            request = msgspec.structs.replace(request, prompt=turn.prompt, history=history)
-            states.append(run_state(run(request, model, interaction)))
-        return states, None if demo is None else demo.workspace
-    finally:
-        if demo is not None:
-            demo.close()
-
-
-def reasons(judged: Verdict) -> list[str]:
+def reasons(judged: Sample) -> list[str]:
     return [failure.reason for failure in judged.failures]
 
 
-def shares(judged: Verdict) -> tuple[bool | None, ...]:
+def shares(judged: Sample) -> tuple[bool | None, ...]:
     """Return the shares of parsed, valid, right tool, right arguments, ok."""
     return judged.parsed, judged.valid, judged.right_tool, judged.right_arguments, judged.ok

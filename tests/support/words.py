@@ -13,7 +13,7 @@ DATA = {
     "benchmarks/glyphscope_benchmarks/documents.py",  # prompts for a model
     "engine/glyphscope/tools/demo/corpus.py",  # words that a search ignores
     "engine/glyphscope/models/turn_forms.py",  # a test of Jinja's
-    "engine/glyphscope_plugins/verbs/conjugation.py",  # English pronouns
+    "engine/glyphscope_plugins/verbs/lexicon.py",  # English pronouns
 }
 """Files whose matches no person reads."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from glyphscope.api.checking import check_call
 from glyphscope.api.runs import Run
 from glyphscope.api.tools import ToolLike
-from glyphscope.evals.scoring.values import Values
+from glyphscope.evals.scoring.matching import Values
 from glyphscope.events import Notation, Shape, Violation
 from glyphscope.validation.call import CheckError
 from glyphscope.visible import visible

@@ -27,8 +27,7 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import ARM_TITLES, arm_cells, arm_labels
 from glyphscope.evals.running import evaluate as running
 from glyphscope.evals.running.place import Place, read_place
-from glyphscope.evals.running.progress import ModelMissing, Progress
-from glyphscope.evals.running.progress_words import ProgressWords
+from glyphscope.evals.running.progress import ModelMissing, Progress, ProgressWords
 from glyphscope.events import (
     DEFAULT_LOAD,
     ArgumentOrder,

@@ -15,8 +15,7 @@ from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.from_runs import suite_of_runs
 from glyphscope.evals.suites.imported import ImportedSuite
 from glyphscope.evals.suites.reading import bundled_suites, check_suite, encode_suite, load_suite
-from glyphscope.evals.suites.suite import Suite
-from glyphscope.evals.suites.words import expected_words
+from glyphscope.evals.suites.suite import Suite, expected_words
 from glyphscope.inputs import files_below
 from glyphscope.sessions.files import atomic_write
 from glyphscope.text.figures import pluralize

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from glyphscope.errors import GlyphscopeError, LessonError, PlacedProblem, RegistryError
-from glyphscope.evals.scoring.values import shown
+from glyphscope.evals.scoring.matching import shown
 from glyphscope.evals.suites.registries import only_allowed, open_registry
 from glyphscope.evals.suites.structure import Found, problems_of
 from glyphscope.events import (

@@ -19,6 +19,7 @@ from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.imported import (
     NO_TOOLS,
     ImportedSuite,
+    Importer,
     Importing,
     NotReadable,
     conversation,
@@ -26,7 +27,6 @@ from glyphscope.evals.suites.imported import (
     parse_json,
     read_text,
 )
-from glyphscope.evals.suites.importers import Importer
 from glyphscope.evals.suites.suite import MAX_BYTES, Expectation, ExpectedCall, PathCheck
 
 _INPUT = "input"

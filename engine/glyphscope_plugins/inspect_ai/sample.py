@@ -15,8 +15,7 @@ from glyphscope.errors import RegistryError
 from glyphscope.evals.results.figures import MEASURES
 from glyphscope.evals.results.sample import JudgeVerdict, Sample
 from glyphscope.evals.results.words import REASON_WORDS
-from glyphscope.evals.suites.suite import Scenario
-from glyphscope.evals.suites.words import expected_words
+from glyphscope.evals.suites.suite import Scenario, expected_words
 from glyphscope.events import Message, Sampling, ToolCall
 from glyphscope.events.encoding import encode_json
 from glyphscope.sessions.exports import RecordedRun

@@ -16,7 +16,7 @@ from glyphscope.evals.suites.imported import NotReadable
 from glyphscope.evals.suites.rules import pattern_problem
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, JudgeCheck, PathCheck
 from glyphscope.text.shorten import shorten
-from glyphscope_plugins.promptfoo.javascript_values import js_json, js_text
+from glyphscope_plugins.promptfoo.templates import js_json, js_text
 
 ANSWER = "$.answer"
 _NO_TOOLS = "The file has no tools: name them with --registry."

@@ -16,19 +16,25 @@ from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.imported import (
     NO_TOOLS,
     ImportedSuite,
+    Importer,
     Importing,
     NotReadable,
     conversation,
     note_of,
 )
-from glyphscope.evals.suites.importers import Importer
 from glyphscope.evals.suites.suite import Expectation
 from glyphscope.registry.pointer import steps_of, to_pointer
 from glyphscope.text.shorten import shorten
 from glyphscope_plugins.promptfoo.asserts import Found
 from glyphscope_plugins.promptfoo.files import Files, document_of
-from glyphscope_plugins.promptfoo.javascript_values import js_json, js_text
-from glyphscope_plugins.promptfoo.templates import Variables, has_code, messages_of, parsed_json
+from glyphscope_plugins.promptfoo.templates import (
+    Variables,
+    has_code,
+    js_json,
+    js_text,
+    messages_of,
+    parsed_json,
+)
 from glyphscope_plugins.promptfoo.tools import ProviderTools
 from glyphscope_plugins.promptfoo.yaml_text import YamlDate, parse_yaml
 

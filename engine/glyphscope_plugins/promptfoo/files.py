@@ -16,7 +16,7 @@ from glyphscope.evals.suites.suite import MAX_BYTES
 from glyphscope.inputs import named_file
 from glyphscope.text.shorten import shorten
 from glyphscope_plugins.promptfoo.asserts import ASSERTIONS, split_values
-from glyphscope_plugins.promptfoo.javascript_values import js_json
+from glyphscope_plugins.promptfoo.templates import js_json
 from glyphscope_plugins.promptfoo.yaml_text import parse_yaml
 
 _FILE = "file://"

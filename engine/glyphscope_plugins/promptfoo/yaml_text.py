@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from glyphscope.errors import SuiteError
 from glyphscope.text.shorten import shorten
-from glyphscope_plugins.promptfoo.javascript_values import js_number, js_text
+from glyphscope_plugins.promptfoo.templates import js_number, js_text
 
 MAX_YAML = 8_000_000
 """Characters: PyYAML reads about a megabyte a second."""

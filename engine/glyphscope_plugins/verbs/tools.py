@@ -9,13 +9,12 @@ from glyphscope import resources
 from glyphscope.errors import ToolError
 from glyphscope.registry import Tool, load_registry
 from glyphscope.tools.source import Answer, ToolFunctions
-from glyphscope_plugins.verbs import conjugation
-from glyphscope_plugins.verbs.lexicon import Part, Spanish, Verb, readings, unknown
+from glyphscope_plugins.verbs.lexicon import Part, Spanish, Verb, agreement, form_of, readings, unknown
 
 
 def conjugate(verb: str, tense: str, person: str) -> Answer:
     """`ate`. Raises ToolError for an unknown verb, tense or person."""
-    form, *variants = conjugation.conjugate(verb, tense, person)
+    form, *variants = form_of(verb, tense, person)
     return form, {"verb": verb, "tense": tense, "person": person, "form": form, "variants": variants}
 
 
@@ -56,7 +55,7 @@ def lookup_spanish(english_form: str) -> Answer:
 
 def check_subject_verb_agreement(subject: str, verb_form: str) -> Answer:
     """`No: "he go" does not agree. Write "he goes".` Raises ToolError for an invalid subject or a non-finite verb."""
-    found = conjugation.check(subject, verb_form)
+    found = agreement(subject, verb_form)
     said, better = f"{subject.strip()} {verb_form.strip()}", f"{subject.strip()} {found.better}"
     text = f'Yes: "{said}" agrees.' if found.agrees else f'No: "{said}" does not agree. Write "{better}".'
     return f"{text} {found.reason}", {

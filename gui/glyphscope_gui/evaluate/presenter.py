@@ -18,7 +18,7 @@ from glyphscope.evals.matrix.questions import QUESTIONS, Question
 from glyphscope.evals.results.export import EXPORTERS, Exported
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.running.place import Place
-from glyphscope.evals.suites.importers import endings
+from glyphscope.evals.suites.imported import endings
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.events import settings_of
 from glyphscope.sessions.named_models import NamedModels, fixed_batch

@@ -15,8 +15,7 @@ from glyphscope.evals.matrix.needs import rubrics_of
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.scoring.model_judge import MAX_TOKENS as JUDGE_TOKENS
-from glyphscope.evals.suites.imported import NOT_IMPORTED
-from glyphscope.evals.suites.importers import is_own
+from glyphscope.evals.suites.imported import NOT_IMPORTED, is_own
 from glyphscope.evals.suites.own import own_suites
 from glyphscope.evals.suites.reading import STARTER, bundled_suites, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite

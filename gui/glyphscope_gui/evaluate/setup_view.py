@@ -15,7 +15,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
-from glyphscope.evals.suites.importers import endings
+from glyphscope.evals.suites.imported import endings
 from glyphscope.events import Setting, settings_of
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker

@@ -10,14 +10,16 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from glyphscope.cli.evaluate.report import show_result
-from glyphscope.cli.evaluate.view import ProgressView
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading, StoredPrompts
 from glyphscope.cli.option_groups import Given, Varied, with_groups
 from glyphscope.cli.options import FilesBelowOption, JsonOption
-from glyphscope.cli.output import print_note
+from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.streaming import on_first_interrupt
 from glyphscope.errors import GlyphscopeError, ModelError
@@ -29,7 +31,18 @@ from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results
 from glyphscope.evals.results.report import publish
 from glyphscope.evals.running.evaluate import evaluate, newest_result
 from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
-from glyphscope.evals.running.progress import Begun, Control, Ended, ModelMissing
+from glyphscope.evals.running.progress import (
+    Begun,
+    Control,
+    Ended,
+    ModelMissing,
+    ModelOpened,
+    ProgressWords,
+    SampleDone,
+    WorkerJoined,
+    WorkerLeft,
+)
+from glyphscope.evals.running.progress import Progress as ProgressEvent
 from glyphscope.evals.suites.imported import NOT_IMPORTED
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.inputs import files_below
@@ -37,6 +50,8 @@ from glyphscope.models.opening import EMBEDDED, require_installed
 from glyphscope.models.remote import is_address
 from glyphscope.sessions.named_models import NamedModels, downloaded_file, fixed_batch
 from glyphscope.structs import ready
+from glyphscope.text.figures import pluralize
+from glyphscope.visible import visible
 
 # typer accepts several values of a list of choices only as an Enum
 Levels = StrEnum("Levels", ["simple", "typical", "extreme"])
@@ -242,3 +257,64 @@ def _before(out: Path, plans: Sequence[Plan]) -> tuple[Plan, Path | None]:
         )
     print_note("There is no result to resume; starting a new one.")
     return plans[0], None
+
+
+class ProgressView:
+    """The progress of `evaluate`: a bar on a terminal, otherwise a line per sample; `quiet` shows neither."""
+
+    def __init__(self, plan: Plan, *, quiet: bool) -> None:
+        self._plan = plan
+        self._out: Console = diagnostics()
+        self._quiet = quiet
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
+            TimeElapsedColumn(),
+            console=self._out,
+            disable=quiet or not self._out.is_terminal,
+        )
+        self._task: TaskID | None = None
+        self._words = ProgressWords()
+
+    def __enter__(self) -> ProgressView:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._bar.stop()
+
+    def show(self, event: ProgressEvent) -> None:
+        words = self._words
+        words.add(event)
+        match event:
+            case Begun(folder=folder, manifest=manifest, done=done):
+                there = f", {done:,} of them already done" if done else ""
+                self._say(
+                    f"{pluralize(manifest.planned, 'sample')}{there}: {pluralize(len(manifest.arms), 'arm')}, "
+                    f"{pluralize(sum(suite.scenarios for suite in manifest.suites), 'scenario')}, "
+                    f"{pluralize(manifest.trials, 'trial')}. Into {folder}"
+                )
+                self._task = self._bar.add_task(words.now, total=words.total, completed=done, left="")
+            case ModelMissing(name=name, why=why):
+                self._say(f"{name} was skipped: {why}", "bold red")
+            case ModelOpened(name=name, problems=problems):
+                for problem in problems:
+                    self._say(f"{name} cannot run {problem}", "bold red")
+            case WorkerJoined(address=address):
+                self._say(f"The worker {address} joined.")
+            case WorkerLeft(address=address, why=why) if address:
+                self._say(f"The worker {address} left: {why}", "bold red")
+            case SampleDone(sample=sample, done=done) if not self._out.is_terminal:
+                mark = "✓" if sample.ok else "✗"
+                why = f" {sample.failures[0].reason}" if sample.failures else ""
+                self._say(f"{mark} {done}/{self._plan.cost.samples} {words.name}{why}")
+            case _:
+                pass
+        if self._task is not None:
+            self._bar.update(self._task, completed=words.done, description=words.now, left=words.left)
+
+    def _say(self, text: str, style: str = "") -> None:
+        if not self._quiet:
+            self._bar.console.print(Text(visible(text), style))

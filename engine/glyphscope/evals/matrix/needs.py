@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.plan import Plan
-from glyphscope.evals.suites.sources import split_function
+from glyphscope.evals.suites.reading import split_function
 from glyphscope.evals.suites.suite import expectations
 from glyphscope.models.remote import is_address
 from glyphscope.text.shorten import and_more

@@ -12,7 +12,7 @@ from glyphscope.evals.matrix.arms import Arm, baseline_place, varied
 from glyphscope.evals.pairs import Table, holm, paired_interval, scenario_test, sum_of
 from glyphscope.evals.results.figures import MEASURES, Comparison, Measure, Sensitivity
 from glyphscope.evals.results.measuring import Part
-from glyphscope.evals.results.table import BLOCK, Key, Selection
+from glyphscope.evals.results.table import Key, Selection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +53,7 @@ def pairs_of(first: Part, second: Part) -> Iterator[Paired]:
 
     keys = [key for key in first.by_key if key in second.by_key]
     sizes = [part.of_scenarios("n") for part in (first, second)]
-    blocks = np.cumsum([sum(size[key] for size in sizes) for key in keys]) // BLOCK
+    blocks = np.cumsum([sum(size[key] for size in sizes) for key in keys]) // first.table.BLOCK
     for numbers in np.split(np.arange(len(keys)), np.flatnonzero(np.diff(blocks)) + 1) if keys else ():
         (one, rows), (other, other_rows) = (_answered(part, keys, numbers) for part in (first, second))
         trials, places = np.unique(np.concatenate([rows["trial"], other_rows["trial"]]), return_inverse=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from glyphscope.evals.results.figures import MEASURES, Figures, Measure, Saving
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.table import BLOCK, COUNTS, Key, Selection, Table
+from glyphscope.evals.results.table import COUNTS, Key, Selection, Table
 from glyphscope.evals.statistics import Share, Spread, pass_hat, share, share_of_counts, spread_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Part:
 
     def blocks(self) -> Iterable[Selection]:
         """The rows, in blocks."""
-        return self._block if len(self) <= BLOCK else self.table.blocks(self.numbers)
+        return self._block if len(self) <= self.table.BLOCK else self.table.blocks(self.numbers)
 
     @cached_property
     def _block(self) -> list[Selection]:

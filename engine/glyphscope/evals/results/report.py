@@ -18,20 +18,25 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from glyphscope.evals.results import charts
-from glyphscope.evals.results.charts import shown
 from glyphscope.evals.results.figures import MEASURES, ArmFigures, Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.report_parts import (
     SHADES,
+    axis,
     compared,
     failures_of,
+    heat_bar,
+    interval_row,
     judged_of,
     link_of,
     matrix,
+    saved_row,
+    scale_of,
     scenario_lines,
+    shown,
+    spread_row,
 )
 from glyphscope.evals.results.report_runs import (
     MAX_BYTES,
@@ -163,10 +168,10 @@ def _charts(summary: Summary, labels: dict[str, str]) -> dict[str, Any]:
     """The charts, each as an axis and rows of (name, drawing, words)."""
     arms = [arm for arm in summary.arms if arm.tools.n]
     saved = [(arm, arm.tools.saving) for arm in arms if arm.tools.saving.measured]
-    most = charts.scale_of([float(saving.would_have) for _, saving in saved])
-    success = [(arm, charts.interval_row(labels[arm.arm], arm.tools.ok), _success_words(arm)) for arm in arms]
+    most = scale_of([float(saving.would_have) for _, saving in saved])
+    success = [(arm, interval_row(labels[arm.arm], arm.tools.ok), _success_words(arm)) for arm in arms]
     return {
-        "success": {"axis": charts.axis(["0", "25", "50", "75", "100%"]), "rows": success},
+        "success": {"axis": axis(["0", "25", "50", "75", "100%"]), "rows": success},
         "tokens": _spreads([(arm, arm.tools.decoded) for arm in arms], labels, "tokens"),
         "times": _spreads([(arm, arm.tools.total_ms) for arm in arms], labels, "ms", " ms"),
         "savings": {
@@ -174,7 +179,7 @@ def _charts(summary: Summary, labels: dict[str, str]) -> dict[str, Any]:
             "rows": [
                 (
                     arm,
-                    charts.saved_row(labels[arm.arm], saving.decoded, saving.would_have, int(most)),
+                    saved_row(labels[arm.arm], saving.decoded, saving.would_have, int(most)),
                     f"{saving.would_have - saving.decoded:,} of {saving.would_have:,} tokens, "
                     f"{percent(1 - saving.decoded / saving.would_have if saving.would_have else 0, 0)}; "
                     f"{saving.measured:,} of {saving.aborted:,} aborts measured",
@@ -194,11 +199,11 @@ def _spreads(
     rows: Sequence[tuple[ArmFigures, Spread | None]], labels: dict[str, str], unit: str, on_axis: str = ""
 ) -> dict[str, Any]:
     """One chart of spreads; its axis shows the unit `on_axis`, if given."""
-    most = charts.scale_of([spread.p95 for _, spread in rows if spread])
+    most = scale_of([spread.p95 for _, spread in rows if spread])
     return {
         "axis": _axis(most, on_axis),
         "rows": [
-            (arm, charts.spread_row(labels[arm.arm], spread, most, unit), _spread_words(spread))
+            (arm, spread_row(labels[arm.arm], spread, most, unit), _spread_words(spread))
             for arm, spread in rows
         ],
     }
@@ -212,7 +217,7 @@ def _spread_words(spread: Spread | None) -> str:
 
 
 def _axis(most: float, unit: str) -> Markup:
-    return charts.axis([plain_number(most * step / 4) + (unit if step == 4 else "") for step in range(5)])
+    return axis([plain_number(most * step / 4) + (unit if step == 4 else "") for step in range(5)])
 
 
 @cache
@@ -228,7 +233,7 @@ def _templates() -> jinja2.Environment:
         "time": _time,
         "brief": partial(shown, most=300),
     }
-    environment.globals["heat_bar"] = charts.heat_bar
+    environment.globals["heat_bar"] = heat_bar
     return environment
 
 

@@ -15,7 +15,18 @@ from copy import copy
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, BinaryIO, Generic, NamedTuple, Self, TypeAlias, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    BinaryIO,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    overload,
+)
 
 import msgspec
 
@@ -30,8 +41,6 @@ from glyphscope.structs import ready
 INDEX = "samples.index"
 INDEXED_FROM = 20_000
 """The number of new samples from which on the table is written to a file."""
-BLOCK = 1 << 14
-"""The rows that figures are made of at once, and that are in memory while a table is made."""
 VERSION = 1
 READ_AT_ONCE, MAX_CACHED = 50, 2_000
 """Samples that are read together where they are used one by one, and the most that a list has in memory."""
@@ -132,6 +141,9 @@ class Table:
     the first `end` bytes of `samples.jsonl`.
     """
 
+    BLOCK: ClassVar = 1 << 14
+    """The rows that figures are made of at once, and that are in memory while a table is made."""
+
     def __init__(
         self, rows: Rows, cells: Sequence[Cell], failures: Sequence[FirstFailure], end: int = 0
     ) -> None:
@@ -166,8 +178,8 @@ class Table:
     def blocks(self, numbers: Iterable[int]) -> Iterator[Selection]:
         """The rows of several cells in blocks, so that the memory for their columns does not grow with the samples."""
         rows = self.of_cells(numbers)
-        for first in range(0, len(rows), BLOCK):
-            yield rows.where(slice(first, first + BLOCK))
+        for first in range(0, len(rows), Table.BLOCK):
+            yield rows.where(slice(first, first + Table.BLOCK))
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -175,8 +187,8 @@ class Table:
         import numpy as np
 
         counts = np.zeros(len(self.cells), [(name, "i8") for name in COUNTS])
-        for first in range(0, len(self), BLOCK):
-            block = self.rows[first : first + BLOCK]
+        for first in range(0, len(self), Table.BLOCK):
+            block = self.rows[first : first + Table.BLOCK]
             cells = block["cell"].astype(np.int64)
             start, stop = int(cells[0]), int(cells[-1]) + 1
             for name, values in zip(COUNTS, _counted(block), strict=True):
@@ -265,8 +277,8 @@ class TableBuilder:
     def add(self, line: Line, start: int, length: int) -> None:
         """Add a line, which is there in `samples.jsonl`."""
         if self._before is not None:
-            for place in range(0, len(self._before), BLOCK):
-                self._append(self._before.rows[place : place + BLOCK].tobytes())
+            for place in range(0, len(self._before), Table.BLOCK):
+                self._append(self._before.rows[place : place + Table.BLOCK].tobytes())
             self._before = None
         cell = Cell(line.arm, line.suite, line.scenario, line.group, line.level, line.control)
         place = self._cells.setdefault(cell, len(self._cells))
@@ -321,7 +333,7 @@ class TableBuilder:
 
     def _append(self, rows: bytes) -> None:
         self._data += rows
-        if len(self._data) < BLOCK * _PACKING.size:
+        if len(self._data) < Table.BLOCK * _PACKING.size:
             return
         if self._file is None:
             self._file = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - closed by `close`
@@ -334,11 +346,11 @@ def _in_order(rows: Rows) -> Iterator[Rows]:
     import numpy as np
 
     order = np.lexsort((rows["trial"], rows["cell"])).astype(np.uint32)  # stable: the last line is the last
-    for first in range(0, max(1, len(order)), BLOCK):
-        block = rows[order[first : first + BLOCK + 1]]  # with the next one
+    for first in range(0, max(1, len(order)), Table.BLOCK):
+        block = rows[order[first : first + Table.BLOCK + 1]]  # with the next one
         last = np.ones(len(block), bool)
         last[:-1] = (block["cell"][1:] != block["cell"][:-1]) | (block["trial"][1:] != block["trial"][:-1])
-        yield block[:BLOCK][last[:BLOCK]]
+        yield block[: Table.BLOCK][last[: Table.BLOCK]]
 
 
 def _calls_digest(calls: msgspec.Raw) -> int:
@@ -453,5 +465,5 @@ def write_index(path: Path, table: Table, lines: Path) -> None:
         head = _Head(VERSION, end, tail, len(table), list(table.cells), failures)
         with atomic_file(own_file(path.parent, path.name)) as out:
             out.write(encode_json(head) + b"\n")
-            for first in range(0, len(rows), BLOCK):
-                out.write(rows[first : first + BLOCK].tobytes())
+            for first in range(0, len(rows), Table.BLOCK):
+                out.write(rows[first : first + Table.BLOCK].tobytes())

@@ -1,21 +1,31 @@
-"""Makes a run's request from an arm and a scenario."""
+"""Makes a run's request from an arm and a scenario, and the tools that answer it by the scenario's script.
+
+So every arm of a matrix gets the same results.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.running.scripted_tools import SCRIPTED
-from glyphscope.evals.suites.suite import Scenario, Suite
-from glyphscope.events import ApprovalRule, RunRequest, Sampling, notation_members
-from glyphscope.registry import ToolRegistry
+from glyphscope.evals.scoring.matching import has_all
+from glyphscope.evals.suites.suite import Scenario, ScriptedResult, Suite
+from glyphscope.events import ApprovalRule, RunRequest, Sampling, ToolContent, notation_members
+from glyphscope.registry import Tool, ToolRegistry, parse_document
 from glyphscope.strategies import compose
 from glyphscope.structs import ready
+from glyphscope.text.figures import duration
+from glyphscope.text.shorten import shorten
+from glyphscope.tools import CallOptions, Outcome
+from glyphscope.tools.demo import DemoTools
 
+SCRIPTED = "scripted"
+"""The name of this source in a request's `sources`."""
 _MEMBERS = frozenset(RunRequest.__struct_fields__)
 _ALLOWED = (ApprovalRule(source=SCRIPTED, action="allow"),)
 
@@ -84,3 +94,75 @@ def _loop(members: dict[str, Any], presets: Sequence[str]) -> dict[str, Any]:
     names = [*(presets if members["strategy"] == "loop" else ()), *said.pop("presets", ())]
     composed = msgspec.to_builtins(compose(list(dict.fromkeys(names)))) if names else {}
     return {**composed, **said}
+
+
+class ScriptedTools:
+    """A source of the registry's tools: the script answers calls, and the demo tools, if given, execute the others.
+
+    A call without an answer is a tool error: its message says that there is no result for such a call, not that the
+    tool does not exist, which would make the model choose another. A scripted timeout returns at once. Thread-safe; the
+    caller closes the demo tools.
+    """
+
+    name = identity = SCRIPTED
+
+    def __init__(
+        self,
+        script: Sequence[ScriptedResult],
+        registry: ToolRegistry | dict[str, Any],
+        demo: DemoTools | None = None,
+    ) -> None:
+        """Raises RegistryError for an invalid document."""
+        known = registry if isinstance(registry, ToolRegistry) else parse_document(registry)
+        self._tools = tuple(known.allowed)
+        self._names = frozenset(tool.name for tool in self._tools)
+        self._demo = demo
+        self._of_demo = frozenset(tool.name for tool in demo.tools()) if demo is not None else frozenset()
+        self._lock = threading.Lock()
+        self._script = tuple(script)
+        self._used = [0] * len(self._script)
+
+    def tools(self) -> tuple[Tool, ...]:
+        return self._tools
+
+    def claims(self, tool: str) -> dict[str, Any]:
+        return {}
+
+    def call(self, tool: str, arguments: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
+        if options["cancel"].is_set():
+            return Outcome(fault="cancelled", message="The call was cancelled before it began.")
+        entry = self._next(tool, arguments)
+        if entry is not None:
+            return _outcome(entry, options["seconds"])
+        if self._demo is not None and tool in self._of_demo:
+            return self._demo.call(tool, arguments, **options)
+        if tool not in self._names:
+            return Outcome(fault="unknown", message=f"No executor for '{shorten(tool, 60)}'.")
+        message = "has nothing for this call: no result for these arguments, or none that is left."
+        return Outcome(fault="tool", message=f"'{shorten(tool, 60)}' {message}")
+
+    def close(self) -> None:
+        """Do nothing: it has no resources."""
+
+    def _next(self, tool: str, arguments: dict[str, Any]) -> ScriptedResult | None:
+        """The first entry that still applies to the call, counted as used once more."""
+        with self._lock:
+            for place, entry in enumerate(self._script):
+                if entry.tool != tool or (entry.times and self._used[place] >= entry.times):
+                    continue
+                if has_all(entry.arguments, arguments):
+                    self._used[place] += 1
+                    return entry
+        return None
+
+
+def _outcome(entry: ScriptedResult, seconds: float) -> Outcome:
+    if entry.fault == "timeout":
+        message = entry.text or f"The tool did not answer within {duration(seconds)}."
+        return Outcome(fault="timeout", message=message)
+    if entry.fault:
+        return Outcome(fault=entry.fault, message=entry.text or "The tool failed.")
+    if entry.structured is None:
+        return Outcome(content=(ToolContent(text=entry.text),))
+    content = (ToolContent(text=entry.text),) if entry.text else ()
+    return Outcome(content=content, structured=entry.structured)

@@ -18,8 +18,7 @@ from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.matrix.profiles import profile, recommended_presets
 from glyphscope.evals.results.sample import Failure, Reason, Sample
 from glyphscope.evals.running.progress import SampleGrew
-from glyphscope.evals.running.requests import request_for
-from glyphscope.evals.running.scripted_tools import ScriptedTools
+from glyphscope.evals.running.requests import ScriptedTools, request_for
 from glyphscope.evals.scoring.assertions import NO_ASSERTIONS, AssertionOptions, AssertionResult, assert_all
 from glyphscope.evals.scoring.scorer import score
 from glyphscope.evals.suites.reading import suite_registry

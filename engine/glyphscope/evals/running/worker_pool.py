@@ -1,6 +1,6 @@
 """A pool of workers that make samples: for the folder of a result, for an A/B, for the lab.
 
-A worker has an open model, in this process (`local_workers.py`) or in one of a Dask cluster (`dask_workers.py`). The
+A worker has an open model, in this process (`local_workers.py`) or elsewhere (a plug-in, such as a Dask cluster). The
 pool has a thread for each, which gives it one sample after the other.
 """
 
@@ -93,8 +93,10 @@ class Worker(Protocol):
     def make(
         self, samples: Sequence[Planned], ended: threading.Event, report: Callable[[SampleGrew], object]
     ) -> Iterator[tuple[Planned, SampleAndRuns]]:
-        """Each of the samples when it is made, `cancelled` where `ended` was set meanwhile, or none of it. Raises
-        WorkerLost, and GlyphscopeError where no worker can be reached.
+        """Make the samples, and yield each as soon as it is made.
+
+        Once `ended` is set, a sample that is not finished has the outcome `cancelled`, or is not yielded. Raises
+        WorkerLost if the worker is lost, GlyphscopeError if no worker of this kind can be reached any longer.
         """
 
     def cancel(self) -> None:
@@ -102,8 +104,10 @@ class Worker(Protocol):
 
 
 class Candidate(NamedTuple):
-    """A worker that may join. `open` opens its model, which may take long, unless the event ends it; it raises
-    WorkerLost, and ModelError for a worker to leave out.
+    """A worker that may join the pool.
+
+    `open` opens its model and returns the worker. That may take minutes; setting the event ends it early. It raises
+    WorkerLost if this worker cannot begin, and ModelError if no worker of this address is to be used.
     """
 
     address: str
@@ -132,83 +136,87 @@ class Workers(Protocol):
         """The pool that makes these samples. Raises ModelError where the model cannot be opened."""
 
 
-class _Line:
-    """Places of samples, or of groups, that wait for one worker, four bytes each."""
+class _Waiting:
+    """The indices of the groups of samples that wait for one worker, in order; four bytes each."""
 
-    def __init__(self, places: Iterable[int] = ()) -> None:
-        self._places = array("I", places)
+    def __init__(self, groups: Iterable[int] = ()) -> None:
+        self._groups = array("I", groups)
         self._first = 0
 
     def __len__(self) -> int:
-        return len(self._places) - self._first
+        return len(self._groups) - self._first
 
-    def append(self, place: int) -> None:
-        self._places.append(place)
+    def append(self, group: int) -> None:
+        self._groups.append(group)
 
-    def put_back(self, place: int) -> None:
+    def put_back(self, group: int) -> None:
         """Make it the first one."""
-        self._places, self._first = array("I", [place, *self._places[self._first :]]), 0
+        self._groups, self._first = array("I", [group, *self._groups[self._first :]]), 0
 
     def first(self) -> int:
         self._first += 1
-        return self._places[self._first - 1]
+        return self._groups[self._first - 1]
 
     def last(self) -> int:
-        return self._places.pop()
+        return self._groups.pop()
 
 
 class SampleQueue:
-    """Samples in their order, for one worker. For several, samples with the same prompt go to the same worker, and so
-    do prompts that begin alike, as each model has a separate cache. An idle worker takes another's last ones.
-    With `workers` None their number is not known. Samples that are made `together` stay so: the first ones, the next
-    ones, and so on.
+    """Decides which worker makes which samples next.
+
+    One worker gets them in their order. Several get them by prompt, because each model has a separate cache: samples
+    with the same prompt go to the same worker, and so do prompts that begin alike. A worker with nothing left takes the
+    last ones of the worker that has the most. `workers` is their number, None if it can change.
+
+    Samples are handed out in groups of `together`, which are made at the same time: the first so many, the next so
+    many, and so on. A group is known by its index.
     """
 
     def __init__(self, samples: Sequence[Planned], workers: int | None, together: int = 1) -> None:
         self._samples, self._together = samples, together
         self._lock = threading.Lock()
-        self._begun: dict[int, int] = {}  # by worker, the place of the group that it makes
-        self._left: dict[Hashable, deque[_Line]] = {}  # by kind of prompt, each prompt's samples
-        self._taken: dict[int, tuple[Hashable, _Line]] = {}  # by worker
+        self._begun: dict[int, int] = {}  # by worker, the group that it makes
+        self._left: dict[Hashable, deque[_Waiting]] = {}  # by kind of prompt, each prompt's samples
+        self._taken: dict[int, tuple[Hashable, _Waiting]] = {}  # by worker
         if workers == 1:
-            self._taken[0] = None, _Line(range(-(-len(samples) // together)))
+            self._taken[0] = None, _Waiting(range(-(-len(samples) // together)))
             return
-        prompts: dict[Hashable, _Line] = {}
-        for place in range(-(-len(samples) // together)):
-            sample = samples[place * together]
+        prompts: dict[Hashable, _Waiting] = {}
+        for group in range(-(-len(samples) // together)):
+            sample = samples[group * together]
             kind = sample.prompt_kind
-            prompt = prompts.setdefault((kind, sample.scenario.id), _Line())
+            prompt = prompts.setdefault((kind, sample.scenario.id), _Waiting())
             if not prompt:
                 self._left.setdefault(kind, deque()).append(prompt)
-            prompt.append(place)
+            prompt.append(group)
 
     def next(self, worker: int) -> Sequence[Planned]:
         """The worker's next samples; empty if nothing is left. Its previous ones are finished. From any thread."""
         with self._lock:
             self._begun.pop(worker, None)
-            place = self._next(worker)
-            if place is None:
+            group = self._next(worker)
+            if group is None:
                 return ()
-            self._begun[worker] = place
-            start = place * self._together
+            self._begun[worker] = group
+            start = group * self._together
             return self._samples[start : start + self._together]
 
     def leave(self, worker: int, *, finished: bool = True) -> None:
         """Others make the samples of this worker, first those that it did not finish. From any thread."""
         with self._lock:
-            kind, places = self._taken.pop(worker, (None, _Line()))
+            kind, waiting = self._taken.pop(worker, (None, _Waiting()))
             begun = self._begun.pop(worker, None)
             if begun is not None and not finished:
-                places.put_back(begun)
-            if places:
-                self._left.setdefault(kind, deque()).appendleft(places)
+                waiting.put_back(begun)
+            if waiting:
+                self._left.setdefault(kind, deque()).appendleft(waiting)
 
     @property
     def is_done(self) -> bool:
         """Whether every sample is finished."""
         with self._lock:
             return (
-                not self._left and not self._begun and not any(places for _, places in self._taken.values())
+                not self._left and not self._begun and not any(waiting for _, waiting in self._taken.values())
             )
 
     def finished(self, worker: int) -> None:
@@ -217,20 +225,20 @@ class SampleQueue:
             self._begun.pop(worker, None)
 
     def _next(self, worker: int) -> int | None:
-        kind, places = self._taken.get(worker, (None, _Line()))
-        if places:
-            return places.first()
+        kind, waiting = self._taken.get(worker, (None, _Waiting()))
+        if waiting:
+            return waiting.first()
         others = {taken for other, (taken, _) in self._taken.items() if other != worker}
         same = (each for each in (kind,) if each in self._left)
         found = next(chain(same, (each for each in self._left if each not in others), self._left), None)
         if found is None:
-            places = max((taken for _, taken in self._taken.values()), key=len, default=places)
-            return places.last() if places else None
-        places = self._left[found].popleft()
+            waiting = max((taken for _, taken in self._taken.values()), key=len, default=waiting)
+            return waiting.last() if waiting else None
+        waiting = self._left[found].popleft()
         if not self._left[found]:
             del self._left[found]
-        self._taken[worker] = found, places
-        return places.first()
+        self._taken[worker] = found, waiting
+        return waiting.first()
 
 
 class WorkerPool:

@@ -15,9 +15,9 @@ from glyphscope.errors import GlyphscopeError, Stopped
 from glyphscope.evals.checking.service import CheckFailed, call_function
 from glyphscope.evals.results.sample import Failure, JudgeVerdict
 from glyphscope.evals.scoring.model_judge import ModelJudge, TextListener
-from glyphscope.evals.scoring.paths import subjects
+from glyphscope.evals.scoring.outcome import subjects
 from glyphscope.evals.scoring.scorer import Verdict, failure
-from glyphscope.evals.suites.sources import split_function
+from glyphscope.evals.suites.reading import split_function
 from glyphscope.evals.suites.suite import Expectation, JudgeCheck, PythonCheck, Scenario, Suite
 from glyphscope.events import AnyEvent
 from glyphscope.runs import RunState

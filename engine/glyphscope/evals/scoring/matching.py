@@ -1,20 +1,269 @@
-"""Comparing a call with the expected one, with the first difference, and pairing made calls with expected ones."""
+"""Comparing a call with the expected one, with the first difference, and pairing made calls with expected ones.
+
+To compare JSON values, every value gets a number, the same for equal ones, from the leaves up and without recursion:
+that takes time proportional to the values' size, however deep they are; lists as bags also need a sort. Numbers are
+looked up by their text, so that no choice of them makes the look-up slow.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
 
 from jsonschema.exceptions import ValidationError
 from referencing.exceptions import Unresolvable
 
-from glyphscope.evals.scoring.values import Difference, Values, alternatives, named, pointer, shown
 from glyphscope.evals.suites.suite import ExpectedCall
+from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.figures import pluralize
+from glyphscope.text.lines import common_length
 from glyphscope.text.shorten import shorten
 from glyphscope.validation.checker import Checker
 from glyphscope.visible import visible
 
-_MAX_WORDS = 200
+MAX_SHOWN = 60
+"""Characters of a value in a sentence."""
+MAX_STEPS = 60
+"""The deepest level to which a difference is followed: for a deeper one, the sentence names this level."""
+MAX_POINTER = 400
+_MAX_WORDS, _MAX_ALTERNATIVES = 200, 4
+"""Characters of a validator's own message in a sentence, and right values that one names."""
+_SHOWN_ITEMS, _SHOWN_LEVELS = 4, 3
+_CONTEXT = 20
+
+
+class Difference(NamedTuple):
+    """A difference: a JSON Pointer into the made value, and the actual and the expected value there, in words."""
+
+    pointer: str
+    words: str
+
+
+class Values:
+    """The values of some comparisons, each with its number; discard it with them.
+
+    `unordered`: lists are equal if they have the same items equally often, at any depth. `folded`: texts are compared
+    without case and runs of white space. Names in objects are compared exactly.
+    """
+
+    def __init__(self, *, unordered: bool = False, folded: bool = False) -> None:
+        self._unordered, self._folded = unordered, folded
+        self._numbers: dict[Any, int] = {}
+        self._known: dict[int, int] = {}
+        self._kept: list[Any] = []  # keeps alive the values that `_known` identifies by their addresses
+
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether they are equal: numbers by value, and no number equals a boolean."""
+        return self._number(one) == self._number(other)
+
+    def difference(self, expected: Any, made: Any, path: Sequence[str] = ()) -> Difference | None:
+        """The first place where `made` differs from `expected`; None if it does not. `path` are the steps to both."""
+        if self.same(expected, made):
+            return None
+        steps = list(path)
+        while len(steps) < MAX_STEPS:
+            inside = self._inside(expected, made)
+            if inside is None:
+                break
+            step, expected, made = inside
+            steps.append(step)
+        return self._difference(expected, made, steps)
+
+    def _inside(self, expected: Any, made: Any) -> tuple[str, Any, Any] | None:
+        """The first differing parts of two containers, and the step to them; None if there is no such pair of parts."""
+        if isinstance(expected, dict) and isinstance(made, dict):
+            if expected.keys() != made.keys():
+                return None
+            return next(
+                (name, value, made[name])
+                for name, value in expected.items()
+                if not self.same(value, made[name])
+            )
+        if not (_is_list(expected) and _is_list(made)):
+            return None
+        if self._unordered:
+            lacking, surplus = self._bag(expected, made)
+            if len(lacking) == len(surplus) == 1 and _kind(expected[lacking[0]]) == _kind(made[surplus[0]]):
+                return str(surplus[0]), expected[lacking[0]], made[surplus[0]]
+            return None
+        for place, (one, other) in enumerate(zip(expected, made)):
+            if not self.same(one, other):
+                return str(place), one, other
+        return None
+
+    def _bag(self, expected: Sequence[Any], made: Sequence[Any]) -> tuple[list[int], list[int]]:
+        """The places of items that only one of the lists has, or has more often."""
+        left, right = map(self._number, expected), list(map(self._number, made))
+        lacking = _beyond(left, Counter(right))
+        return lacking, _beyond(right, Counter(map(self._number, expected)))
+
+    def _difference(self, expected: Any, made: Any, steps: list[str]) -> Difference:
+        name = named(steps)
+        if len(steps) >= MAX_STEPS:
+            return Difference(pointer(steps), f"{name} is another value, somewhere deep in it")
+        if isinstance(expected, dict) and isinstance(made, dict):
+            lacking = next((key for key in expected if key not in made), None)
+            if lacking is not None:
+                return Difference(pointer([*steps, lacking]), f"{named([*steps, lacking])} is missing")
+            surplus = next((key for key in made if key not in expected), None)
+            if surplus is not None:
+                below = [*steps, surplus]
+                return Difference(
+                    pointer(below), f"{named(below)} is {shown(made[surplus])}, which is not expected"
+                )
+        elif _is_list(expected) and _is_list(made):
+            return self._list_difference(expected, made, steps)
+        elif isinstance(expected, str) and isinstance(made, str):
+            return Difference(pointer(steps), f"{name} {self._text_difference(expected, made)}")
+        return Difference(pointer(steps), f"{name} is {shown(made)}, not {shown(expected)}")
+
+    def _list_difference(self, expected: Sequence[Any], made: Sequence[Any], steps: list[str]) -> Difference:
+        name = named(steps)
+        if not self._unordered:
+            words = f"{name} has {pluralize(len(made), 'item')}, not {len(expected):,}"
+            return Difference(pointer(steps), words)
+        lacking, surplus = self._bag(expected, made)
+        if not surplus:
+            return Difference(pointer(steps), f"{name} lacks {shown(expected[lacking[0]])}")
+        place = pointer([*steps, str(surplus[0])])
+        item = shown(made[surplus[0]])
+        if not lacking:
+            return Difference(place, f"{name} has {item}, which is one too many")
+        return Difference(place, f"{name} has {item}, and lacks {shown(expected[lacking[0]])}")
+
+    def _text_difference(self, expected: str, made: str) -> str:
+        """The difference of two texts; for long ones, from the first differing character on."""
+        if max(len(expected), len(made)) <= MAX_SHOWN - 2:
+            return f"is {shown(made)}, not {shown(expected)}"
+        if self._folded:
+            expected, made = normalized_text(expected), normalized_text(made)
+        at = common_length(expected, made)
+        start = max(0, at - _CONTEXT)
+        two = [
+            shown(text[start : at + _CONTEXT]) if at < len(text) else "its end" for text in (made, expected)
+        ]
+        return f"differs from character {at} on: {two[0]}, not {two[1]}"
+
+    def _number(self, value: Any) -> int:
+        """The value's number, which is the same for equal values."""
+        if not _is_container(value):
+            return self._of(self._leaf(value))
+        known = self._known.get(id(value))
+        if known is not None:
+            return known
+        self._kept.append(value)
+        waiting = [(value, False)]
+        while waiting:
+            part, read = waiting.pop()
+            if id(part) in self._known:
+                continue
+            if read:
+                self._known[id(part)] = self._of(self._form(part))
+                continue
+            waiting.append((part, True))
+            below = part.values() if isinstance(part, dict) else part
+            waiting += [(each, False) for each in below if _is_container(each)]
+        return self._known[id(value)]
+
+    def _of(self, form: Any) -> int:
+        return self._numbers.setdefault(form, len(self._numbers))
+
+    def _form(self, value: Any) -> tuple[Any, ...]:
+        """The form of a container whose parts already have numbers."""
+        if isinstance(value, dict):
+            return ("object", tuple(sorted((str(name), self._number(part)) for name, part in value.items())))
+        numbers = [self._number(part) for part in value]
+        return ("list", tuple(sorted(numbers) if self._unordered else numbers))
+
+    def _leaf(self, value: Any) -> tuple[str, Any]:
+        if isinstance(value, str):
+            return "text", normalized_text(value) if self._folded else value
+        if value is None or isinstance(value, bool):
+            return "word", value
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, int):
+            return "number", f"{value:x}"
+        return ("number", value.hex()) if isinstance(value, float) else ("other", repr(value))
+
+
+def normalized_text(text: str) -> str:
+    """The text without regard to case and runs of white space."""
+    return " ".join(text.split()).casefold()
+
+
+def pointer(steps: Iterable[str]) -> str:
+    """A JSON Pointer; a very long one is cut."""
+    return shorten(to_pointer(steps), MAX_POINTER)
+
+
+def named(steps: Sequence[str]) -> str:
+    """A place in words: the argument's name, and the steps into it."""
+    return shorten(visible(".".join(steps), spaces=True), MAX_SHOWN * 2) if steps else "the value"
+
+
+def shown(value: Any) -> str:
+    """A value in a sentence: JSON, cut short, with all characters visible."""
+    return shorten(visible(_shown(value, _SHOWN_LEVELS), spaces=True), MAX_SHOWN)
+
+
+def alternatives(values: Sequence[Any], word: Callable[[Any], str] = shown) -> str:
+    """`1 or 2`; for many values, the first ones and the number of others."""
+    more = len(values) - _MAX_ALTERNATIVES
+    words = [word(value) for value in values[:_MAX_ALTERNATIVES]]
+    return " or ".join([*words, pluralize(more, "other")] if more > 0 else words)
+
+
+def _shown(value: Any, levels: int) -> str:
+    if isinstance(value, str):
+        return json.dumps(value[: MAX_SHOWN + 1], ensure_ascii=False)
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 256:
+        return "a number of hundreds of digits"
+    if not _is_container(value):
+        return (
+            json.dumps(value) if value is None or isinstance(value, bool | int | float) else str(type(value))
+        )
+    opened, closed = "{}" if isinstance(value, dict) else "[]"
+    if not value or not levels:
+        return f"{opened}…{closed}" if value else f"{opened}{closed}"
+    if isinstance(value, dict):
+        parts = [
+            f"{_shown(str(name), 0)}:{_shown(part, levels - 1)}"
+            for name, part in islice(value.items(), _SHOWN_ITEMS)
+        ]
+    else:
+        parts = [_shown(part, levels - 1) for part in islice(value, _SHOWN_ITEMS)]
+    more = ["…"] if len(value) > _SHOWN_ITEMS else []
+    return f"{opened}{','.join(parts + more)}{closed}"
+
+
+def _beyond(numbers: Iterable[int], taken: Counter[int]) -> list[int]:
+    """The indices of numbers that occur more often than in `taken`, which is used up."""
+    places = []
+    for place, number in enumerate(numbers):
+        if taken[number] > 0:
+            taken[number] -= 1
+        else:
+            places.append(place)
+    return places
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, dict | list | tuple)
+
+
+def _kind(value: Any) -> str:
+    return "object" if isinstance(value, dict) else "list" if _is_list(value) else "leaf"
+
+
+# calls
 
 
 class Matcher:

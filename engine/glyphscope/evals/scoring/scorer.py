@@ -14,11 +14,17 @@ from typing import Any, Literal
 
 from glyphscope.evals.checking.service import CheckFailed
 from glyphscope.evals.results.sample import NO_ANSWER, Failure, ModelCall, Reason
-from glyphscope.evals.scoring.matching import Matcher, pair_up, quoted, schema_fault, wrong_tool
-from glyphscope.evals.scoring.outcome import MadeCall, RunReading
-from glyphscope.evals.scoring.paths import path_fault, subjects
-from glyphscope.evals.scoring.values import alternatives, shown
-from glyphscope.evals.suites.suite import Expectation, FinalText, Scenario, expectations
+from glyphscope.evals.scoring.matching import (
+    Matcher,
+    alternatives,
+    pair_up,
+    quoted,
+    schema_fault,
+    shown,
+    wrong_tool,
+)
+from glyphscope.evals.scoring.outcome import MadeCall, RunReading, path_fault, subjects
+from glyphscope.evals.suites.suite import Expectation, FinalText, Scenario
 from glyphscope.events import Code
 from glyphscope.grammar.regular import pattern
 from glyphscope.runs import RunState
@@ -56,14 +62,9 @@ class Verdict:
 
 
 def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str, Any] | None) -> Verdict:
-    """The verdict on the runs of a scenario, one for each prompt of the user, in order.
-
-    Fewer runs are a truncated conversation. `workspace` is the demo tools' workspace at the end, None without
-    one. Raises ValueError for no runs, and for more runs than prompts.
+    """The verdict on the runs of a scenario, one for each prompt of the user, in order; after one that failed, the
+    others are missing. `workspace` is the demo tools' workspace at the end, None without one.
     """
-    prompts = len(expectations(scenario))
-    if not 0 < len(turns) <= prompts:
-        raise ValueError(f"{len(turns)} runs for {prompts} prompts")
     matcher = Matcher()
     judged = [
         _TurnScore(*each, number, matcher)
@@ -73,9 +74,6 @@ def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str,
     # an assertion that could not be evaluated decides only if nothing else does
     failures = [each for each in failures if each.reason != "CHECK_FAILED"] or failures
     failures.sort(key=lambda each: each.reason not in NO_ANSWER)
-    if len(turns) < prompts and not failures:
-        never = f"turn {len(turns) + 1} of the conversation was not asked"
-        failures.append(Failure(reason="MODEL_FAILED", detail=never, turn=len(turns) + 1))
     stops = [stop for turn in judged if (stop := turn.reading.stopped) is not None]
     last = judged[-1].reading
     return Verdict(

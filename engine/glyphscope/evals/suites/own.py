@@ -10,8 +10,13 @@ from pathlib import Path
 import msgspec
 
 from glyphscope.errors import SuiteError
-from glyphscope.evals.suites.reading import bundled_suites, encode_suite, load_suite, parse_suite
-from glyphscope.evals.suites.sources import unread_sources
+from glyphscope.evals.suites.reading import (
+    bundled_suites,
+    encode_suite,
+    load_suite,
+    parse_suite,
+    unread_sources,
+)
 from glyphscope.evals.suites.suite import VERSION, Scenario, Suite
 from glyphscope.sessions.files import atomic_write
 

@@ -1,7 +1,7 @@
 """Reading suite files: every error at once, each with line, column and JSON Pointer; no suite is read in part.
 
-A suite that was read is complete: it includes a registry from a file beside it as a document, so that a saved copy can
-be run anywhere.
+A suite that was read is complete: it includes a registry from a file beside it as a document, and the texts of its
+Python files, so that a saved copy can be run anywhere.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any
 import msgspec
 
 from glyphscope import resources
-from glyphscope.errors import PlacedProblem, Problem, RegistryError, StorageError, SuiteError
+from glyphscope.errors import GlyphscopeError, PlacedProblem, Problem, RegistryError, StorageError, SuiteError
+from glyphscope.evals.checking.service import CheckFailed, functions_of
 from glyphscope.evals.suites import rules
-from glyphscope.evals.suites.importers import import_other
+from glyphscope.evals.suites.imported import import_other
 from glyphscope.evals.suites.registries import (
     KnownTools,
     only_allowed,
@@ -26,7 +27,6 @@ from glyphscope.evals.suites.registries import (
     registry_document,
     why,
 )
-from glyphscope.evals.suites.sources import function_problem, with_sources
 from glyphscope.evals.suites.structure import Found, problems_of
 from glyphscope.evals.suites.suite import (
     MAX_BYTES,
@@ -38,7 +38,7 @@ from glyphscope.evals.suites.suite import (
     Suite,
     expectations,
 )
-from glyphscope.inputs import read_file
+from glyphscope.inputs import named_file, read_file, utf8_text
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.places import find_places
@@ -46,12 +46,16 @@ from glyphscope.registry.pointer import Path, steps_of, to_pointer
 from glyphscope.structs import ready
 from glyphscope.text.figures import byte_size
 from glyphscope.text.lines import Lines
+from glyphscope.text.shorten import listed
 
 MAX_PROBLEMS = 1_000
 """Problems reported for one suite; more are usually one error repeated many times."""
 
 STARTER = "starter"
 """The bundled suite for a first evaluation: small, and with a result that shows what the mask does."""
+
+MAX_SOURCE = 1_000_000
+"""Bytes of a Python file that a suite names."""
 
 _FOLDER, _SUFFIX = "suites", ".json"
 _KEY = "glyphscope_suite"
@@ -292,3 +296,75 @@ def _error(found: list[tuple[str, str]], text: str | bytes, where: str) -> Suite
     return SuiteError(
         f"The suite has {'an error' if len(found) == 1 else number}.", where=where, problems=tuple(problems)
     )
+
+
+# the Python files of a suite
+
+
+def split_function(function: str) -> tuple[str, str]:
+    """File and name. Raises SuiteError for anything but `FILE.py:NAME`."""
+    file, _, name = function.rpartition(":")
+    if not file.endswith(".py") or not name.isidentifier():
+        raise SuiteError(
+            "Not a Python function.", hint="Write FILE.py:NAME, for example checks.py:is_polite."
+        )
+    return file, name
+
+
+def read_source(file: str, folder: FilePath | None, kept: dict[str, str]) -> str:
+    """The text of the file below the suite's folder if there is one, otherwise the text saved in the suite.
+
+    Raises SuiteError, and StorageError for a file outside of the folder.
+    """
+    path = None if folder is None else _source_file(folder, file)
+    if path is None:
+        if file in kept:
+            return kept[file]
+        if folder is not None:
+            named_file(folder, file)  # raises, for a file outside of the folder
+        where = "" if folder is None else f" ({folder})"
+        raise SuiteError(
+            f"There is no file {file}.", hint=f"Its path is relative to the suite's folder{where}."
+        )
+    data = read_file(path, MAX_SOURCE, "a file of checks", error=SuiteError)
+    return utf8_text(data, file, hint="Save it as UTF-8.", error=SuiteError)
+
+
+def function_problem(function: str, folder: FilePath | None, kept: dict[str, str]) -> str:
+    """The reason why a suite cannot name this function; empty if it can. The file is parsed, not run."""
+    try:
+        file, name = split_function(function)
+        known = functions_of(read_source(file, folder, kept))
+    except GlyphscopeError as error:
+        return error.words
+    except CheckFailed as failed:
+        return f"{file} cannot be read as Python: {failed.message}."
+    if name not in known:
+        there = f"It has {listed(known, 20)}." if known else "It has no functions."
+        return f"{file} has no function {name}. {there}"
+    return ""
+
+
+def with_sources(suite: Suite, folder: FilePath | None) -> dict[str, str]:
+    """The texts of all files that the suite's scenarios name. Raises SuiteError."""
+    files = dict.fromkeys(
+        check.function.rpartition(":")[0]
+        for scenario in suite.scenarios
+        for expect in expectations(scenario)
+        for check in expect.python
+    )
+    return {file: read_source(file, folder, suite.sources) for file in files}
+
+
+def unread_sources(suite: Suite, folder: FilePath) -> dict[str, str]:
+    """The saved texts without a file: an existing file is read each time, and needs no copy in the suite."""
+    return {file: text for file, text in suite.sources.items() if _source_file(folder, file) is None}
+
+
+def _source_file(folder: FilePath, name: str) -> FilePath | None:
+    """The path of a file below the folder; None if there is no such file."""
+    try:
+        path = named_file(folder, name)
+        return path if path.is_file() else None
+    except (OSError, StorageError):  # a name that is too long, an inaccessible folder, a file outside of it
+        return None
