@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -119,7 +120,7 @@ def test_the_words_of_an_error_are_printed_as_visible_text(capsys):
 def test_the_bar_of_an_evaluation_prints_names_as_text(tmp_path, monkeypatch):
     out = io.StringIO()
     screen = Console(file=out, force_terminal=True, width=200)
-    monkeypatch.setattr("glyphscope.cli.evaluate.run.diagnostics", lambda: screen)
+    monkeypatch.setattr(sys.modules[ProgressView.__module__], "diagnostics", lambda: screen)
     plan = plan_of(Matrix(suites=(suite_file(tmp_path),), models=("one",)))
     with ProgressView(plan, quiet=False) as view:
         for event in (
