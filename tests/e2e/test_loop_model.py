@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from glyphscope.cli.replay import _comparable, rerun
+from glyphscope.cli.bundle import _comparable, rerun
 from glyphscope.events import (
     AnyEvent,
     ApprovalRule,

@@ -54,7 +54,7 @@ from glyphscope.sessions.archive import pack
 from glyphscope.sessions.bundle import make_bundle, parse_bundle, redacted, write_bundle
 from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.sessions.exports.forms import EXPORTS, MAX_ONE_LINE
-from glyphscope.sessions.exports.judged_texts import judged_texts
+from glyphscope.sessions.exports.pytest_file import judged_texts
 from glyphscope.strategies import run
 from glyphscope.strategies.constraints import call_constraint
 from talks import SEARCH, Talker, talk

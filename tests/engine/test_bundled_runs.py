@@ -5,7 +5,7 @@ import json
 import pytest
 
 from glyphscope import resources
-from glyphscope.cli.replay import _comparable, rerun
+from glyphscope.cli.bundle import _comparable, rerun
 from glyphscope.events import FinalAnswer, SegmentOpened, StageFinished, ToolResult, decode_event
 from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference

@@ -239,7 +239,7 @@ def test_a_recorded_run_is_a_model_too(tmp_path):
 
 def test_replay_at_a_speed_waits_as_long_as_the_run_took(tmp_path, monkeypatch):
     waits: list[float] = []
-    monkeypatch.setattr("glyphscope.cli.replay.time.sleep", waits.append)
+    monkeypatch.setattr("glyphscope.cli.bundle.time.sleep", waits.append)
     path = recorded(tmp_path / "run.jsonl")
     command("replay", str(path), "--speed", "0.5", "--json")
     assert len(waits) == len(read_record(path).events) and max(waits) > 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.notation.read import parse_value
 from glyphscope.notation.write import write_value
-from glyphscope.strategies.repair.extraction import MAX_CHANGES, extract
+from glyphscope.strategies.extraction import MAX_CHANGES, extract
 
 CALL = '{"action":"search","query":"AI news"}'
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glyphscope.cli.replay import _comparable, rerun
+from glyphscope.cli.bundle import _comparable, rerun
 from glyphscope.events import ApprovalGiven, ApprovalRule, RunFinished, Token, ToolContent
 from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.runs import Decision, NonInteractive

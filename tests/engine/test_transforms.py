@@ -11,8 +11,7 @@ from examples import at_most
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings, Message, RunRequest
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
-from glyphscope.runs.transforms.base import Form
-from glyphscope.runs.transforms.registry import TRANSFORMS, Chain, chain_of, transforms
+from glyphscope.runs.transforms import TRANSFORMS, Chain, Form, chain_of, transforms
 
 REGISTRY = default_registry()
 GLYPH = Form("glyph", "flat", REGISTRY)

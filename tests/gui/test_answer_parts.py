@@ -12,8 +12,8 @@ from glyphscope.events import SegmentClosed, SegmentOpened, StageStarted, Token,
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
+from glyphscope_gui.playground.evidence_dock import TurnCosts
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, StageRows
-from glyphscope_gui.playground.turn_costs import TurnCosts
 from glyphscope_gui.runs.answer_parts import LONG
 from glyphscope_gui.runs.field_table_model import CONSTRAINT, FIELD, VALUE, FieldTableModel
 from glyphscope_gui.runs.outcome_text import outcome_words

@@ -18,7 +18,7 @@ from glyphscope.runs.context import Ending
 from glyphscope_gui.calls.approval_card import MAX_ARGUMENTS, ApprovalCard
 from glyphscope_gui.calls.argument_check import check_arguments
 from glyphscope_gui.calls.argument_field import MAX_LENGTH
-from glyphscope_gui.playground.question_card import QuestionCard
+from glyphscope_gui.playground.asking import QuestionCard
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.whole_text import WholeTextDialog

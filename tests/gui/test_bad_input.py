@@ -22,7 +22,7 @@ from glyphscope.sessions import places
 from glyphscope.sessions.files import atomic_write
 from glyphscope.sessions.history import kin_of
 from glyphscope_gui.context import Page
-from glyphscope_gui.playground.branches.tree_model import BranchTreeModel
+from glyphscope_gui.playground.branches.tree import BranchTreeModel
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.errors import ErrorDialog

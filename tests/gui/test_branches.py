@@ -16,8 +16,8 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import branch_tree, run_state
 from glyphscope.sessions.history import kin_of
 from glyphscope_gui.playground.branches.bar import BUSY
-from glyphscope_gui.playground.branches.card import MAX_INDENT, BranchCard
 from glyphscope_gui.playground.branches.mask_reason import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, mask_reason
+from glyphscope_gui.playground.branches.tree import MAX_INDENT, BranchCard
 from glyphscope_gui.playground.branches.words import (
     constraint_words,
     incomplete_words,

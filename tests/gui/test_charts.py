@@ -20,9 +20,8 @@ from glyphscope.notation.write import call_sizes
 from glyphscope.runs import run_state
 from glyphscope_gui.compare.seeds_page import SHARE_ROLE, ShareDelegate
 from glyphscope_gui.evaluate.charts import EvalCharts, ShareChart
+from glyphscope_gui.playground.charts import MIN_SLOT, SavingsChart, SizeChart, StepChart
 from glyphscope_gui.playground.evidence_words import size_words, token_words
-from glyphscope_gui.playground.size_chart import SavingsChart, SizeChart
-from glyphscope_gui.playground.step_chart import MIN_SLOT, StepChart
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.runs.token_table_model import COLUMNS

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from glyphscope import resources
-from glyphscope.cli.replay import rerun
+from glyphscope.cli.bundle import rerun
 from glyphscope.cli.run import show
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.changes import changes_between

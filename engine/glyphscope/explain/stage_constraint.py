@@ -16,7 +16,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs.run_state import StagePlace
 from glyphscope.strategies.constraints import answer_grammar, white_space
 from glyphscope.strategies.loop.guards import calls_per_turn
-from glyphscope.strategies.loop.turn import Plan, plan_options, plan_request, plan_validator
+from glyphscope.strategies.loop.tool_loop import Plan, plan_options, plan_request, plan_validator
 from glyphscope.strategies.routing.route import choice_schema, choice_validator, only
 from glyphscope.strategies.turns import answer_validator, turn_form
 from glyphscope.strategies.two_stage import AFTER_ARGUMENTS

@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterable
 
+import msgspec
+
 from glyphscope.errors import GlyphscopeError, Stopped
-from glyphscope.events import AnyEvent, RunFinished, RunRequest
+from glyphscope.events import AnyEvent, Notation, RunFinished, RunRequest
 from glyphscope.execution.tool_execution import execute
 from glyphscope.models.interface import Model
 from glyphscope.processes.stopping import stopped_by
 from glyphscope.prompting.messages import render_messages
+from glyphscope.prompting.strategies import render_executor
 from glyphscope.runs.context import Context, Ending, Spent, Strategy
 from glyphscope.runs.emitter import Clock, Emitter
 from glyphscope.runs.endings import failed
@@ -19,10 +22,11 @@ from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.runs.settle import settle
 from glyphscope.strategies.decode import ending_of
 from glyphscope.strategies.generate import call_task
+from glyphscope.strategies.loop.history_policy import with_system
 from glyphscope.strategies.loop.tool_loop import loop
-from glyphscope.strategies.repair.repair import generate_repaired
+from glyphscope.strategies.repair import generate_repaired
 from glyphscope.strategies.request import special_tokens
-from glyphscope.strategies.routing.route import route_execute
+from glyphscope.strategies.routing.route import only, route_execute
 from glyphscope.strategies.two_stage import two_stage
 
 
@@ -115,3 +119,21 @@ def _finished(emitter: Emitter, spent: Spent, ending: Ending) -> RunFinished:
             total_ms=emitter.now * 1000,
         )
     )
+
+
+def instructions(prepared: PreparedRequest, notation: Notation, tool: str) -> str | None:
+    """The system message that requests the run's calls in that notation; `tool` is the called one.
+
+    None if the model's own template writes it. Raises PromptError and RegistryError.
+    """
+    if prepared.request.native:
+        return None
+    request = msgspec.structs.replace(prepared.request, notation=notation)
+    match request.strategy:
+        case "loop":
+            rendered = render_messages(with_system(request), prepared.described)
+        case "route-execute":
+            rendered = render_executor(request, only(prepared.offered, tool))
+        case _:
+            rendered = render_messages(request, prepared.offered)
+    return "\n".join(message.content for message in rendered.messages if message.role == "system")

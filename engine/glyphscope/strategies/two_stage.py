@@ -28,7 +28,7 @@ from glyphscope.runs.context import Context, Ending
 from glyphscope.strategies.constraints import white_space
 from glyphscope.strategies.decode import Decoding, Generated, ending_of
 from glyphscope.strategies.generate import call_task
-from glyphscope.strategies.repair.repair import repaired
+from glyphscope.strategies.repair import repaired
 from glyphscope.strategies.request import generate_request, priced_prompt, with_messages
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.split_call import (

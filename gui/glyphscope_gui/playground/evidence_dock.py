@@ -9,16 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
-from glyphscope.events import AnyEvent, SegmentClosed, StageFinished, Token
-from glyphscope.runs import RunState
-from glyphscope.runs.run_state import StageState
+from glyphscope.events import AnyEvent, Narrowed, SegmentClosed, StageFinished, Token
+from glyphscope.explain.segments import PartCost, PartKind, part_costs
+from glyphscope.runs import RunState, StageState
+from glyphscope.text.figures import count, duration
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
 from glyphscope_gui.playground.evidence_words import SAVED, STYLES, size_words, token_words
 from glyphscope_gui.playground.mask_impact_view import MaskImpactView
-from glyphscope_gui.playground.turn_costs import TurnCosts
 from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
 from glyphscope_gui.runs.run_controller import Applied, Saving
@@ -36,14 +36,13 @@ from glyphscope_gui.shared.labels import (
     words_label,
 )
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, Flow, LateWidget, ScrollArea, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, Flow, LateWidget, ScrollArea, grid_layout, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme import FollowsLooks, theme
 from glyphscope_gui.theme.sizes import PAD
 
 if TYPE_CHECKING:
-    from glyphscope_gui.playground.size_chart import SavingsChart, SizeChart
-    from glyphscope_gui.playground.step_chart import StepChart
+    from glyphscope_gui.playground.charts import SavingsChart, SizeChart, StepChart
 
 _MEASURES = (
     ("allowed", tr("Allowed"), tr("Tokens allowed by the constraint at each step, on a logarithmic scale")),
@@ -62,9 +61,8 @@ _NO_TOKEN = tr("Select a token in the stream or the table to see its alternative
 
 
 def load_charts() -> None:
-    """Import the charts' modules, in any thread: their library is the window's slowest to load."""
-    for name in ("step_chart", "size_chart"):
-        import_module(f"glyphscope_gui.playground.{name}")
+    """Import the charts, in any thread: their library is the window's slowest to load."""
+    import_module("glyphscope_gui.playground.charts")
 
 
 class EvidenceDock(ScrollArea):
@@ -222,19 +220,19 @@ class EvidenceDock(ScrollArea):
             _ = place.widget
 
     def _make_step_chart(self) -> StepChart:
-        from glyphscope_gui.playground.step_chart import StepChart
+        from glyphscope_gui.playground.charts import StepChart
 
         chart = StepChart(self)
         chart.tokenChosen.connect(self.tokenChosen)
         return chart
 
     def _make_size_chart(self) -> SizeChart:
-        from glyphscope_gui.playground.size_chart import SizeChart
+        from glyphscope_gui.playground.charts import SizeChart
 
         return SizeChart(self)
 
     def _make_savings_chart(self) -> SavingsChart:
-        from glyphscope_gui.playground.size_chart import SavingsChart
+        from glyphscope_gui.playground.charts import SavingsChart
 
         return SavingsChart(self)
 
@@ -353,3 +351,77 @@ class RuleLine(QWidget):
             tr("{rule}\n{origin}\nClick to show it on the Grammar page.", rule=rule.rule, origin=rule.words)
         )
         self.origin.setText((rule.constraint or rule.words) if rule.rule else rule.words)
+
+
+_KINDS: tuple[tuple[PartKind, str], ...] = (
+    ("reasoning", tr("reasoning")),
+    ("text", tr("text")),
+    ("call", tr("calls")),
+    ("marker", tr("markers")),
+)
+_TITLES = (tr("part"), tr("tokens"), tr("forced"), tr("time"))
+
+
+class TurnCosts(QWidget):
+    """A line for each kind of part in the answer; `has_any`: there is something to show."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.has_any = False
+        self._grid = grid_layout(self, spacing=(12, 4), stretch=0)
+        self._lines: dict[PartKind, list[QLabel]] = {}
+        self._titles = [self._label(title, column, "hint") for column, title in enumerate(_TITLES)]
+        for column, label in enumerate(self._titles):
+            self._grid.addWidget(label, 0, column)
+        for row, (kind, words) in enumerate(_KINDS, 1):
+            labels = [self._label(words, 0, "muted"), *(self._label("", column) for column in (1, 2, 3))]
+            for column, label in enumerate(labels):
+                self._grid.addWidget(label, row, column)
+            self._lines[kind] = labels
+        self.note = words_label("")
+        self._grid.addWidget(self.note, len(_KINDS) + 1, 0, 1, len(_TITLES))
+
+    def show_stage(self, stage: StageState) -> None:
+        costs = part_costs(stage)
+        note = _narrowed(stage)
+        show_words(self.note, note)
+        self.has_any = bool(costs or note)
+        for label in self._titles:
+            label.setVisible(bool(costs))
+        for kind, words in _KINDS:
+            cost = costs.get(kind, PartCost())
+            figures = (count(cost.tokens), count(cost.forced), duration(cost.seconds))
+            for label, text, title in zip(self._lines[kind], (words, *figures), _TITLES, strict=True):
+                label.setText(text)
+                label.setAccessibleName(f"{words}, {title}: {text}")
+                label.setVisible(bool(cost.tokens))
+
+    def _label(self, words: str, column: int, role: str = "") -> QLabel:
+        label = PlainLabel(words, self)
+        if role:
+            label.setProperty("role", role)
+        side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
+        label.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+        return label
+
+
+def _narrowed(stage: StageState) -> str:
+    """The first tokens at which a budget narrowed the mask, in sentences."""
+    notes = []
+    if (token := _first(stage, "reasoning")) is not None:
+        notes.append(
+            tr("From token {token} on, the mask ends the reasoning: its budget is used up.", token=token)
+        )
+    if (token := _first(stage, "tokens")) is not None:
+        notes.append(
+            tr(
+                "From token {token} on, the mask makes sure that the answer fits in the remaining tokens.",
+                token=token,
+            )
+        )
+    return " ".join(notes)
+
+
+def _first(stage: StageState, kind: Narrowed) -> int | None:
+    """The first token that was narrowed by that budget."""
+    return next((token.step.index for token in stage.tokens if token.step.narrowed == kind), None)

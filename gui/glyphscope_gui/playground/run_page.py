@@ -23,10 +23,9 @@ from glyphscope.events import (
 from glyphscope.runs import RunState
 from glyphscope.runs.run_state import StageState
 from glyphscope_gui.calls.approval_card import MAX_HEIGHT, ApprovalCard
-from glyphscope_gui.playground.branches.card import BranchCard
+from glyphscope_gui.playground.asking import QuestionCard, ReplyBar
+from glyphscope_gui.playground.branches.tree import BranchCard
 from glyphscope_gui.playground.notes_view import NotesView, notes_of
-from glyphscope_gui.playground.question_card import QuestionCard
-from glyphscope_gui.playground.reply_bar import ReplyBar
 from glyphscope_gui.playground.timeline import Timeline
 from glyphscope_gui.playground.timeline_model import TimelineRow
 from glyphscope_gui.project.prompt_document import PromptDocument

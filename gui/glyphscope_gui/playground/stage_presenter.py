@@ -1,19 +1,29 @@
-"""The presenter of a run's stages: the choice of the shown one, and the run's questions to the user."""
+"""The presenters of a run's stages: the choice of the shown one, the run's questions to the user, and explanations: the
+mask impact and the token boundaries of a run that has ended, and the grammar rule of each token.
+"""
 
 from __future__ import annotations
+
+from functools import partial
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 
-from glyphscope.runs.run_state import StageState
-from glyphscope_gui.context import AppContext
+from glyphscope.explain.mask_impact import mask_impact
+from glyphscope.explain.retokenization import Boundaries
+from glyphscope.runs.run_state import RunState, StageState
+from glyphscope_gui.context import AppContext, RulePlace
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.timeline_model import TimelineRow
+from glyphscope_gui.runs.model_queries import Answered, token_boundaries
+from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice
-from glyphscope_gui.runs.worker.jobs import Asked
+from glyphscope_gui.runs.token_rules import TokenRule
+from glyphscope_gui.runs.worker.jobs import Asked, ModelStatus
+from glyphscope_gui.shared.background import Background, this_task
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.page_ids import PageId, PanelId
 
 
 class StagePresenter(QObject):
@@ -83,3 +93,121 @@ class StagePresenter(QObject):
         if not isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit):
             first.setFocus()  # does not interrupt typing
         QApplication.alert(self._context.window)
+
+
+class ExplainPresenter(QObject):
+    """Shows the mask impact and the token boundaries of the shown stage, once the run has ended."""
+
+    def __init__(
+        self, context: AppContext, view: RunPage, evidence: EvidenceDock, choice: StageChoice
+    ) -> None:
+        super().__init__(view)
+        self._context = context
+        self._runs = context.runs
+        self._page = view
+        self._evidence = evidence
+        self._choice = choice
+        self._impact = evidence.mask_impact
+        self._background = Background(self)
+        self._asked: Answered | None = None
+        """The answer whose boundaries were requested; None once they are shown."""
+        self._has_ended = False
+        self._runs.modelStatusChanged.connect(self._model_changed)
+        choice.shown.connect(self._stage_shown)
+        self._impact.tokenChosen.connect(view.tokens.choose)
+        self._impact.placeChosen.connect(context.panels.reveal_argument)
+        self._impact.promptChosen.connect(lambda: context.panels.reveal(PanelId.PROMPT))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a job is running or awaited."""
+        return self._background.is_busy or self._asked is not None
+
+    # -- mask impact -------------------------------------------------------------------------------------------
+
+    def begin(self, state: RunState) -> None:
+        self._has_ended = False
+        self._background.drop("impact")
+        self._asked = None
+        self._impact.clear()
+        self._evidence.mask_impact_section.hide()
+
+    def finish(self, applied: Applied) -> None:
+        self._has_ended = True
+        self._explain(self._choice.stage)
+
+    def _stage_shown(self, stage: StageState) -> None:
+        if self._has_ended:
+            self._explain(stage)
+
+    def _explain(self, stage: StageState) -> None:
+        state = self._runs.state
+        self._background.drop("impact")
+        self._impact.clear()
+        self._evidence.mask_impact_section.setVisible(bool(stage.tokens))
+        if not stage.tokens or state.started is None:
+            return
+        self._background.start(
+            "impact",
+            lambda: mask_impact(state, stage, cancel=this_task().stopped.is_set),
+            lambda impact: self._impact.show_impact(impact, state.registry),
+            self._context.show_error,
+        )
+        self._ask_boundaries(stage)
+
+    # -- token boundaries --------------------------------------------------------------------------------------
+
+    def _ask_boundaries(self, stage: StageState) -> None:
+        started = self._runs.state.started
+        assert started is not None, "a stage with tokens has a run"
+        prompt = stage.prompt.text if stage.prompt is not None else ""
+        steps = tuple(token.step for token in stage.tokens)
+        self._asked = asked = Answered(started.run, stage.name, prompt, steps, started.model)
+        shown = partial(self._show_boundaries, asked)
+        self._runs.queries.ask("boundaries", partial(token_boundaries, answered=asked), shown)
+
+    def _show_boundaries(self, asked: Answered, boundaries: Boundaries) -> None:
+        if asked is not self._asked:
+            return
+        self._asked = None
+        self._impact.show_boundaries(boundaries)
+        self._page.tokens_model.set_boundaries(boundaries)
+        self._page.stream.set_boundaries(boundaries)
+
+    def _model_changed(self, status: ModelStatus) -> None:
+        """Ask again: the opened model may be the one that wrote the shown run."""
+        if status.phase == "ready" and self._has_ended and not self._runs.is_busy:
+            stage = self._choice.stage
+            if stage.tokens and self._runs.state.started is not None:
+                self._ask_boundaries(stage)
+
+
+class RulesPresenter(QObject):
+    """Shows the grammar rule that read each token, and why others were masked."""
+
+    def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
+        super().__init__(view)
+        self._context = context
+        self._page = view
+        self._evidence = evidence
+        self._rules = rules = context.rules
+        rules.began.connect(view.tokens.show_rules)
+        rules.found.connect(self._show_rules)
+        rules.refused.connect(evidence.show_refusal)
+        view.tokens.ruleChosen.connect(self.show_rule)
+        evidence.rule_line.chosen.connect(self.show_rule)
+
+    def show_rule(self, name: str) -> None:
+        """Go to a rule on the grammar page."""
+        self._context.navigator.show(PageId.GRAMMAR, RulePlace(name, self._rules.grammar))
+
+    def show_token(self, index: int | None) -> None:
+        """Show the rule of that token, and request the reasons of its masked alternatives."""
+        self._evidence.rule_line.show_rule(None if index is None else self._page.tokens_model.rule(index))
+        self._rules.ask(index)
+
+    def _show_rules(self, first: int, rules: list[TokenRule]) -> None:
+        self._page.tokens_model.set_rules(first, rules)
+        row = self._page.tokens.currentIndex().row()
+        if first <= row < first + len(rules):
+            self._evidence.rule_line.show_rule(rules[row - first])

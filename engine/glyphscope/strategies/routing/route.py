@@ -28,7 +28,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context, Ending
 from glyphscope.strategies.decode import Generated, ending_of
 from glyphscope.strategies.generate import Task, call_task
-from glyphscope.strategies.repair.repair import generate_repaired
+from glyphscope.strategies.repair import generate_repaired
 from glyphscope.strategies.request import generate_under
 from glyphscope.strategies.routing.candidates import LIBRARY, find_candidates
 from glyphscope.validation.reasons import LocatedReason, Reason, no_tool, values_in_words

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
-from glyphscope_gui.playground.branches.tree_model import MAX_NAME
+from glyphscope_gui.playground.branches.tree import MAX_NAME
 from glyphscope_gui.shared.labels import PlainLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, vbox

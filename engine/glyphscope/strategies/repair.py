@@ -14,8 +14,8 @@ from glyphscope.prompting.messages import RenderedMessages
 from glyphscope.prompting.strategies import render_repair
 from glyphscope.runs.context import Context
 from glyphscope.strategies.decode import Generated, calls_of
+from glyphscope.strategies.extraction import extract
 from glyphscope.strategies.generate import Task, generate
-from glyphscope.strategies.repair.extraction import extract
 
 STAGE = "repair"
 
