@@ -149,10 +149,8 @@ def test_every_event_of_a_strategy_is_shown():
         ("answered", True, "✓ answered"),
         ("no-tool", True, "✓ no tool was chosen"),
         ("unanswered", False, "✗ the model's question was not answered"),
-        ("limit", False, "✗ a limit ended the run"),
         ("cancelled", False, "• stopped"),
         ("refused", False, "✗ constraint not met"),
-        ("end-of-text", False, "✗ no valid call: the model ended the text"),
     ],
 )
 def test_each_ending_is_described(reason, valid, words):

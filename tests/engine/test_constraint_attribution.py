@@ -11,7 +11,7 @@ from glyphscope.grammar.match.report import compile_grammar, match_text
 from glyphscope.notation.write import write_call
 from glyphscope.proof.boundary import boundary_examples
 from glyphscope.registry import bundled_registries, bundled_registry, default_registry, parse_document
-from glyphscope.runs.relaxation import parts_of, relaxed
+from glyphscope.runs import parts_of, relaxed
 from glyphscope.strategies.constraints import call_options
 
 BEYOND = {"uniqueItems"}

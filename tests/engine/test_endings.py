@@ -1,4 +1,4 @@
-"""Runs that end without a valid call: their messages, their marks, and the suggested actions."""
+"""The ends of runs: how lists name them, their words and status everywhere else, and the suggested actions."""
 
 import pytest
 from msgspec.structs import replace
@@ -6,11 +6,10 @@ from msgspec.structs import replace
 from glyphscope.events import RunRequest, Token
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import run_state
-from glyphscope.runs.endings import end_of
+from glyphscope.runs import end_of, outcome_words, run_state, status_of
 from glyphscope.sessions.history import kin_of
 from glyphscope.strategies import run
-from talks import SEARCH, numbered, talk
+from talks import BAD, SEARCH, numbered, talk
 
 
 def direct(script, **changes):
@@ -21,35 +20,63 @@ def direct(script, **changes):
 
 
 @pytest.mark.parametrize(
-    ("events", "status", "words", "hint"),
+    ("events", "outcome", "status", "words", "hint"),
     [
-        (talk("Hello."), "open", "answered without a call", "Require a call"),
-        (talk("Hello.", tool_use="disabled"), "holds", "answered", ""),
-        (talk(SEARCH, "Done."), "holds", "answered", ""),
-        (talk("word " * 9, max_tokens=3), "open", "without a call, cut off at the token limit", "now 3"),
-        (talk("word " * 9, max_tokens=3, tool_use="disabled"), "open", "the answer was cut off", "now 3"),
-        (talk(*numbered(9), max_turns=2), "impossible", "took 2 turns", "Allow more turns"),
-        (direct("word " * 9), "impossible", "no valid call: the model ended the text", "constraint mask"),
+        (talk("Hello."), "no-call", "open", "answered without a call", "Require a call"),
+        (talk("Hello.", tool_use="disabled"), "answered", "holds", "answered", ""),
+        (talk(SEARCH, "Done."), "answered", "holds", "answered", ""),
         (
-            direct("word " * 9, max_tokens=3),
-            "impossible",
-            "no valid call: the text ended at the token limit",
+            talk("word " * 9, max_tokens=3),
+            "no-call",
+            "open",
+            "without a call, cut off at the token limit",
             "now 3",
         ),
         (
-            direct(SEARCH, stop=("query",)),
-            "impossible",
-            "the text ended at a stop string",
-            "Remove or change",
+            talk("word " * 9, max_tokens=3, tool_use="disabled"),
+            "cut-off",
+            "open",
+            "the answer was cut off",
+            "now 3",
         ),
-        (direct("word " * 9, tool_choice="auto"), "open", "answered without a call", "Require a call"),
-        (direct("word " * 9, tool_choice="none", max_tokens=3), "open", "cut off", "now 3"),
+        (
+            talk(*numbered(9), max_turns=2),
+            "limit",
+            "impossible",
+            "ended by a limit: the conversation took 2 turns",
+            "Allow more turns",
+        ),
+        (direct("word " * 9), "end-of-text", "impossible", "no valid call: ended by the model", "mask"),
+        (direct("word " * 9, max_tokens=3), "length", "impossible", "cut off at the token limit", "now 3"),
+        (direct(SEARCH, stop=("query",)), "stop-string", "impossible", "at a stop string", "Remove"),
+        (direct("word " * 9, tool_choice="auto"), "no-call", "open", "without a call", "Require a call"),
+        (direct("word " * 9, tool_choice="none", max_tokens=3), "cut-off", "open", "cut off", "now 3"),
+        (direct(SEARCH), "valid", "holds", "a valid call of search", ""),
+        (direct(BAD), "invalid", "impossible", "no valid call (CONSTRAINT_MAX)", "mask"),
+        (direct(SEARCH)[:-1], "unfinished", "open", "not finished: the record ends", ""),
+        (direct("x", native="auto"), "failed PROMPT_FAILED", "impossible", "the run failed: ", ""),
     ],
 )
-def test_an_end_without_a_valid_call_has_a_hint(events, status, words, hint):
+def test_an_end_has_words_a_status_and_a_hint(events, outcome, status, words, hint):
     end = end_of(run_state(events))
-    assert end.status == status and words in end.words and hint in end.hint
-    assert bool(end.hint) == bool(hint)
+    assert (end.outcome, end.status) == (outcome, status) and status_of(outcome) == status
+    assert kin_of(events).row.outcome == outcome
+    assert words in end.words and hint in end.hint
+    if not outcome.startswith("failed"):
+        assert bool(end.hint) == bool(hint)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "words"),
+    [
+        ("valid", "holds", "valid call"),
+        ("valid relaxed", "open", "valid call, relaxed"),
+        ("aborted CONSTRAINT_MAX", "impossible", "stopped early: CONSTRAINT_MAX"),
+        ("a new one", "open", "a: new one"),
+    ],
+)
+def test_a_list_names_an_end_by_its_outcome(outcome, status, words):
+    assert (status_of(outcome), outcome_words(outcome)) == (status, words)
 
 
 def test_a_run_stopped_before_its_first_token_or_of_a_loop_can_only_be_run_again():
@@ -60,14 +87,3 @@ def test_a_run_stopped_before_its_first_token_or_of_a_loop_can_only_be_run_again
     assert "continue from any" in end_of(run_state([events[0], token, stopped])).hint
     request = replace(events[0].request, strategy="loop")
     assert end_of(run_state([replace(events[0], request=request), token, stopped])).hint == "Run it again."
-
-
-def test_an_end_with_a_valid_call_an_abort_or_a_failure_has_no_ending_words():
-    for events in (direct(SEARCH), direct("x", native="auto"), direct(SEARCH)[:-1]):
-        assert end_of(run_state(events)) is None
-
-
-def test_an_answer_without_a_call_is_listed_as_such():
-    assert kin_of(talk("Hello.")).row.outcome == "no-call"
-    assert kin_of(talk("Hello.", tool_use="disabled")).row.outcome == "answered"
-    assert kin_of(talk(SEARCH, "Done.")).row.outcome == "answered"

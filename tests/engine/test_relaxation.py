@@ -29,8 +29,7 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.notation.write import write_call
 from glyphscope.proof.boundary import boundary_examples
 from glyphscope.registry import bundled_registries, bundled_registry, default_registry, parse_document
-from glyphscope.runs import branch_request, run_state
-from glyphscope.runs.relaxation import enforced_registry, relaxed
+from glyphscope.runs import branch_request, enforced_registry, relaxed, run_state
 from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.sessions.records import encode_record
 from glyphscope.strategies import continue_aborted, run

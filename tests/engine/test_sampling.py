@@ -32,8 +32,7 @@ from glyphscope.events import (
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import run_state
-from glyphscope.runs.sampling import sampling_words, stop_lines, stop_strings
+from glyphscope.runs import run_state, sampling_words, stop_lines, stop_strings
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports.forms import curl_line
 from glyphscope.sessions.exports.pytest_file import pytest_file

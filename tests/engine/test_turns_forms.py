@@ -17,7 +17,7 @@ from glyphscope.events import RunFailed, RunRequest, RunStarted
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.models.turn_forms import TemplateRenderer
 from glyphscope.registry import default_registry, parse_document
-from glyphscope.strategies.run import run
+from glyphscope.strategies import run
 from glyphscope.turns import Derived, TurnForm, TurnTools, form_of, load_form, read_turn, save_form
 from glyphscope.turns.corrections import corrections
 from glyphscope.turns.probe import IDS, KEYS, NAMES, Probe, SampleCall, sample_tools

@@ -11,12 +11,11 @@ from PySide6.QtTest import QTest
 from glyphscope.events import SegmentClosed, SegmentOpened, StageStarted, Token, TokenStep
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.registry import default_registry
-from glyphscope.runs import RunState, reduce_event, run_state
+from glyphscope.runs import RunState, end_of, reduce_event, run_state
 from glyphscope_gui.playground.evidence_dock import TurnCosts
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, StageRows
 from glyphscope_gui.runs.answer_parts import LONG
 from glyphscope_gui.runs.field_table_model import CONSTRAINT, FIELD, VALUE, FieldTableModel
-from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.runs.part_header import PartHeader
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.stage_choice import events_of
@@ -369,7 +368,7 @@ def test_the_playground_shows_an_answer_of_parts(open_playground, qtbot):
         runs.replay(parts_run(calls=(GOOD, GOOD)), 0)
     view, evidence = page.view, page.evidence
     qtbot.waitUntil(lambda: not evidence.size_section.isHidden())
-    assert outcome_words(runs.state).startswith("2 valid calls")
+    assert end_of(runs.state).words == "2 valid calls"
     assert view.timeline.isHidden()
     assert not view.tokens.isColumnHidden(PART)
     assert evidence.turn_section.isVisible()

@@ -13,7 +13,7 @@ from glyphscope.explain.constraint_attribution import Attribution
 from glyphscope.models.interface import Vocabulary
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import branch_tree, run_state
+from glyphscope.runs import branch_tree, end_of, run_state
 from glyphscope.sessions.history import kin_of
 from glyphscope_gui.playground.branches.bar import BUSY
 from glyphscope_gui.playground.branches.mask_reason import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, mask_reason
@@ -29,7 +29,6 @@ from glyphscope_gui.playground.branches.words import (
 )
 from glyphscope_gui.runs.alternatives_model import REASON_ROLE
 from glyphscope_gui.runs.model_queries import Typed, pieces_of
-from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
@@ -442,7 +441,7 @@ def test_a_mask_reason_offers_only_constraints_that_can_be_relaxed():
 
 def test_a_valid_call_of_a_relaxed_branch_is_marked_as_relaxed():
     events = bundled_run("search-relaxed.jsonl")
-    assert outcome_words(run_state(events)) == "A valid call of search, with the schema relaxed"
+    assert end_of(run_state(events)).words == "a valid call of search, with the schema relaxed"
     assert outcome_line(kin_of(events)) == "valid call, relaxed"
     assert outcome_line(kin_of(MASKED)) == "valid call"
 

@@ -15,13 +15,11 @@ from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import JudgeCheck, PathCheck, PythonCheck
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import run_state
-from glyphscope.runs.endings import end_of
+from glyphscope.runs import end_of, run_state
 from glyphscope_gui.evaluate.check_values import loose_text, loose_value
 from glyphscope_gui.evaluate.consent import PythonConsent
 from glyphscope_gui.evaluate.page import SETUP
 from glyphscope_gui.evaluate.suite_editor import SuiteEditor
-from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import GOOD
 
@@ -303,5 +301,5 @@ def test_the_run_of_a_judge_ends_with_a_verdict_and_no_call():
     judge = ModelJudge("scripted", ScriptedModel(FAIL))
     _, events = judge.judged("It is about tea.", {"answer": "Tea."}, turn=1, cancelled=threading.Event())
     state = run_state(events)
-    assert outcome_words(state) == "A verdict" and state.call is None
+    assert end_of(state).words == "the judge gave its verdict" and state.call is None
     assert end_of(state).status == "holds"

@@ -12,8 +12,7 @@ from glyphscope.models.interface import Vocabulary
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import prepare, run_state
-from glyphscope.runs.relaxation import relaxed
+from glyphscope.runs import prepare, relaxed, run_state
 from glyphscope.sessions.records import parse_record
 from glyphscope.strategies import run
 from glyphscope_gui.context import RulePlace

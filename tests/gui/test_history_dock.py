@@ -33,8 +33,7 @@ from glyphscope.events import (
     ToolKnown,
     decode_event,
 )
-from glyphscope.runs import run_state
-from glyphscope.runs.endings import status_of
+from glyphscope.runs import end_of, outcome_words, run_state, status_of
 from glyphscope.sessions import History
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports import html_page as pages
@@ -42,9 +41,8 @@ from glyphscope.sessions.history import kin_of
 from glyphscope.text.figures import pluralize
 from glyphscope_gui.history import dock as history_dock
 from glyphscope_gui.history.dock import HistoryDock
-from glyphscope_gui.history.model import facts, outcome_words, sampled, when
+from glyphscope_gui.history.model import facts, sampled, when
 from glyphscope_gui.history.presenter import HistoryPresenter, SuiteDialog
-from glyphscope_gui.runs.outcome_text import outcome_words as status_line
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.model_names import opened_name
@@ -240,20 +238,6 @@ def test_a_time_is_written_for_its_day(time, words):
     assert len(when(time, now=datetime(2026, 11, 21, 12, tzinfo=UTC))) == words
 
 
-@pytest.mark.parametrize(
-    ("outcome", "status", "words"),
-    [
-        ("valid", "holds", "valid call"),
-        ("aborted CONSTRAINT_MAX", "impossible", "stopped early: CONSTRAINT_MAX"),
-        ("failed MODEL_FAILED", "impossible", "failed: MODEL_FAILED"),
-        ("length", "impossible", "cut off at the token limit"),
-        ("a new one", "open", "a: new one"),
-    ],
-)
-def test_an_outcome_is_shown_in_words_too(outcome, status, words):
-    assert (status_of(outcome), outcome_words(outcome)) == (status, words)
-
-
 ENDS = {
     "valid": "valid call", "judged": "verdict", "answered": "answered", "no-call": "answered without a call",
     "cut-off": "the answer was cut off", "no-tool": "no tool was", "unanswered": "question", "aborted": "stopped early",
@@ -357,7 +341,7 @@ def test_the_history_the_page_and_the_record_of_a_run_agree(tmp_path, monkeypatc
     else:
         assert data["status"] == status_of(row.outcome)
     assert f"{VERDICTS[data['status']].sign} {data['words']}" in shown
-    for words in (data["words"], outcome_words(row.outcome), status_line(state)):
+    for words in (data["words"], outcome_words(row.outcome), end_of(state).words):
         assert ENDS[kind] in words.lower()
         if kind == "aborted":
             assert code in words

@@ -102,7 +102,7 @@ from glyphscope.cli.app import app
 from glyphscope.events import RunRequest, Sampling, settings_of
 from glyphscope.lessons.run_settings import NAMES, VARY
 from glyphscope.runs.problems import setting_problems
-from glyphscope.runs.sampling import sampling_words
+from glyphscope.runs import sampling_words
 from glyphscope_gui.compare.variants import CHANGEABLE, Variant
 from glyphscope_gui.compare.variant_settings import VariantSettings
 from glyphscope_gui.run_settings.sampling_settings import SamplingSettings

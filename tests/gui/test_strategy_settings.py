@@ -11,24 +11,23 @@ from PySide6.QtWidgets import QComboBox, QScrollArea
 from glyphscope.events import (
     STRATEGIES,
     ApprovalRule,
-    LimitReached,
     LoopSettings,
     ModelInfo,
     RouterSettings,
-    RunFinished,
     RunRequest,
     Thinking,
 )
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.runs import RunState
-from glyphscope.runs.endings import status_of
 from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.routing.candidates import router_preset
-from glyphscope_gui.history.model import outcome_words
 from glyphscope_gui.prompt.dock import PromptDock
-from glyphscope_gui.run_settings.strategy_settings import StrategySettings
-from glyphscope_gui.run_settings.strategy_texts import approvals_text, lists_text, read_approvals, read_lists
-from glyphscope_gui.runs.outcome_text import outcome_words as run_outcome_words
+from glyphscope_gui.run_settings.strategy_settings import (
+    StrategySettings,
+    approvals_text,
+    lists_text,
+    read_approvals,
+    read_lists,
+)
 from glyphscope_gui.shared import run_choices
 
 
@@ -235,27 +234,6 @@ def test_an_invalid_rule_is_rejected(panel):
 @pytest.mark.parametrize("text", ["allow", "search=allow", "demo/search=deny", "demo/*=ask, search=allow"])
 def test_rules_are_read_as_they_are_shown(text):
     assert approvals_text(read_approvals(text)) == text
-
-
-@pytest.mark.parametrize(
-    ("reason", "valid", "words"),
-    [
-        ("answered", True, "Answered"),
-        ("no-tool", True, "No tool was called"),
-        ("unanswered", False, "unanswered question"),
-        ("limit", False, "Ended by a limit: max_turns"),
-        ("refused", False, "constraint not met"),
-    ],
-)
-def test_an_ending_without_a_call_is_described(reason, valid, words):
-    state = RunState()
-    state.stages[0].outline.append(LimitReached(limit="max_turns", allowed=3, used=3, message=""))
-    state.finished = RunFinished(
-        reason=reason, valid=valid, tokens=1, forced=0, prompt_ms=0, first_token_ms=0, total_ms=0
-    )
-    assert words in run_outcome_words(state)
-    assert outcome_words(reason) != reason or reason == "answered"
-    assert (status_of(reason) == "holds") == valid
 
 
 def test_thinking_is_shown_and_chosen(panel):

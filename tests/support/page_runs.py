@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from glyphscope.events import AnyEvent, encode_event
-from glyphscope.runs import RunState
-from glyphscope.runs.run_state import CallState, StageState
+from glyphscope.runs import CallState, RunState, StageState
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "packaging" / "page"

@@ -18,7 +18,7 @@ from glyphscope.events import (
 )
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs.interaction import Interaction, NonInteractive
+from glyphscope.runs import Interaction, NonInteractive
 from glyphscope.strategies import run
 from toolbox import Box, of
 

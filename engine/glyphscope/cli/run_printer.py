@@ -277,12 +277,13 @@ def _ending(state: RunState) -> list[RenderableType]:
     finished, call = state.finished, state.call
     assert finished is not None
     end = end_of(state)
-    if call is not None and end is None:
+    kind = end.outcome.partition(" ")[0]
+    if call is not None and kind in ("valid", "aborted"):
         calls = state.present.calls if state.segments else []
         for each in calls[:MAX_CALLS] or [call]:
             written = write_call(each.tool, each.arguments, style="json", shape="name-arguments")
             parts.append(Text.assemble(("✓ ", "bold green"), visible(written)))
-    if end is not None:
+    if kind not in ("valid", "aborted"):
         parts += _end_lines(end)
     of_these = f"{_reasoned(state)}{finished.forced:,} forced{_begun(state)}"
     parts.append(

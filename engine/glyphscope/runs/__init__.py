@@ -1,9 +1,11 @@
-"""A run: its request, its context, the interaction with its user, and its state as reduced from its events."""
+"""A run: its request, its context, the interaction with its user, its state as reduced from its events, and its end."""
 
 from glyphscope.runs.branch import branch_request, branch_tree, named_alternative
-from glyphscope.runs.interaction import Decision, Interaction, NonInteractive
+from glyphscope.runs.endings import RunEnd, end_of, outcome_of, outcome_words, status_of
+from glyphscope.runs.interaction import DENIED, Decision, Interaction, NonInteractive
 from glyphscope.runs.next_turn import answer_messages, history_after
 from glyphscope.runs.prepared import PreparedRequest, prepare
+from glyphscope.runs.relaxation import enforced_registry, parts_of, relaxed
 from glyphscope.runs.run_state import (
     CONTINUATION,
     CallState,
@@ -14,3 +16,5 @@ from glyphscope.runs.run_state import (
     reduce_event,
     run_state,
 )
+from glyphscope.runs.sampling import limits_in_words, sampling_words, stop_lines, stop_strings
+from glyphscope.runs.settle import Settled, settle

@@ -1,8 +1,8 @@
-"""The end of a run without a valid call, and the fix, in the same words for window and terminal."""
+"""How a run ended, its status and what can be done, in the same words for window, terminal, pages and lists."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -18,82 +18,28 @@ from glyphscope.errors import (
     RegistryError,
     RequestError,
 )
-from glyphscope.events import EndReason, LimitReached, RunFailed, RunFinished, RunRequest, Status
+from glyphscope.events import LimitReached, RunFailed, RunRequest, Status
 from glyphscope.events.stream import FailureCode
 from glyphscope.runs.run_state import RunState
+from glyphscope.text.translate import Translate, english
 
 
 @dataclass(frozen=True)
 class RunEnd:
-    """`words` has no full stop. `hint` has sentences, or is empty if there is nothing to do. `status` is `holds` for a
-    good end, `open` for one that may be unexpected, `impossible` for a bad one.
+    """`outcome` is that of `outcome_of`; `words` have no full stop. `hint` has sentences, or is empty if there is
+    nothing to do. `status` is `holds` for a good end, `open` for one that may be unexpected, `impossible` for a bad
+    one.
     """
 
+    outcome: str
     words: str
-    hint: str = ""
-    status: Status = "impossible"
+    hint: str
+    status: Status
 
 
-_ENDS: dict[EndReason, RunEnd] = {
-    "answered": RunEnd("answered", status="holds"),
-    "no-tool": RunEnd(
-        "no tool was chosen",
-        "If one fits, describe it better, or add a rule or a synonym to the router's settings.",
-        "holds",
-    ),
-    "unanswered": RunEnd(
-        "the model's question was not answered",
-        "Run it again and answer, or put the answer into the prompt.",
-    ),
-    "limit": RunEnd("a limit ended the run", "Raise the limit in the strategy's settings."),
-    "cancelled": RunEnd("stopped", "Run it again, or continue from any of its tokens.", "open"),
-    "refused": RunEnd(
-        "constraint not met", "Prompt for something that a tool does, or use the constraint mask."
-    ),
-}
-_ENDED_BY: dict[EndReason, str] = {
-    "length": "the text ended at the token limit",
-    "end-of-text": "the model ended the text",
-    "stop-string": "the text ended at a stop string",
-}
-_CUT = "cut off at the token limit"
 _HOLDS = frozenset({"valid", "judged", "answered", "no-tool"})
-_IMPOSSIBLE = frozenset(
-    {"invalid", "aborted", "failed", "limit", "refused", "unanswered", "length", "end-of-text", "stop-string"}
-)
-_LIMITS = {
-    "max_turns": "Allow more turns in the strategy's settings, or ask for less at once.",
-    "max_total_tokens": "Allow more tokens in the strategy's settings, or ask for less at once.",
-    "max_seconds": "Allow more time in the strategy's settings; waiting for you is not counted.",
-    "max_identical_calls": "Check whether the result contains what the model needs, or allow more identical calls.",
-    "max_invalid_turns": "Use the constraint mask, with which every call is valid, or allow more invalid turns.",
-}
-
-
-def end_of(state: RunState) -> RunEnd | None:
-    """None while the run continues, or if it ended with a valid call, an abort or a failure, shown elsewhere."""
-    finished = state.finished
-    if finished is None or state.failed is not None or state.aborted is not None:
-        return None
-    cut = _cut_off(state)
-    if answered_without_call(state):
-        words, length = ("", "") if cut is None else (f", {cut.words}", f"{cut.hint} ")
-        return RunEnd(
-            f"answered without a call{words}",
-            f"{length}Tools were available. Require a call in the settings, or prompt for something that a tool does.",
-            "open",
-        )
-    if cut is not None:
-        return replace(cut, words=f"the answer was {cut.words}")
-    if finished.reason in _ENDS:
-        return _by_reason(finished.reason, state)
-    if finished.valid and state.stages and state.stages[-1].kind == "judge":
-        return RunEnd("the judge gave its verdict", status="holds")
-    if finished.valid and (state.call is not None or finished.reason == "complete"):
-        return None
-    if finished.valid:
-        return RunEnd(f"the answer was {_CUT}", _length_hint(state), "open")
-    return _no_call(finished, state)
+_NO_CALL = frozenset({"invalid", "length", "end-of-text", "stop-string"})
+_IMPOSSIBLE = _NO_CALL | {"aborted", "failed", "limit", "refused", "unanswered"}
 
 
 def outcome_of(state: RunState) -> str:
@@ -110,9 +56,9 @@ def outcome_of(state: RunState) -> str:
         return "unfinished"
     if answered_without_call(state):
         return "no-call"
-    if _cut_off(state) is not None:
+    if _cut_by(state) is not None:
         return "cut-off"
-    if finished.reason in _ENDS:
+    if finished.reason in ("answered", "no-tool", "unanswered", "limit", "cancelled", "refused"):
         return finished.reason
     if not finished.valid:
         return "invalid" if finished.reason == "complete" else finished.reason
@@ -123,11 +69,129 @@ def outcome_of(state: RunState) -> str:
     return "valid relaxed" if state.started is not None and state.started.request.relaxed else "valid"
 
 
+def outcome_words(outcome: str, tr: Translate = english) -> str:
+    """An `outcome_of` in the few words of a list; an unknown one as it is."""
+    if outcome == "valid relaxed":
+        return tr("valid call, relaxed")
+    kind, _, code = outcome.partition(" ")
+    words = {
+        "valid": tr("valid call"),
+        "invalid": tr("no valid call"),
+        "aborted": tr("stopped early"),
+        "failed": tr("failed"),
+        "cancelled": tr("stopped by a person"),
+        "length": tr("cut off at the token limit"),
+        "end-of-text": tr("ended by the model"),
+        "stop-string": tr("ended at a stop string"),
+        "unfinished": tr("not finished"),
+        "answered": tr("answered"),
+        "judged": tr("the judge gave its verdict"),
+        "cut-off": tr("the answer was cut off"),
+        "no-call": tr("answered without a call"),
+        "no-tool": tr("no tool was chosen"),
+        "unanswered": tr("the model's question was not answered"),
+        "limit": tr("ended by a limit"),
+        "refused": tr("constraint not met"),
+    }
+    return f"{words.get(kind, kind)}: {code}" if code else words.get(kind, kind)
+
+
 def status_of(outcome: str) -> Status:
     """The status of an `outcome_of`, as `RunEnd` has it; `open` for an unknown one."""
     if outcome in _HOLDS:
         return "holds"
     return "impossible" if outcome.partition(" ")[0] in _IMPOSSIBLE else "open"
+
+
+def end_of(state: RunState, tr: Translate = english) -> RunEnd:
+    """The end of the run, in the language of `tr`."""
+    outcome = outcome_of(state)
+    kind = outcome.partition(" ")[0]
+    words, status = _words(kind, outcome_words(outcome, tr), state, tr), status_of(outcome)
+    if state.started is not None and state.outcome in ("valid", "invalid"):
+        request = state.started.request
+        if request.relaxed and (kind == "valid" or status == "holds"):
+            words = tr("{outcome}, with the schema relaxed", outcome=words)
+        if request.grammar is not None and request.constraint != "off":
+            words = tr("{outcome}, under a custom grammar", outcome=words)
+    return RunEnd(outcome, words, _hint(kind, state, tr), status)
+
+
+def _words(kind: str, words: str, state: RunState, tr: Translate) -> str:
+    """The end of that kind, with what is known beside the `words` of a list."""
+    limit, cut = last_limit(state), _cut_words(state, tr)
+    if state.failed is not None:
+        return tr("the run failed: {message}", message=state.failed.message)
+    if kind == "unfinished":
+        return tr("not finished: the record ends before the run")
+    if kind == "valid":
+        calls = len(state.present.calls)
+        if calls > 1:
+            return tr("%n valid call(s)", "", calls)
+        return tr("a valid call of {tool}", tool=state.call.tool) if state.call else tr("a valid answer")
+    if kind == "cut-off":
+        return tr("the answer was {cut}", cut=cut or tr("cut off at the token limit"))
+    if kind == "no-call" and cut:
+        return f"{words}, {cut}"
+    if kind in ("limit", "refused") and limit is not None:
+        return f"{words}: {limit.message.rstrip('.') or limit.limit}"
+    if kind in _NO_CALL:
+        codes = ", ".join(dict.fromkeys(violation.code for violation in state.violations))
+        said = words if kind == "invalid" else tr("no valid call: {ended}", ended=words)
+        return f"{said} ({codes})" if codes else said
+    return words
+
+
+def _hint(kind: str, state: RunState, tr: Translate) -> str:
+    """What can be done about an end of that kind."""
+    request = state.started.request if state.started is not None else None
+    limit = last_limit(state)
+    match kind:
+        case "failed" if state.failed is not None:
+            return state.failed.hint
+        case "no-tool":
+            return tr("If one fits, describe it better, or add a rule or a synonym to the router's settings.")
+        case "unanswered":
+            return tr("Run it again and answer, or put the answer into the prompt.")
+        case "cancelled":
+            if state.tokens and request is not None and request.strategy == "direct":
+                return tr("Run it again, or continue from any of its tokens.")
+            return tr("Run it again.")
+        case "limit":
+            return _limit_hint(limit, tr) or tr("Raise the limit in the strategy's settings.")
+        case "refused":
+            return _limit_hint(limit, tr) or tr(
+                "Prompt for something that a tool does, or use the constraint mask."
+            )
+        case "no-call":
+            call = tr(
+                "Tools were available. Require a call in the settings, or prompt for something that a tool does."
+            )
+            return f"{_cut_hint(state, tr)} {call}" if _cut_by(state) is not None else call
+        case "cut-off" | "length":
+            return _cut_hint(state, tr)
+        case "stop-string":
+            return tr("Remove or change the stop string in the sampling settings (--stop).")
+        case "invalid" | "end-of-text":
+            if request is not None and request.constraint == "off":
+                return tr("Use the constraint mask, with which every call is valid, or allow repairs.")
+            return tr("Look at the first error in the text, and change the prompt or the tool's schema.")
+    return ""
+
+
+def _limit_hint(limit: LimitReached | None, tr: Translate) -> str:
+    hints = {
+        "max_turns": tr("Allow more turns in the strategy's settings, or ask for less at once."),
+        "max_total_tokens": tr("Allow more tokens in the strategy's settings, or ask for less at once."),
+        "max_seconds": tr("Allow more time in the strategy's settings; waiting for you is not counted."),
+        "max_identical_calls": tr(
+            "Check whether the result contains what the model needs, or allow more identical calls."
+        ),
+        "max_invalid_turns": tr(
+            "Use the constraint mask, with which every call is valid, or allow more invalid turns."
+        ),
+    }
+    return "" if limit is None else hints.get(limit.limit, "")
 
 
 def answered_without_call(state: RunState) -> bool:
@@ -144,47 +208,29 @@ def may_call(request: RunRequest) -> bool:
     )
 
 
-def _cut_off(state: RunState) -> RunEnd | None:
-    """For an answer of a loop that was cut off; `words` follow "the answer was"."""
+def _cut_by(state: RunState) -> LimitReached | None:
+    """The limit that cut off the answer of a loop."""
     limit = last_limit(state)
-    if state.answer is None or limit is None or limit.limit not in ("max_tokens", "context"):
-        return None
-    if limit.limit == "max_tokens":
-        return RunEnd(_CUT, _length_hint(state), "open")
-    return RunEnd(
-        "cut off where the context is full", "Load the model with a larger context, or ask for less.", "open"
-    )
+    known = state.answer is not None and limit is not None and limit.limit in ("max_tokens", "context")
+    return limit if known else None
 
 
-def _by_reason(reason: EndReason, state: RunState) -> RunEnd:
-    end, limit = _ENDS[reason], last_limit(state)
-    started = state.started
-    can_branch = bool(state.tokens) and started is not None and started.request.strategy == "direct"
-    if reason == "cancelled" and not can_branch:
-        return replace(end, hint="Run it again.")
-    if limit is None or reason not in ("limit", "refused"):
-        return end
-    hint = _LIMITS.get(limit.limit, end.hint)
-    return RunEnd(f"{end.words}: {limit.message.rstrip('.')}", hint, end.status)
+def _cut_words(state: RunState, tr: Translate) -> str:
+    """How the answer of a loop was cut off; empty if it was not."""
+    cut = _cut_by(state)
+    if cut is None:
+        return ""
+    full = cut.limit == "context"
+    return tr("cut off where the context is full") if full else tr("cut off at the token limit")
 
 
-def _no_call(finished: RunFinished, state: RunState) -> RunEnd:
-    request = state.started.request if state.started is not None else None
-    words = (
-        f"no valid call: {_ENDED_BY[finished.reason]}" if finished.reason in _ENDED_BY else "no valid call"
-    )
-    if finished.reason == "length":
-        return RunEnd(words, _length_hint(state))
-    if finished.reason == "stop-string":
-        return RunEnd(words, "Remove or change the stop string in the sampling settings (--stop).")
-    if request is not None and request.constraint == "off":
-        return RunEnd(words, "Use the constraint mask, with which every call is valid, or allow repairs.")
-    return RunEnd(words, "Look at the first error in the text, and change the prompt or the tool's schema.")
-
-
-def _length_hint(state: RunState) -> str:
-    most = f" (now {state.started.request.max_tokens:,})" if state.started is not None else ""
-    return f"Raise the token limit{most}, or ask for less."
+def _cut_hint(state: RunState, tr: Translate) -> str:
+    cut = _cut_by(state)
+    if cut is not None and cut.limit == "context":
+        return tr("Load the model with a larger context, or ask for less.")
+    if state.started is None:
+        return tr("Raise the token limit, or ask for less.")
+    return tr("Raise the token limit (now {most:,}), or ask for less.", most=state.started.request.max_tokens)
 
 
 def last_limit(state: RunState) -> LimitReached | None:

@@ -6,14 +6,13 @@ import json
 from typing import NamedTuple
 
 from glyphscope.evals.run_figures import RunFigures
-from glyphscope.events import Aborted, RunRequest, Violation
+from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
-from glyphscope.runs.endings import outcome_of, status_of
+from glyphscope.runs.endings import end_of
 from glyphscope.text.figures import UNKNOWN, count, duration_ms, rate
-from glyphscope.text.shorten import excerpt
+from glyphscope.text.shorten import capitalised, excerpt
 from glyphscope_gui.compare.comparison import Column
 from glyphscope_gui.compare.experiment import RunPhase
-from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.verdict import VERDICTS
 
@@ -29,8 +28,10 @@ _ANSWERS = {
     "no-call": tr("no call"),
     "no-tool": tr("no tool"),
     "cut-off": tr("cut off"),
+    "aborted": tr("aborted"),
+    "failed": tr("failed"),
 }
-"""Ends without a call that are not errors, as short as a pill needs."""
+"""Ends without a valid call, as short as a pill needs."""
 
 
 class ColumnVerdict(NamedTuple):
@@ -91,34 +92,22 @@ def verdict(column: Column) -> ColumnVerdict:
 
 
 def _ended(state: RunState) -> ColumnVerdict:
+    if state.outcome in ("running", "cancelled"):
+        internal = tr("An internal error ended this run; the other columns continue.")
+        return ColumnVerdict(tr("✕ failed"), "impossible", internal)
+    end = end_of(state, tr)
+    kind = end.outcome.partition(" ")[0]
+    verdict = VERDICTS[end.status]
+    usual = tr("invalid") if end.status == "impossible" else tr("valid")
+    words, short = f"{verdict.sign} {_ANSWERS.get(kind, usual)}", ""
+    detail = f"{capitalised(end.words)}."
+    fault = state.aborted if kind == "aborted" else next(iter(state.violations), None)
     if state.failed is not None:
-        parts = (state.failed.message, state.failed.hint)
-        return ColumnVerdict(tr("✕ failed"), "impossible", " ".join(part for part in parts if part))
-    outcome = outcome_of(state)
-    status = status_of(outcome)
-    match state.outcome:
-        case "valid" | "invalid" if status != "impossible":
-            words = _ANSWERS.get(outcome, tr("valid"))
-            return ColumnVerdict(
-                f"{VERDICTS[status].sign} {words}", VERDICTS[status].role, outcome_words(state) + "."
-            )
-        case "aborted" if state.aborted is not None:
-            return _broken(tr("✕ aborted"), state.aborted)
-        case "invalid":
-            if state.violations:
-                return _broken(tr("✕ invalid"), state.violations[0])
-            return ColumnVerdict(tr("✕ invalid"), "impossible", f"{outcome_words(state)}.")
-        case _:
-            return ColumnVerdict(
-                tr("✕ failed"),
-                "impossible",
-                tr("An internal error ended this run; the other columns continue."),
-            )
-
-
-def _broken(words: str, fault: Aborted | Violation) -> ColumnVerdict:
-    place = tr("At character {char}: {code}", char=fault.char, code=fault.code)
-    return ColumnVerdict(words, "impossible", f"{place}. {fault.message}", place)
+        detail = " ".join(part for part in (state.failed.message, state.failed.hint) if part)
+    elif end.status == "impossible" and fault is not None:
+        short = tr("At character {char}: {code}", char=fault.char, code=fault.code)
+        detail = f"{short}. {fault.message}"
+    return ColumnVerdict(words, verdict.role, detail, short)
 
 
 def call_words(state: RunState) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from glyphscope.runs.endings import status_of
+from glyphscope.runs.endings import outcome_words, status_of
 from glyphscope.sessions import HistoryRow
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.run_choices import WORDS
@@ -27,14 +27,14 @@ class HistoryModel(ListModel[HistoryRow]):
     def spoken(self, row: HistoryRow, column: int) -> str:
         pinned = tr("pinned") + ", " if row.pinned else ""
         parts = (
-            f"{pinned}{self.words(row, column)}", outcome_words(row.outcome), sampled(row), facts(row), row.model,
+            f"{pinned}{self.words(row, column)}", outcome_words(row.outcome, tr), sampled(row), facts(row), row.model,
             when(row.time),
         )  # fmt: skip
         return ", ".join(filter(None, parts))
 
     def tip(self, row: HistoryRow, column: int) -> str:
         lines = (
-            row.title, outcome_words(row.outcome), facts(row), sampled(row), f"{row.model}, {when(row.time)}",
+            row.title, outcome_words(row.outcome, tr), facts(row), sampled(row), f"{row.model}, {when(row.time)}",
             row.note,
         )  # fmt: skip
         return "\n".join(filter(None, lines))
@@ -43,39 +43,12 @@ class HistoryModel(ListModel[HistoryRow]):
         """Prompt and time, outcome and sampling, facts."""
         time = (tr("Pinned · ") if row.pinned else "") + when(row.time)
         status = status_of(row.outcome)
-        outcome = f"{VERDICTS[status].sign} {outcome_words(row.outcome)}"
+        outcome = f"{VERDICTS[status].sign} {outcome_words(row.outcome, tr)}"
         return (
             Line(self.words(row, 0), "text", time, "accent" if row.pinned else "text-faint", small=False),
             Line(outcome, status, sampled(row, short=True), share=_SAMPLED),
             Line(facts(row), "text-muted"),
         )
-
-
-def outcome_words(outcome: str) -> str:
-    """An outcome in words."""
-    if outcome == "valid relaxed":
-        return tr("valid call, relaxed")
-    kind, _, code = outcome.partition(" ")
-    words = {
-        "valid": tr("valid call"),
-        "invalid": tr("not a valid call"),
-        "aborted": tr("stopped early"),
-        "failed": tr("failed"),
-        "cancelled": tr("stopped by you"),
-        "length": tr("cut off at the token limit"),
-        "end-of-text": tr("ended by the model"),
-        "stop-string": tr("ended at a stop string"),
-        "unfinished": tr("not finished"),
-        "answered": tr("answered"),
-        "judged": tr("a verdict"),
-        "cut-off": tr("the answer was cut off"),
-        "no-call": tr("answered without a call"),
-        "no-tool": tr("no tool was called"),
-        "unanswered": tr("the question was not answered"),
-        "limit": tr("ended by a limit"),
-        "refused": tr("constraint not met"),
-    }
-    return f"{words.get(kind, kind)}: {code}" if code else words.get(kind, kind)
 
 
 def notation_words(notation: str) -> str:

@@ -18,8 +18,10 @@ from glyphscope.events import (
 )
 from glyphscope.lessons.lesson import View
 from glyphscope.runs import RunState
+from glyphscope.runs.endings import end_of
 from glyphscope.runs.run_state import StageState
 from glyphscope.text.figures import rate
+from glyphscope.text.shorten import capitalised
 from glyphscope_gui.lessons.player import FASTEST, SLOWEST, LessonPlayer
 from glyphscope_gui.lessons.words import place_words, source_words, token_title, token_words
 from glyphscope_gui.runs.abort_banner import AbortBanner
@@ -27,7 +29,6 @@ from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
 from glyphscope_gui.runs.field_table import FieldTable
 from glyphscope_gui.runs.field_table_model import DECIDED, TOKENS, VERDICT, FieldTableModel
-from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
 from glyphscope_gui.runs.stream_view import StreamView
@@ -214,7 +215,7 @@ class LessonRun(FollowsSize, QFrame):
                 self.outcome.set_words(f"{event.code}: {event.message} {event.hint}".rstrip())
         self.choice.apply(applied)
         if applied.state.finished is not None:
-            self.outcome.set_words(outcome_words(applied.state))
+            self.outcome.set_words(capitalised(end_of(applied.state, tr).words))
             self.stream.finish()
             self.fields_model.add_missing(self.choice.stage)
 

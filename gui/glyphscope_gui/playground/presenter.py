@@ -24,7 +24,7 @@ from glyphscope_gui.playground.stage_presenter import ExplainPresenter, RulesPre
 from glyphscope_gui.runs.model_queries import FIRST_PROMPT_KNOWN
 from glyphscope_gui.runs.recorder import FIRST_RUN, bundled_run, bundled_runs
 from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase, Saving
-from glyphscope_gui.runs.run_difference import differing_settings
+from glyphscope_gui.runs.shown_record import differing_settings
 from glyphscope_gui.runs.worker.jobs import Measured, ModelStatus, TokenPlace
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
@@ -191,8 +191,8 @@ class PlaygroundPresenter(Page):
             self._show_failure(failed, started if isinstance(started, RunStarted) else None)
 
     def finish(self, applied: Applied) -> None:
-        if applied.kind == "run" and (end := end_of(applied.state)) is not None and end.hint:
-            self._show_end(end, applied.state)
+        if applied.kind == "run" and applied.state.failed is None:
+            self._show_end(end_of(applied.state, tr), applied.state)
         if applied.at is not None:
             self._choose(applied.at)
 
@@ -378,7 +378,9 @@ class PlaygroundPresenter(Page):
         self.view.notice.show_words(words, *fix, error=True)
 
     def _show_end(self, end: RunEnd, state: RunState) -> None:
-        """Show that a run ended without a valid call, with its notes."""
+        """Show that a run ended without a valid call and what can be done, with its notes."""
+        if not end.hint:
+            return
         words = " ".join((f"{capitalised(end.words)}.", end.hint, *state.notes)).rstrip()
         request = state.started.request if state.started is not None else None
         fix: tuple[str, Callable[[], None] | None] = ("", None)

@@ -27,16 +27,8 @@ from glyphscope.strategies.loop.guards import calls_per_turn
 from glyphscope.strategies.loop.presets import compose, loop_presets
 from glyphscope.strategies.routing.candidates import router_preset, router_presets
 from glyphscope.text.shorten import shorten
+from glyphscope.tools.approval import ApprovalError, parse_approvals
 from glyphscope_gui.run_settings.popup import SettingsPopup
-from glyphscope_gui.run_settings.strategy_texts import (
-    approvals_text,
-    lists_text,
-    names_text,
-    read_approvals,
-    read_lines,
-    read_lists,
-    read_names,
-)
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
@@ -385,3 +377,54 @@ def _no_thinking_words(model: ModelInfo | None) -> str:
     if model.reads_thinking is None:
         return tr("This model’s chat template cannot be read.")
     return tr("This model’s chat template has no such switch.")
+
+
+def read_lines(text: str) -> tuple[str, ...]:
+    """The lines of a text that are not empty."""
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
+def lists_text(named: Mapping[str, Iterable[str]]) -> str:
+    """`tool: phrase, phrase`, a line for each name."""
+    return "\n".join(f"{name}: {', '.join(values)}" for name, values in named.items())
+
+
+def read_lists(text: str) -> dict[str, tuple[str, ...]]:
+    """The lists by name. Raises ValueError for a line without a name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        name, colon, values = line.partition(":")
+        if not colon or not name.strip():
+            raise ValueError(tr("Line {number} has no name before a colon.", number=number))
+        parts = tuple(part.strip() for part in values.split(",") if part.strip())
+        found[name.strip()] = (*found.get(name.strip(), ()), *parts)
+    return found
+
+
+def names_text(values: Iterable[str] | None) -> str:
+    """`search, browse`."""
+    return ", ".join(values or ())
+
+
+def read_names(text: str) -> tuple[str, ...]:
+    """Names separated by commas, without duplicates."""
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def approvals_text(rules: Iterable[ApprovalRule]) -> str:
+    """The rules in the form of `--approve`: `search=allow, demo/*=ask`, without the identities they are bound to."""
+    texts = []
+    for rule in rules:
+        place = rule.tool if rule.source == "*" else f"{rule.source}/{rule.tool}"
+        texts.append(rule.action if place == "*" else f"{place}={rule.action}")
+    return ", ".join(texts)
+
+
+def read_approvals(text: str) -> tuple[ApprovalRule, ...]:
+    """The rules. Raises ValueError with the reason in words."""
+    try:
+        return parse_approvals(read_names(text))
+    except ApprovalError as error:
+        raise ValueError(str(error)) from error

@@ -12,12 +12,14 @@ from glyphscope.errors import RequestProblem, StorageError
 from glyphscope.events import AnyEvent, PromptEvaluated
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.runs import RunState
+from glyphscope.runs.endings import end_of
 from glyphscope.strategies.read_ahead import ReadAhead
+from glyphscope.text.shorten import capitalised
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.project.project_controller import first_project
 from glyphscope_gui.run_settings.header import Header
 from glyphscope_gui.runs.model_queries import problems_of
-from glyphscope_gui.runs.outcome_text import figures, model_words, outcome_words
+from glyphscope_gui.runs.outcome_text import figures, model_words
 from glyphscope_gui.runs.run_controller import NotStarted, Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.dialogs import open_once, show_whole_title
@@ -155,7 +157,7 @@ class WindowPresenter(QObject):
                 self._show_state()
 
     def _show_outcome(self, _ended: object) -> None:
-        self._status.set_note(outcome_words(self._runs.state))
+        self._status.set_note(capitalised(end_of(self._runs.state, tr).words))
         self._header.sampling.show_run(self._runs.state)
         self._show_figures()
 

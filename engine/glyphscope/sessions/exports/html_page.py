@@ -12,6 +12,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -202,33 +203,17 @@ def _model_name(model: ModelInfo) -> ModelName:
 
 
 def _end(run: RecordedRun, state: RunState) -> RunEnd:
-    """How the run ended, including a valid call, an abort or a failure. A call that is valid with relaxed constraints
-    has the whole registry's verdict beside it.
-    """
-    end = _own_end(state)
-    if not run.request.relaxed or end.status != "holds":
+    """How the run ended. A call that is valid with relaxed constraints has the whole registry's verdict beside it."""
+    end = end_of(state)
+    if not run.request.relaxed or (end.status != "holds" and end.outcome != "valid relaxed"):
         return end
-    words = f"{end.words}, with the schema relaxed"
     try:
         whole = WholeVerdict(run.request, run.prepared.registry, state)
     except GlyphscopeError as error:
-        return RunEnd(words, f"The whole registry cannot judge it: {one_line(str(error))}", "open")
-    return RunEnd(words, " ".join(verdict_words(whole)), "open" if whole.valid is not False else "impossible")
-
-
-def _own_end(state: RunState) -> RunEnd:
-    if state.failed is not None:
-        return RunEnd(f"the run failed: {state.failed.message}", state.failed.hint)
-    if (end := end_of(state)) is not None:
-        return end
-    if state.aborted is not None:
-        return RunEnd(f"stopped early: {state.aborted.code}")
-    if state.finished is None:
-        return RunEnd("not finished: the record ends before the run", status="open")
-    calls = len(state.stages[-1].calls)
-    if calls > 1:
-        return RunEnd(pluralize(calls, "valid call"), status="holds")
-    return RunEnd(f"a valid call of {state.call.tool}" if state.call else "a valid answer", status="holds")
+        hint = f"The whole registry cannot judge it: {one_line(str(error))}"
+        return replace(end, hint=hint, status="open")
+    status: Status = "open" if whole.valid is not False else "impossible"
+    return replace(end, hint=" ".join(verdict_words(whole)), status=status)
 
 
 def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:

@@ -6,12 +6,12 @@ from collections.abc import Container, Sequence
 
 from glyphscope.events import PrefixPart, Relaxed, RunRequest
 from glyphscope.runs import RunState
+from glyphscope.runs.endings import outcome_words
 from glyphscope.runs.relaxation import parts_of
 from glyphscope.sessions import Kin
 from glyphscope.text.shorten import capitalised, shorten
 from glyphscope.text.tokens import token_text
 from glyphscope.visible import visible
-from glyphscope_gui.history.model import outcome_words
 from glyphscope_gui.shared.language import tr
 
 NOTHING = tr("deleted: the model continues")
@@ -130,7 +130,7 @@ def tip_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ())
         )
         dropped = relaxation_words(request, parent)
         lines.append(capitalised(dropped))
-    lines += [kin.row.note, outcome_words(kin.row.outcome), tr("%n token(s)", "", kin.row.tokens)]
+    lines += [kin.row.note, outcome_words(kin.row.outcome, tr), tr("%n token(s)", "", kin.row.tokens)]
     return "\n".join(line for line in lines if line)
 
 
@@ -177,6 +177,6 @@ def outcome_line(kin: Kin) -> str:
     """The end of the run; a valid call of a relaxed run is marked as such."""
     if kin.row.outcome == "unfinished":
         return tr("running")
-    words = outcome_words(kin.row.outcome)
+    words = outcome_words(kin.row.outcome, tr)
     relaxed = kin.row.outcome == "valid" and kin.started.request.relaxed
     return tr("{outcome}, relaxed", outcome=words) if relaxed else words
