@@ -102,13 +102,8 @@ def dump(state: RunState) -> Any:
     return {
         "started": _plain(state.started),
         "stages": [_stage(stage) for stage in state.stages],
-        "call": _plain(state.call),
-        "answer": _plain(state.answer),
         "finished": _plain(state.finished),
         "failed": _plain(state.failed),
-        "waited": state.waited,
-        "worked_ms": state.worked_ms,
-        "outcome": state.outcome,
     }
 
 
@@ -118,29 +113,15 @@ def _plain(event: AnyEvent | None) -> Any:
 
 def _stage(stage: StageState) -> Any:
     return {
-        "name": stage.name,
-        "title": stage.title,
-        "kind": stage.kind,
-        "turn": stage.turn,
-        "began": stage.began,
-        "prompt": _plain(stage.prompt),
-        "evaluated": _plain(stage.evaluated),
-        "constraint": _plain(stage.constraint),
+        **_members(stage, "name", "title", "kind", "began", "forced", "text"),
+        **{name: _plain(getattr(stage, name)) for name in ("prompt", "evaluated", "aborted", "finished")},
+        **{
+            name: [_plain(event) for event in getattr(stage, name)]
+            for name in ("violations", "calls", "outline")
+        },
         "tokens": [token.step.index for token in stage.tokens],
-        "forced": stage.forced,
-        "mask_ms": stage.mask_ms,
         "segments": [_members(part, "kind", "start", "end", "call_index") for part in stage.segments],
-        "written": {str(index): _call(call) for index, call in stage.written.items()},
-        "violations": [_plain(event) for event in stage.violations],
-        "aborted": _plain(stage.aborted),
-        "stop_string": _plain(stage.stop_string),
-        "call": _plain(stage.call),
-        "calls": [_plain(event) for event in stage.calls],
-        "finished": _plain(stage.finished),
-        "outline": [_plain(event) for event in stage.outline],
-        "waited": stage.waited,
-        "asked": stage.asked,
-        "text": stage.text,
+        "written": [[index, _call(call)] for index, call in stage.written.items()],
     }
 
 
@@ -153,9 +134,8 @@ def _call(call: CallState) -> Any:
         "tool": _plain(call.tool),
         "violations": [_plain(event) for event in call.violations],
         "part": None if call.part is None else _members(call.part, "kind", "start", "end", "call_index"),
-        "closed": call.closed,
         "ready": _plain(call.ready),
-        "status": call.status,
+        **_members(call, "closed", "status"),
     }
 
 

@@ -304,9 +304,9 @@ export class App {
       column.stage = stage;
       showStream(column.stream, run.stages[stage]!, { differs: this.differs(place, stage) });
       const forced = run.stages.reduce((sum, one) => sum + one.forced, 0);
-      const worked = recorded.whole.workedMs;
+      const worked = recorded.data.worked_ms;
       const facts = [plural(run.tokens, "token"), `${count(forced)} forced`];
-      if (worked !== null) facts.push(milliseconds(worked));
+      if (worked != null) facts.push(milliseconds(worked));
       column.note.textContent = facts.join(", ");
       column.button.setAttribute("aria-pressed", String(place === this.shown));
       column.element.classList.toggle("current", place === this.shown);

@@ -22,6 +22,8 @@ export interface Row {
 export interface StageData {
   reasons?: Record<string, Reasons>;
   sizes?: { style: string; characters: number; bytes: number }[];
+  /** The result of the stage. */
+  words?: string;
 }
 
 export interface RunData {
@@ -40,6 +42,8 @@ export interface RunData {
   settings: [string, string][];
   differing: string[];
   stages: StageData[];
+  /** Milliseconds from start to end, without those in which it waited for a person. */
+  worked_ms?: number | null;
   /** Of each event that has one, by its place in the record. */
   rows?: Record<string, Row>;
 }

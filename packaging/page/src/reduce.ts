@@ -1,5 +1,5 @@
-// The state of a run, reduced from its events: the same reduction as the engine's (runs/run_state.py), for which
-// `dump` gives a plain form of everything that it keeps. A test compares the two on all bundled records.
+// The state of a run at a step, reduced from its events: the part of the engine's (runs/run_state.py) that changes from
+// step to step. `dump` gives a plain form of everything that it keeps: a test compares the two on all bundled records.
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type Status = "holds" | "impossible" | "open";
@@ -85,25 +85,18 @@ export class Stage {
   name = "";
   title = "";
   kind = "call";
-  turn = 0;
   began = 0;
   prompt: Event | null = null;
   evaluated: Event | null = null;
-  constraint: Event | null = null;
   tokens: Token[] = [];
   forced = 0;
-  maskMs = 0;
   segments: Segment[] = [];
   written = new Map<number, Call>([[0, new Call()]]);
   violations: Event[] = [];
   aborted: Event | null = null;
-  stopString: Event | null = null;
-  call: Event | null = null;
   calls: Event[] = [];
   finished: Event | null = null;
   outline: Event[] = [];
-  waited = 0;
-  asked: number | null = null;
   /** The stage's text by code points, as events count them. */
   characters: string[] = [];
 
@@ -131,13 +124,9 @@ export class Stage {
   }
 }
 
-export type Outcome = "running" | "valid" | "invalid" | "aborted" | "cancelled" | "failed";
-
 export class Run {
   started: Event | null = null;
   stages: Stage[] = [new Stage()];
-  call: Event | null = null;
-  answer: Event | null = null;
   finished: Event | null = null;
   failed: Event | null = null;
 
@@ -155,22 +144,6 @@ export class Run {
   get tokens(): number {
     return this.stages.reduce((sum, stage) => sum + stage.tokens.length, 0);
   }
-
-  get waited(): number {
-    return this.stages.reduce((sum, stage) => sum + stage.waited, 0);
-  }
-
-  get workedMs(): number | null {
-    return this.finished ? Math.max(this.finished.total_ms - this.waited * 1000, 0) : null;
-  }
-
-  get outcome(): Outcome {
-    if (this.failed) return "failed";
-    if (!this.finished) return "running";
-    const reason = this.finished.reason;
-    if (reason === "aborted" || reason === "cancelled") return reason;
-    return this.finished.valid ? "valid" : "invalid";
-  }
 }
 
 const CONTINUATION = "continuation";
@@ -183,7 +156,6 @@ export function reduce(run: Run, event: Event): void {
       stage.tokens.push(token);
       for (const character of token.step.text) stage.characters.push(character);
       stage.forced += token.step.forced ? 1 : 0;
-      stage.maskMs += token.step.forced ? 0 : (token.step.mask_ms ?? 0);
       break;
     }
     case "field_changed": {
@@ -232,18 +204,32 @@ export function reduce(run: Run, event: Event): void {
       run.started = event;
       stage.aborted = run.finished = run.failed = null;
       break;
-    case "final_answer":
-      run.answer = event;
-      stage.outline.push(event);
-      break;
     case "run_finished":
       run.finished = event;
       break;
     case "run_failed":
       run.failed = event;
       break;
+    case "prompt_rendered":
+      stage.prompt = event;
+      break;
+    case "aborted":
+      stage.aborted = event;
+      break;
+    case "stop_string_found":
+      stage.characters.length = Math.min(stage.characters.length, event.char);
+      break;
+    case "call_ready":
+      stage.calls.push(event);
+      stage.callAt(event.call_index ?? 0).ready = event;
+      break;
+    case "stage_finished":
+      stage.finished = event;
+      break;
+    case "constraint_ready":
+      break;
     default:
-      reduceStage(run, stage, event);
+      stage.outline.push(event);
   }
 }
 
@@ -268,7 +254,6 @@ function begin(run: Run, event: Event): void {
     if (stage.name || stage.tokens.length) run.stages.push((stage = new Stage()));
     stage.title = event.title ?? "";
     stage.kind = event.kind ?? "call";
-    stage.turn = event.turn ?? 0;
     stage.began = event.t ?? 0;
   }
   stage.name = event.stage ?? "";
@@ -295,49 +280,6 @@ function reduceSegment(segments: Segment[], event: Event): Segment {
   return part;
 }
 
-function reduceStage(run: Run, stage: Stage, event: Event): void {
-  switch (event.type) {
-    case "prompt_rendered":
-      stage.prompt = event;
-      break;
-    case "constraint_ready":
-      stage.constraint = event;
-      break;
-    case "aborted":
-      stage.aborted = event;
-      break;
-    case "stop_string_found":
-      stage.stopString = event;
-      stage.characters.length = Math.min(stage.characters.length, event.char);
-      break;
-    case "call_ready":
-      stage.call = run.call = event;
-      stage.calls.push(event);
-      stage.callAt(event.call_index ?? 0).ready = event;
-      break;
-    case "stage_finished":
-      stage.finished = event;
-      break;
-    case "approval_needed":
-    case "question_asked":
-      stage.asked = event.t ?? 0;
-      stage.outline.push(event);
-      break;
-    case "approval_given":
-    case "question_answered":
-      stage.waited += stage.asked === null ? 0 : Math.max((event.t ?? 0) - stage.asked, 0);
-      stage.asked = null;
-      stage.outline.push(event);
-      break;
-    case "tool_result":
-      stage.waited += (event.waited_ms ?? 0) / 1000;
-      stage.outline.push(event);
-      break;
-    default:
-      stage.outline.push(event);
-  }
-}
-
 export function reduceAll(events: readonly Event[], until = events.length): Run {
   const run = new Run();
   for (let place = 0; place < until; place++) reduce(run, events[place]!);
@@ -346,54 +288,14 @@ export function reduceAll(events: readonly Event[], until = events.length): Run 
 
 /** Everything that the state keeps, as JSON: events by themselves, tokens by their number. */
 export function dump(run: Run): Json {
-  const plain = (event: Event | null) => event as Json;
-  const stages = run.stages.map((stage) => ({
-    name: stage.name,
-    title: stage.title,
-    kind: stage.kind,
-    turn: stage.turn,
-    began: stage.began,
-    prompt: plain(stage.prompt),
-    evaluated: plain(stage.evaluated),
-    constraint: plain(stage.constraint),
-    tokens: stage.tokens.map((token) => token.step.index),
-    forced: stage.forced,
-    mask_ms: stage.maskMs,
-    segments: stage.segments.map((part) => ({ ...part })),
-    written: Object.fromEntries(
-      [...stage.written].map(([index, call]) => [
-        String(index),
-        {
-          fields: [...call.fields.values()].map((field) => ({ ...field })),
-          tool: plain(call.tool),
-          violations: call.violations.map(plain),
-          part: call.part && { ...call.part },
-          closed: call.closed,
-          ready: plain(call.ready),
-          status: call.status,
-        },
-      ]),
-    ),
-    violations: stage.violations.map(plain),
-    aborted: plain(stage.aborted),
-    stop_string: plain(stage.stopString),
-    call: plain(stage.call),
-    calls: stage.calls.map(plain),
-    finished: plain(stage.finished),
-    outline: stage.outline.map(plain),
-    waited: stage.waited,
-    asked: stage.asked,
-    text: stage.text,
+  const stages = run.stages.map(({ tokens, written, characters, ...stage }) => ({
+    ...stage,
+    tokens: tokens.map((token) => token.step.index),
+    written: [...written].map(([index, call]) => [
+      index,
+      { ...call, fields: [...call.fields.values()], status: call.status },
+    ]),
+    text: characters.join(""),
   }));
-  return {
-    started: plain(run.started),
-    stages,
-    call: plain(run.call),
-    answer: plain(run.answer),
-    finished: plain(run.finished),
-    failed: plain(run.failed),
-    waited: run.waited,
-    worked_ms: run.workedMs,
-    outcome: run.outcome,
-  };
+  return { ...run, stages } as unknown as Json;
 }

@@ -15,16 +15,10 @@ import {
 import { Recorded, type RunData } from "./data";
 import { fill, h, reachScrolled, unique } from "./dom";
 import { list } from "./panels";
-import type { Outcome } from "./reduce";
 import { Rest } from "./rest";
 import { themeChoice } from "./theme";
 import { count, pointerWords, visible } from "./words";
 
-const ENDINGS: Partial<Record<Outcome, string>> = {
-  valid: "a valid answer",
-  invalid: "not a valid answer",
-  running: "the record ends before the run",
-};
 const RUN = /^#run-(\d+)(?:\.(\d+))?$/;
 const OF_VALIDATOR = /^(PARSE|SCHEMA)$/;
 const OF_TOOL = /^(WRONG|FORBIDDEN)_TOOL$|^(UNWANTED|EXTRA)_CALL$/;
@@ -247,10 +241,16 @@ function unprepared(name: string, { source, shared }: Opened): Recorded {
     ...shared,
   };
   const run = new Recorded(data, source);
-  const { outcome, started } = run.whole;
+  const { started, finished, failed } = run.whole;
   data.name = started?.request?.prompt || name;
-  data.words = ENDINGS[outcome] ?? outcome;
-  data.status = outcome === "valid" ? "holds" : outcome === "running" ? "open" : "impossible";
+  data.words = failed
+    ? "failed"
+    : !finished
+      ? "the record ends before the run"
+      : finished.valid
+        ? "a valid answer"
+        : `not a valid answer: ${finished.reason}`;
+  data.status = failed || finished?.valid === false ? "impossible" : finished ? "holds" : "open";
   return run;
 }
 

@@ -13,7 +13,6 @@ import {
   milliseconds,
   percent,
   plainMs,
-  plural,
   pointerWords,
   rawOf,
   stepText,
@@ -130,34 +129,13 @@ export function showFields(parent: HTMLElement, stage: Stage, data: RunData, ove
 
 // timeline
 
-const FAULTS: Record<string, string> = {
-  denied: "not allowed",
-  guard: "blocked by a limit",
-  unknown: "no executor",
-  cancelled: "stopped",
-};
-
 export function stageTitle(stage: Stage): string {
   return excerpt(stage.title || capitalised(stage.kind));
 }
 
-export function stageWords(stage: Stage): string {
-  if (stage.aborted) return `stopped at character ${count(stage.aborted.char)}: ${stage.aborted.code}`;
-  if (stage.calls.length > 1) return plural(stage.calls.length, "valid call");
-  if (stage.call) {
-    const extracted = stage.finished && !stage.finished.valid;
-    return extracted
-      ? `a call of ${excerpt(stage.call.tool)}, extracted from the text`
-      : `a valid call of ${excerpt(stage.call.tool)}`;
-  }
-  if (stage.violations.length)
-    return [...new Set(stage.violations.map((violation) => violation.code))].join(", ");
-  if (stage.kind === "tool")
-    return !stage.finished
-      ? ""
-      : stage.finished.valid
-        ? "executed"
-        : (FAULTS[stage.finished.reason] ?? `failed: ${stage.finished.reason}`);
+/** The stage's result in the engine's words once it has ended, before that what it has written. */
+function stageWords(stage: Stage, ended: string | undefined): string {
+  if (stage.finished && ended) return ended;
   return stage.tokens.length ? excerpt(stage.text) : stage.prompt ? "reading the prompt" : "";
 }
 
@@ -223,7 +201,7 @@ export function showTimeline(
             ),
           ),
         ),
-        h("td", null, stageWords(stage)),
+        h("td", null, visible(stageWords(stage, recorded.data.stages[place]?.words))),
         h("td", { class: "n" }, total ? `${count(cached ?? 0)} of ${count(total)}` : ""),
         h("td", { class: "n" }, stage.tokens.length ? count(stage.tokens.length) : ""),
         h(

@@ -34,6 +34,7 @@ from glyphscope.runs.endings import RunEnd, end_of
 from glyphscope.runs.event_rows import describe
 from glyphscope.runs.run_state import StageState
 from glyphscope.runs.sampling import limits_in_words, sampling_words
+from glyphscope.runs.stage_words import stage_words
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.sessions.records import encode_record
 from glyphscope.strategies.decode import stopping_on
@@ -165,6 +166,7 @@ def run_data(run: RecordedRun, state: RunState, *, reasons: bool = True) -> dict
         "settings": list(_settings(run)),
         "differing": [],
         "stages": [_stage(run, registry if reasons else None, stage) for stage in state.stages],
+        "worked_ms": state.worked_ms,
         "rows": dict(_rows(run.events)),
     }
 
@@ -188,7 +190,7 @@ def _constraints(registry: ToolRegistry) -> dict[str, dict[str, str]]:
 
 
 def _stage(run: RecordedRun, registry: ToolRegistry | None, stage: StageState) -> dict[str, Any]:
-    data: dict[str, Any] = {}
+    data: dict[str, Any] = {"words": stage_words(stage, over=True)}
     if registry is not None and (reasons := masked_reasons(run.request, registry, stage)):
         data["reasons"] = {str(index): each._asdict() for index, each in reasons.items()}
     with suppress(GlyphscopeError):  # a call that the shape cannot write, extracted from a text
