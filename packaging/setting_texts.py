@@ -1,4 +1,4 @@
-"""The texts of the settings and of the export forms of plug-ins, which the window translates, as lines of Python in
+"""The texts of the settings and of the forms of exports, which the window translates, as lines of Python in
 which Qt's tools find them: `python packaging/setting_texts.py > texts.py`.
 """
 
@@ -19,7 +19,7 @@ from glyphscope.events import (
     settings_of,
 )
 from glyphscope.sessions import Settings
-from glyphscope.sessions.exports.forms import EXPORTERS
+from glyphscope.sessions.exports.forms import EXPORTERS, EXPORTS
 
 STATED = (
     Sampling,
@@ -44,8 +44,9 @@ def texts() -> Iterator[str]:
                 yield from (choice.title, choice.about, choice.words)
     for question in QUESTIONS:
         yield from (question.title, question.about)
-    for _, exporter in EXPORTERS.all():
-        yield from (exporter.menu, exporter.kind, exporter.holds)
+    for form in (*EXPORTS.values(), *(exporter for _, exporter in EXPORTERS.all())):
+        yield from (form.menu, form.kind, form.holds)
+    yield from (form.copied for form in EXPORTS.values())
 
 
 if __name__ == "__main__":

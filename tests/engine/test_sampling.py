@@ -33,9 +33,7 @@ from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state, sampling_words, stop_lines, stop_strings
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.forms import curl_line
-from glyphscope.sessions.exports.pytest_file import pytest_file
+from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.strategies import run
 from glyphscope.strategies.stop_strings import StopStrings
 from scripted_endpoint import endpoint, remote, said
@@ -290,10 +288,10 @@ def test_exports_include_the_sampling_and_test_only_the_answer():
     sampling = Sampling(temperature=0.7, top_k=5, min_p=0.1, repeat_penalty=1.1)
     asked = request(sampling=sampling, stop=("\n",), max_tokens=99, stop_on="never")
     record = RecordedRun(run(asked, ScriptedModel([GOOD, "\nmore"])))
-    body = json.loads(curl_line(record).partition(" -d '")[2].rstrip()[:-1])
+    body = json.loads(export(record, "curl").partition(" -d '")[2].rstrip()[:-1])
     assert (body["top_k"], body["min_p"], body["repeat_penalty"], body["stop"]) == (5, 0.1, 1.1, ["\n"])
     assert body["max_tokens"] == 99
-    source = pytest_file(record)
+    source = export(record, "pytest")
     assert sampling_words(sampling) in source and r'at most 99 tokens, stop "\n"' in source
     namespace = {}
     exec(source, namespace)

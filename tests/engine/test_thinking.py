@@ -29,8 +29,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
 from glyphscope.sessions import RecordWriter, load_project, save_project
 from glyphscope.sessions.bundle import write_bundle
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.forms import curl_line
+from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.sessions.project import Project
 from glyphscope.sessions.records import encode_record, read_record
 from glyphscope.strategies import run
@@ -206,6 +205,6 @@ def test_an_endpoint_that_rejects_the_field_is_reported_with_a_hint():
 
 def test_the_curl_line_sends_the_state():
     reported = tuple(run(request(thinking="off"), ScriptedModel(CALL, template=SWITCH)))
-    assert '"chat_template_kwargs": {"enable_thinking": false}' in curl_line(RecordedRun(reported, "r"))
+    assert '"chat_template_kwargs": {"enable_thinking": false}' in export(RecordedRun(reported, "r"), "curl")
     with pytest.raises(PromptError):
         ScriptedModel(template="{{ raise_exception('no') }}").render_chat([Message("user", "x")], (), "on")

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QToolButton
 from fake_context import CALL
 from glyphscope.events import ToolResult
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope_gui.runs.copy_menu import COPIED
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_text import copy_text
@@ -88,7 +87,3 @@ def test_the_shown_stage_and_a_tool_result_are_copied(qtbot, page):
     assert QGuiApplication.clipboard().text() == result.sent
     copy_text("a\ud800b")
     assert QGuiApplication.clipboard().text() == "a?b"
-
-
-def test_every_form_to_copy_has_its_own_words():
-    assert len(set(COPIED.values())) == len(COPIED)

@@ -17,10 +17,10 @@ from glyphscope.events import ApprovalRule
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import read_record
 from glyphscope.sessions.bundle import read_bundle, write_bundle
-from glyphscope.sessions.exports.forms import export_forms
+from glyphscope.sessions.exports import EXPORTS, export_forms, form_named
 from glyphscope.sessions.records import encode_record
 from glyphscope_gui.history.export_dialog import MAX_SHOWN, ExportDialog, ExportMenu
-from glyphscope_gui.runs.export_formats import exported, file_name, forms, record_summary
+from glyphscope_gui.runs.export_formats import exported, file_name, record_summary
 from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
 from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId
@@ -95,10 +95,11 @@ def _asking(started, prompt):
 
 
 def test_every_export_has_its_own_words_and_no_key():
-    words = forms()
-    assert words.keys() == set(export_forms())
-    assert len({each.menu for each in words.values()}) == len(words)
-    assert all(re.search(r"\b(?:no|or) key\b", each.holds) for each in words.values())
+    words = [form_named(form) for form in export_forms()]
+    assert len({each.menu for each in words}) == len(words)
+    assert all(re.search(r"\b(?:no|or) key\b", each.holds) for each in words)
+    copied = [each.copied for each in EXPORTS.values() if each.copied]
+    assert len(set(copied)) == len(copied)
 
 
 def test_the_menu_has_every_form_once_it_is_opened(qtbot):
@@ -107,7 +108,7 @@ def test_the_menu_has_every_form_once_it_is_opened(qtbot):
     for _ in range(2):
         menu.aboutToShow.emit()
         names = [action.objectName() for action in menu.actions()]
-        assert names == [f"export-{form}" for form in forms()] and "export-otel" in names
+        assert names == [f"export-{form}" for form in export_forms()] and "export-otel" in names
 
 
 def test_a_record_with_a_servers_command_line_suggests_a_bundle():

@@ -33,8 +33,7 @@ from glyphscope.runs import branch_request, branch_tree, run_state
 from glyphscope.sessions import first_difference
 from glyphscope.sessions.archive import pack
 from glyphscope.sessions.bundle import make_bundle, parse_bundle, redacted
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.forms import EXPORTS
+from glyphscope.sessions.exports import EXPORTS, RecordedRun, export
 from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.records import encode_record, parse_record
 from glyphscope_plugins.spans import run_spans, spans_json
@@ -215,10 +214,7 @@ ACTIONS: dict[str, Callable[[tuple[AnyEvent, ...]], Any]] = {
     "replay": rerun,
     "compare pages": lambda events: html_page([RecordedRun(redacted(events)), RecordedRun(RELATED)]),
     "spans": lambda events: spans_json(run_spans([RecordedRun(redacted(events))], content=True)),
-    **{
-        f"export {form}": lambda events, make=make: make(RecordedRun(events))
-        for form, make in EXPORTS.items()
-    },
+    **{f"export {form}": lambda events, form=form: export(RecordedRun(events), form) for form in EXPORTS},
 }
 
 

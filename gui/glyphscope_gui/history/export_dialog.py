@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QPlainTextEdit, QPushButton, QWidget
 
+from glyphscope.sessions.exports import EXPORTS, export_forms, form_named
 from glyphscope.visible import visible
-from glyphscope_gui.runs.export_formats import OWN_FORMS, Exported, FormWords, forms
+from glyphscope_gui.runs.export_formats import Exported
 from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button
-from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.plain_text import copy_text
@@ -30,17 +31,17 @@ class ExportMenu(QMenu):
     def __init__(self, words: str, parent: QWidget | None = None) -> None:
         super().__init__(words, parent)
         self.setObjectName("exportMenu")
-        self._add(OWN_FORMS)
+        self._add(EXPORTS)
         self.aboutToShow.connect(self._add_others)
 
     def _add_others(self) -> None:
         """When it is opened for the first time, as plug-ins are looked up then."""
         self.aboutToShow.disconnect(self._add_others)
-        self._add({name: texts for name, texts in forms().items() if name not in OWN_FORMS})
+        self._add(form for form in export_forms() if form not in EXPORTS)
 
-    def _add(self, forms: Mapping[str, FormWords]) -> None:
-        for form, texts in forms.items():
-            action = named(self.addAction(texts.menu), f"export-{form}")
+    def _add(self, forms: Iterable[str]) -> None:
+        for form in forms:
+            action = named(self.addAction(in_language(form_named(form).menu)), f"export-{form}")
             action.triggered.connect(lambda _checked=False, form=form: self.formChosen.emit(form))
 
 
@@ -50,7 +51,7 @@ class ExportDialog(PlainDialog):
     saveRequested = Signal(str, str)
 
     def __init__(self, exported: Exported, parent: QWidget | None = None) -> None:
-        form = forms()[exported.form].menu.replace("&", "").rstrip("…")
+        form = in_language(form_named(exported.form).menu).replace("&", "").rstrip("…")
         super().__init__("exportDialog", tr("Export the run: {form}", form=form), parent)
         self._exported = exported
         self.note = PlainLabel(exported.note, self, wordWrap=True, role="muted")
@@ -90,7 +91,7 @@ class ExportDialog(PlainDialog):
 
     def _ask_where(self) -> None:
         suffix = Path(self._exported.name).suffix
-        kind = forms()[self._exported.form].kind
+        kind = in_language(form_named(self._exported.form).kind)
         ask_where_to_save(
             self,
             tr("Save the export"),

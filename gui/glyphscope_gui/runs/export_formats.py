@@ -1,4 +1,4 @@
-"""A run as files for others: the name, file name and content of each form; no Qt.
+"""A run as files for others: the file name and the content of each form; no Qt.
 
 A file's summary, shown before the user shares the file, is made from the run itself. Keys are never in the file;
 everything else is named.
@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.sessions.bundle import SUFFIX, Manifest, redacted
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.forms import EXPORTERS
+from glyphscope.sessions.exports import RecordedRun, form_named
 from glyphscope.sessions.exports.grammars import constraint_note
 from glyphscope.text.figures import byte_size
 from glyphscope_gui.shared.language import in_language, tr
@@ -23,88 +22,7 @@ RECORD_SUFFIX = ".jsonl"
 PAGE_SUFFIX = ".html"
 
 
-class FormWords(NamedTuple):
-    """`menu` is the form's text in a menu, `file` its file extension, `holds` a text on what the file contains and
-    omits.
-    """
-
-    menu: str
-    file: str
-    kind: str
-    holds: str
-
-
-_TOOLS = tr("Contains the names and schemas of the tools; no prompt, answer or key.")
-OWN_FORMS: dict[str, FormWords] = {
-    "html": FormWords(
-        tr("&HTML page…"),
-        PAGE_SUFFIX,
-        tr("HTML pages"),
-        tr("Contains the record: the prompt, the answers and the results of tools; no key."),
-    ),
-    "gbnf": FormWords(tr("&GBNF grammar…"), ".gbnf", tr("GBNF grammars"), _TOOLS),
-    "lark": FormWords(tr("&Lark grammar…"), ".lark", tr("Lark grammars"), _TOOLS),
-    "json-schema": FormWords(tr("&JSON Schema…"), ".schema.json", tr("JSON Schemas"), _TOOLS),
-    "openai-tools": FormWords(tr("&OpenAI tools…"), ".tools.json", tr("OpenAI tools"), _TOOLS),
-    "openai-messages": FormWords(
-        tr("OpenAI &messages…"),
-        ".messages.json",
-        tr("OpenAI messages"),
-        tr("Contains the system message, the conversation and the answer; no key."),
-    ),
-    "openai-tool-calls": FormWords(
-        tr("OpenAI tool &calls…"),
-        ".calls.json",
-        tr("OpenAI tool calls"),
-        tr("Contains the valid calls with their arguments; no prompt or key."),
-    ),
-    "calls": FormWords(
-        tr("C&alls as JSON…"),
-        ".call.json",
-        tr("Calls"),
-        tr("Contains the valid calls with their arguments; no prompt or key."),
-    ),
-    "results": FormWords(
-        tr("Tool &results…"),
-        ".results.json",
-        tr("Tool results"),
-        tr("Contains the complete results of the tools; no prompt, no key."),
-    ),
-    "answer": FormWords(
-        tr("Text of the a&nswer…"),
-        ".txt",
-        tr("Text"),
-        tr("Contains the answer as the model wrote it; no prompt or key."),
-    ),
-    "prompt": FormWords(
-        tr("P&rompt…"),
-        ".prompt.txt",
-        tr("Text"),
-        tr("Contains the first prompt with the tools, as sent to the model; no key."),
-    ),
-    "pytest": FormWords(
-        tr("&pytest file…"),
-        ".py",
-        tr("Python files"),
-        tr("Contains the tools and each validated text; no prompt or key. Needs glyphscope and pytest."),
-    ),
-    "curl": FormWords(
-        tr("&curl line…"),
-        ".sh",
-        tr("Shell scripts"),
-        tr("Contains the prompt and the tools, for a llama-server on this computer; no key."),
-    ),
-}
 _GRAMMARS = ("gbnf", "lark")
-
-
-def forms() -> dict[str, FormWords]:
-    """The words of all forms by name, also those of plug-ins."""
-    added = {
-        name: FormWords(in_language(each.menu), each.ending, in_language(each.kind), in_language(each.holds))
-        for name, each in EXPORTERS.all()
-    }
-    return {**OWN_FORMS, **{name: words for name, words in added.items() if name not in OWN_FORMS}}
 
 
 class Exported(NamedTuple):
@@ -118,13 +36,12 @@ class Exported(NamedTuple):
 
 def exported(events: Sequence[AnyEvent], form: str, text: str) -> Exported:
     """`text` is the run in that form."""
-    words = forms()[form]
-    note = words.holds
+    note = in_language(form_named(form).holds)
     if form in _GRAMMARS and (constrained := constraint_note(RecordedRun(events))):
         note = f"{constrained} {note}"
     prefix = "test_" if form == "pytest" else ""
     slug = _slug(events).replace("-", "_") if prefix else _slug(events)
-    return Exported(form, text, f"{prefix}{slug}{words.file}", note)
+    return Exported(form, text, f"{prefix}{slug}{form_named(form).ending}", note)
 
 
 def file_name(events: Sequence[AnyEvent]) -> str:

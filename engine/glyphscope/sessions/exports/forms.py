@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -70,22 +70,6 @@ def _line(body: str) -> str:
         return shlex.join([*words, "-d", body]) + "\n"
     return f"{shlex.join([*words, '--data-binary', '@-'])} <<'BODY'\n{body}\nBODY\n"
 
-
-ExportForm: TypeAlias = Literal[
-    "gbnf",
-    "lark",
-    "json-schema",
-    "openai-tools",
-    "openai-messages",
-    "openai-tool-calls",
-    "calls",
-    "results",
-    "answer",
-    "prompt",
-    "pytest",
-    "curl",
-    "html",
-]
 
 _TIMING = ("type", "t", "stage")
 """The members of an event that are not part of a result."""
@@ -174,29 +158,98 @@ def _calls(run: RecordedRun, form: str) -> list[CallReady]:
     return found
 
 
-EXPORTS: dict[ExportForm, Callable[[RecordedRun], str]] = {
-    "gbnf": gbnf,
-    "lark": lark,
-    "json-schema": json_schema,
-    "openai-tools": openai_tools,
-    "openai-messages": openai_messages,
-    "openai-tool-calls": openai_tool_calls,
-    "calls": calls,
-    "results": results,
-    "answer": answer,
-    "prompt": prompt,
-    "pytest": pytest_file,
-    "curl": curl_line,
-    "html": lambda run: html_page([run]),
+class RunForm(NamedTuple):
+    """A form of one run. `make` raises GlyphscopeError, with a hint, if the run does not have it.
+
+    For the window, which translates them: the `menu`'s text, the `ending` of its files and their `kind`, what it
+    `holds` and leaves out, and the text of the menu that copies it, if that has it.
+    """
+
+    make: Callable[[RecordedRun], str]
+    menu: str
+    ending: str
+    kind: str
+    holds: str
+    copied: str = ""
+
+
+_TOOLS = "Contains the names and schemas of the tools; no prompt, answer or key."
+_CALLS = "Contains the valid calls with their arguments; no prompt or key."
+
+EXPORTS: dict[str, RunForm] = {
+    "html": RunForm(
+        lambda run: html_page([run]),
+        "&HTML page…",
+        ".html",
+        "HTML pages",
+        "Contains the record: the prompt, the answers and the results of tools; no key.",
+    ),
+    "gbnf": RunForm(gbnf, "&GBNF grammar…", ".gbnf", "GBNF grammars", _TOOLS),
+    "lark": RunForm(lark, "&Lark grammar…", ".lark", "Lark grammars", _TOOLS),
+    "json-schema": RunForm(json_schema, "&JSON Schema…", ".schema.json", "JSON Schemas", _TOOLS),
+    "openai-tools": RunForm(openai_tools, "&OpenAI tools…", ".tools.json", "OpenAI tools", _TOOLS),
+    "openai-messages": RunForm(
+        openai_messages,
+        "OpenAI &messages…",
+        ".messages.json",
+        "OpenAI messages",
+        "Contains the system message, the conversation and the answer; no key.",
+        "OpenAI &messages",
+    ),
+    "openai-tool-calls": RunForm(
+        openai_tool_calls,
+        "OpenAI tool &calls…",
+        ".calls.json",
+        "OpenAI tool calls",
+        _CALLS,
+        "OpenAI &tool calls",
+    ),
+    "calls": RunForm(calls, "C&alls as JSON…", ".call.json", "Calls", _CALLS, "&Call as JSON"),
+    "results": RunForm(
+        results,
+        "Tool &results…",
+        ".results.json",
+        "Tool results",
+        "Contains the complete results of the tools; no prompt, no key.",
+    ),
+    "answer": RunForm(
+        answer,
+        "Text of the a&nswer…",
+        ".txt",
+        "Text",
+        "Contains the answer as the model wrote it; no prompt or key.",
+        "&Answer",
+    ),
+    "prompt": RunForm(
+        prompt,
+        "P&rompt…",
+        ".prompt.txt",
+        "Text",
+        "Contains the first prompt with the tools, as sent to the model; no key.",
+        "&Prompt",
+    ),
+    "pytest": RunForm(
+        pytest_file,
+        "&pytest file…",
+        ".py",
+        "Python files",
+        "Contains the tools and each validated text; no prompt or key. Needs glyphscope and pytest.",
+    ),
+    "curl": RunForm(
+        curl_line,
+        "&curl line…",
+        ".sh",
+        "Shell scripts",
+        "Contains the prompt and the tools, for a llama-server on this computer; no key.",
+        "c&url command",
+    ),
 }
 
 
 class RunExporter(NamedTuple):
     """A form in which a plug-in exports runs. `make` makes what programs use of any number of runs, with their contents
     (prompts, answers, arguments and results) on request; `text` writes it, `send` sends it to a receiver at a URL. All
-    raise GlyphscopeError, also for a package that is not installed.
-
-    For the window: the `menu`'s text, the `ending` of its files and their `kind`, and what it `holds` and leaves out.
+    raise GlyphscopeError, also for a package that is not installed. The texts are as in `RunForm`.
     """
 
     make: Callable[[Sequence[RecordedRun], bool], Sequence[Any]]
@@ -228,9 +281,14 @@ def exporter(form: str) -> RunExporter:
     return found
 
 
+def form_named(form: str) -> RunForm | RunExporter:
+    """The form of that name. Raises GlyphscopeError if there is none."""
+    return EXPORTS.get(form) or exporter(form)
+
+
 def export(run: RecordedRun, form: str) -> str:
     """The run in that form. Raises GlyphscopeError, with a hint, if the run does not have it."""
-    if (own := EXPORTS.get(cast(ExportForm, form))) is not None:
-        return own(run)
+    if (own := EXPORTS.get(form)) is not None:
+        return own.make(run)
     found = exporter(form)
     return found.text(found.make([run], False))
