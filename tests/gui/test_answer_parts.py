@@ -15,13 +15,12 @@ from glyphscope.runs import RunState, end_of, reduce_event, run_state
 from glyphscope_gui.playground.evidence_dock import TurnCosts
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, StageRows
 from glyphscope_gui.runs.answer_parts import LONG
-from glyphscope_gui.runs.field_table_model import CONSTRAINT, FIELD, VALUE, FieldTableModel
+from glyphscope_gui.runs.field_table import CONSTRAINT, FIELD, VALUE, FieldTableModel
 from glyphscope_gui.runs.part_header import PartHeader
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.stage_choice import events_of
 from glyphscope_gui.runs.stream_view import StreamView
-from glyphscope_gui.runs.token_table import TokenTable
-from glyphscope_gui.runs.token_table_model import PART, RULE, TokenTableModel
+from glyphscope_gui.runs.token_table import PART, RULE, TokenTable, TokenTableModel
 from glyphscope_gui.shared.tab_order import stops
 from made_runs import BAD, GOOD, THOUGHT, parts_run
 

@@ -15,19 +15,21 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_tree, end_of, run_state
 from glyphscope.sessions.history import kin_of
-from glyphscope_gui.playground.branches.bar import BUSY
-from glyphscope_gui.playground.branches.mask_reason import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, mask_reason
 from glyphscope_gui.playground.branches.tree import MAX_INDENT, BranchCard
 from glyphscope_gui.playground.branches.words import (
+    LOOKING,
+    NO_CONSTRAINT,
+    OWN_GRAMMAR,
     constraint_words,
     incomplete_words,
+    mask_reason,
     outcome_line,
     pieces_words,
     place_words,
     replacement_words,
     shared_bytes,
 )
-from glyphscope_gui.runs.alternatives_model import REASON_ROLE
+from glyphscope_gui.runs.alternatives_table import REASON_ROLE
 from glyphscope_gui.runs.model_queries import Typed, pieces_of
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Phase
@@ -232,7 +234,9 @@ def test_names_and_notes_are_saved_and_the_tree_is_found_in_the_history(qtbot, o
     page.step()
     qtbot.waitUntil(lambda: len(page.context.runs.state.tokens) >= 1)
     page.view.tokens.choose(0)
-    assert bar.words.text() == BUSY and bar.links.isHidden()  # no branches of a run in progress
+    assert (
+        bar.words.text() == "Stop the run, or wait until it finishes, to branch." and bar.links.isHidden()
+    )  # no branches of a run in progress
     assert not any(action.isEnabled() for action in bar.actions_.values())
     first = ended(qtbot, page, page.run).started.run
     choose(page, 3)
@@ -341,7 +345,10 @@ def test_a_branch_that_cannot_start_says_why_and_is_no_internal_error(qtbot, ope
     bar.actions_["keep"].trigger()
     page.step()  # so that it does not end earlier
     ready()
-    assert bar.words.text() == BUSY and runs.phase is Phase.STEPPING
+    assert (
+        bar.words.text() == "Stop the run, or wait until it finishes, to branch."
+        and runs.phase is Phase.STEPPING
+    )
     assert ended(qtbot, page, page.run).started.request.branch_of is None
     assert not page.context.errors
 

@@ -24,7 +24,7 @@ from glyphscope_gui.playground.charts import MIN_SLOT, SavingsChart, SizeChart, 
 from glyphscope_gui.playground.evidence_words import size_words, token_words
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Saving
-from glyphscope_gui.runs.token_table_model import COLUMNS
+from glyphscope_gui.runs.token_table import COLUMNS
 from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.chart import Chart
 from glyphscope_gui.shared.chart_roles import edge_role

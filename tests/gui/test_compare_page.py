@@ -30,7 +30,7 @@ from glyphscope.errors import ModelDied, ModelError
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.compare.variants import MAX_COLUMNS, OWN, PRESETS, Variant, next_variant, variant_names
-from glyphscope_gui.runs.compare_fields_model import FIELD, FIRST_RUN, MARK, PARTING_ROLE
+from glyphscope_gui.runs.compare_fields import FIELD, FIRST_RUN, MARK, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import BackgroundEvents, Phase

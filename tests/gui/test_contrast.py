@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QPalette
 from glyphscope_gui.grammar.edit import LINES
 from glyphscope_gui.grammar.railroad_drawing import _ROLES as DIAGRAM
 from glyphscope_gui.playground import timeline
-from glyphscope_gui.runs import compare_fields_model
+from glyphscope_gui.runs import compare_fields
 from glyphscope_gui.servers import words as servers_words
 from glyphscope_gui.shared import enforcement_badge
 from glyphscope_gui.shared.verdict import FORCED, VERDICTS
@@ -188,7 +188,7 @@ def test_states_differ_by_more_than_colour():
         [style for style, _role in LINES.values()],
         [words for words, _role, _tip in enforcement_badge._WORDS.values()],
         [state.words for state in servers_words._PHASES.values()],
-        list(compare_fields_model.MARKS.values()),
+        list(compare_fields.MARKS.values()),
     ):
         assert all(signs)
         assert len(set(signs)) == len(signs), signs

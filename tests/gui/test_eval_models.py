@@ -49,7 +49,7 @@ from glyphscope_gui.evaluate.words import (
     summary_words,
 )
 from glyphscope_gui.evaluate.worker import Growing
-from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
+from glyphscope_gui.runs.compare_fields import CompareFieldsModel
 from glyphscope_gui.shared.named_files import NamedFiles
 from glyphscope_gui.theme import ThemeManager
 from made_results import (

@@ -22,7 +22,7 @@ from glyphscope_gui.playground.mask_impact_view import (
     MaskImpactTable,
 )
 from glyphscope_gui.runs.model_queries import Answered, token_boundaries
-from glyphscope_gui.runs.token_table_model import CUT_ROLE, TOKEN
+from glyphscope_gui.runs.token_table import CUT_ROLE, TOKEN
 
 PIECES = ['{action="', 'search"', " query", '="', "AI", '"', " max_results=", "10", "}"]
 CALL = "".join(PIECES)

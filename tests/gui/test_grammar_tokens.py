@@ -17,11 +17,10 @@ from glyphscope.sessions.records import parse_record
 from glyphscope.strategies import run
 from glyphscope_gui.context import RulePlace
 from glyphscope_gui.grammar.page import MEAN, NOT_MEASURED, RuleCosts
-from glyphscope_gui.runs.alternatives_model import AlternativesModel
+from glyphscope_gui.runs.alternatives_table import AlternativesModel
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleCost, RuleReader
-from glyphscope_gui.runs.token_table import LEAST, MIN_TOKEN, TokenTable
-from glyphscope_gui.runs.token_table_model import RULE, TOKEN, TokenTableModel
+from glyphscope_gui.runs.token_table import LEAST, MIN_TOKEN, RULE, TOKEN, TokenTable, TokenTableModel
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_table import MIN_NAME
 

@@ -18,12 +18,10 @@ from glyphscope.text.figures import percent
 from glyphscope.text.tokens import token_text
 from glyphscope.visible import visible
 from glyphscope_gui.runs import stream_view
-from glyphscope_gui.runs.alternatives_model import reasons
-from glyphscope_gui.runs.field_table import FieldTable
-from glyphscope_gui.runs.field_table_model import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTableModel
+from glyphscope_gui.runs.alternatives_table import reasons
+from glyphscope_gui.runs.field_table import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTable, FieldTableModel
 from glyphscope_gui.runs.stream_view import StreamView
-from glyphscope_gui.runs.token_table import TokenTable
-from glyphscope_gui.runs.token_table_model import COLUMNS, TOKEN, TokenTableModel
+from glyphscope_gui.runs.token_table import COLUMNS, TOKEN, TokenTable, TokenTableModel
 from glyphscope_gui.shared.text_places import MAX_LINE, TextPlaces
 from glyphscope_gui.shared.token_words import step_text
 

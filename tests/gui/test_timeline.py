@@ -29,7 +29,7 @@ from glyphscope.strategies import run
 from glyphscope_gui.playground.notes_view import MAX_LENGTH, NotesView, claim_words, notes_of
 from glyphscope_gui.playground.timeline import budgets, has_details
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, TIME, WORDS, TimelineModel
-from glyphscope_gui.runs.field_table_model import FieldTableModel
+from glyphscope_gui.runs.field_table import FieldTableModel
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
 from glyphscope_gui.shared.page_ids import PageId

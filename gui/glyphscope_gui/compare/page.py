@@ -10,8 +10,7 @@ from glyphscope_gui.compare.column_view import CompareColumn
 from glyphscope_gui.compare.variant_settings import VariantSettings
 from glyphscope_gui.compare.variants import OWN, PRESETS
 from glyphscope_gui.project.prompt_document import PromptDocument
-from glyphscope_gui.runs.compare_fields import CompareFields
-from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
+from glyphscope_gui.runs.compare_fields import CompareFields, CompareFieldsModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box

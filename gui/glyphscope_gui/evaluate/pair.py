@@ -11,8 +11,7 @@ from glyphscope.evals.align import Alignment, difference_words
 from glyphscope.evals.results.sample import Sample
 from glyphscope_gui.evaluate.result import Pair
 from glyphscope_gui.evaluate.words import why_words
-from glyphscope_gui.runs.compare_fields import CompareFields
-from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
+from glyphscope_gui.runs.compare_fields import CompareFields, CompareFieldsModel
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr

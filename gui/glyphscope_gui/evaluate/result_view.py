@@ -19,7 +19,7 @@ from glyphscope_gui.evaluate.runs import EvalRuns, EvalRunsModel
 from glyphscope_gui.evaluate.table import EvalTable
 from glyphscope_gui.evaluate.table_model import EvalTableModel
 from glyphscope_gui.evaluate.words import MEASURES, MeasureName
-from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
+from glyphscope_gui.runs.compare_fields import CompareFieldsModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import ElidedLabel, named, words_label

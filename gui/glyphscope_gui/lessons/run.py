@@ -25,15 +25,12 @@ from glyphscope.text.shorten import capitalised
 from glyphscope_gui.lessons.player import FASTEST, SLOWEST, LessonPlayer
 from glyphscope_gui.lessons.words import place_words, source_words, token_title, token_words
 from glyphscope_gui.runs.abort_banner import AbortBanner
-from glyphscope_gui.runs.alternatives_model import AlternativesModel
-from glyphscope_gui.runs.alternatives_table import AlternativesTable
-from glyphscope_gui.runs.field_table import FieldTable
-from glyphscope_gui.runs.field_table_model import DECIDED, TOKENS, VERDICT, FieldTableModel
+from glyphscope_gui.runs.alternatives_table import AlternativesModel, AlternativesTable
+from glyphscope_gui.runs.field_table import DECIDED, TOKENS, VERDICT, FieldTable, FieldTableModel
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
 from glyphscope_gui.runs.stream_view import StreamView
-from glyphscope_gui.runs.token_table import TokenTable
-from glyphscope_gui.runs.token_table_model import TokenTableModel
+from glyphscope_gui.runs.token_table import TokenTable, TokenTableModel
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import ElidedLabel, LessonLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr

@@ -21,12 +21,13 @@ from glyphscope.runs import RunState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.branches.bar import BUSY, BranchBar
 from glyphscope_gui.playground.branches.branches import Branches, Events, Replacement
-from glyphscope_gui.playground.branches.mask_reason import MaskReason, mask_reason
 from glyphscope_gui.playground.branches.panel import CostLine
 from glyphscope_gui.playground.branches.words import (
     NOTHING,
+    MaskReason,
     incomplete_words,
     is_less_constrained,
+    mask_reason,
     pieces_words,
     place_words,
     relaxation_words,
@@ -35,7 +36,7 @@ from glyphscope_gui.playground.branches.words import (
 )
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
-from glyphscope_gui.runs.alternatives_model import AlternativeRow
+from glyphscope_gui.runs.alternatives_table import AlternativeRow
 from glyphscope_gui.runs.model_queries import Pieces, Typed, pieces_of
 from glyphscope_gui.runs.run_controller import Applied, Phase
 from glyphscope_gui.runs.token_rules import Refusal

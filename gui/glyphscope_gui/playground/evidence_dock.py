@@ -19,8 +19,7 @@ from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
 from glyphscope_gui.playground.evidence_words import SAVED, STYLES, size_words, token_words
 from glyphscope_gui.playground.mask_impact_view import MaskImpactView
-from glyphscope_gui.runs.alternatives_model import AlternativesModel
-from glyphscope_gui.runs.alternatives_table import AlternativesTable
+from glyphscope_gui.runs.alternatives_table import AlternativesModel, AlternativesTable
 from glyphscope_gui.runs.run_controller import Applied, Saving
 from glyphscope_gui.runs.token_rules import Refusal, TokenRule
 from glyphscope_gui.runs.worker.jobs import Measured

@@ -9,7 +9,7 @@ from glyphscope.events import Notation, RunStarted, Token
 from glyphscope.notation.write import Sizes
 from glyphscope.runs.run_state import StageState
 from glyphscope.text.figures import count, percent
-from glyphscope_gui.runs.token_table_model import ORIGINS
+from glyphscope_gui.runs.token_table import ORIGINS
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import step_text
 

@@ -31,13 +31,11 @@ from glyphscope_gui.playground.timeline_model import TimelineRow
 from glyphscope_gui.project.prompt_document import PromptDocument
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.copy_menu import CopyMenu
-from glyphscope_gui.runs.field_table import FieldTable
-from glyphscope_gui.runs.field_table_model import FieldTableModel
+from glyphscope_gui.runs.field_table import FieldTable, FieldTableModel
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import events_of
 from glyphscope_gui.runs.stream_view import StreamView
-from glyphscope_gui.runs.token_table import TokenTable
-from glyphscope_gui.runs.token_table_model import TokenTableModel
+from glyphscope_gui.runs.token_table import TokenTable, TokenTableModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.icon_button import IconButton

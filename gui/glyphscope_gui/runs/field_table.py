@@ -2,23 +2,290 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QSize
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, TypeAlias
+
+from PySide6.QtCore import QModelIndex, QObject, QSize, Qt
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHeaderView, QWidget
 
-from glyphscope_gui.runs.field_table_model import (
-    CONSTRAINT,
-    DECIDED,
-    FIELD,
-    TOKENS,
-    VALUE,
-    VERDICT,
-    FieldTableModel,
+from glyphscope.events import (
+    AnyEvent,
+    CallReady,
+    FieldChanged,
+    FieldClosed,
+    FieldOpened,
+    SegmentClosed,
+    SegmentOpened,
+    Shape,
+    Status,
+    ToolKnown,
+    Violation,
 )
+from glyphscope.notation.shapes import shape_keys
+from glyphscope.prompting.signature import argument_types
+from glyphscope.registry import ToolRegistry
+from glyphscope.registry.pointer import readable, to_pointer
+from glyphscope.runs import FieldState, RunState
+from glyphscope.runs.run_state import StageState
 from glyphscope_gui.shared.cells import PillDelegate
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
+from glyphscope_gui.shared.table_model import PILL_ROLE, TableModel
 from glyphscope_gui.shared.verdict import VERDICTS
+from glyphscope_gui.theme import mono_font, ui_font
+
+_Key: TypeAlias = tuple[int, str]
+"""The index of a call, and the path of one of its fields."""
+_WHOLE = "call"
+"""Stands for the whole call in place of a path, which begins with a slash or is empty."""
+COLUMNS = (tr("Field"), tr("Value so far"), tr("Verdict"), tr("Constraint"), tr("Decided at"), tr("Tokens"))
+FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
+MAX_VALUE = 120
+"""Characters of a value that are shown."""
+
+
+@dataclass
+class Row:
+    """A row of the table; `state` is None for a missing argument. The row of a whole call has the call's
+    `verdict`.
+    """
+
+    path: str
+    state: FieldState | None
+    call: int = 0
+    value: str = ""
+    constraint: str = ""
+    decided: str = ""
+    tokens: str = ""
+    verdict: Status | None = None
+
+    @property
+    def status(self) -> Status | None:
+        return self.state.status if self.state else self.verdict
+
+    @property
+    def is_call(self) -> bool:
+        return self.verdict is not None
+
+
+class FieldTableModel(TableModel[Row]):
+    """The fields of a stage's calls: `begin_stage`, `apply` for each batch of events, and `add_missing` at the end."""
+
+    titles = COLUMNS
+    figures = frozenset({TOKENS})
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: list[Row] = []
+        self._places: dict[_Key, int] = {}
+        """The rows of fields and calls."""
+        self._constraints: dict[_Key, str] = {}
+        """The constraint of each field of a known tool, in words."""
+        self._decided: dict[_Key, int] = {}
+        """The character that made a field invalid."""
+        self._registry: ToolRegistry | None = None
+        self._name_path: str | None = None
+        """The path of the field that names the tool; None if no field does."""
+        self._args_path = ""
+        """The path of the object that contains the arguments; empty if they are beside the name."""
+        self._call = 0
+        """The index of the newest call."""
+
+    def begin_stage(self, run: RunState, stage: StageState) -> None:
+        """Begin an empty table for a stage of the run."""
+        shape: Shape | None = "flat"
+        if run.started is not None:  # in a native notation, no field names the tool
+            shape = None if run.started.request.native == "template" else run.started.request.shape
+        tool = ""
+        if stage.kind == "arguments":  # for the last tool that was named before it
+            before = takewhile(lambda other: other is not stage, run.stages)
+            tool = next((each.tool.name for each in reversed([*before]) if each.tool is not None), "")
+        self.begin(run.registry, shape, tool)
+
+    def begin(self, registry: ToolRegistry | None, shape: Shape | None, tool: str = "") -> None:
+        """Begin an empty table for a text with these tools; `tool` is the one that an earlier stage named. Without a
+        shape, all fields are arguments.
+        """
+        name_key, args_key = (None, None) if shape is None else shape_keys(shape)
+        self.beginResetModel()
+        self._registry = registry
+        self._name_path = f"/{name_key}" if name_key else None
+        self._args_path = f"/{args_key}" if args_key else ""
+        self._rows, self._places, self._constraints, self._decided = [], {}, {}, {}
+        self._call = 0
+        self._begin_call(0)
+        if tool:
+            self._tool_known(tool, 0)
+        self.endResetModel()
+
+    def apply(self, state: StageState, events: Iterable[AnyEvent]) -> None:
+        """Show the events of a batch; `state` is the state after them."""
+        touched: dict[_Key, None] = {}
+        for event in events:
+            if isinstance(event, (FieldOpened, FieldChanged, FieldClosed)):
+                touched[event.call_index, event.path] = None
+            elif isinstance(event, ToolKnown):
+                self._tool_known(event.name, event.call_index)
+                touched.update(dict.fromkeys(key for key in self._places if key[0] == event.call_index))
+            elif isinstance(event, Violation):
+                self._decided.setdefault((event.call_index, event.path), event.char)
+                touched[event.call_index, event.path] = None
+                touched[event.call_index, _WHOLE] = None
+            elif isinstance(event, CallReady) or (
+                isinstance(event, SegmentOpened | SegmentClosed) and event.kind == "call"
+            ):
+                touched[event.call_index, _WHOLE] = None
+        for call in sorted({call for call, _ in touched}):
+            if call > self._call:
+                self._next_call(state, call)
+            self._update(state, [key for key in touched if key[0] == call and self._is_there(state, key)])
+
+    def add_missing(self, state: StageState) -> None:
+        """Add the missing arguments of the tool, at the end of the text."""
+        tool = state.call_at(self._call).tool
+        if tool is not None and not tool.allowed:
+            return
+        prefix = f"{self._args_path}/"
+        missing = [
+            key
+            for key in self._constraints
+            if key[0] == self._call
+            and key[1].startswith(prefix)
+            and key[1] != self._name_path
+            and key not in self._places
+        ]
+        self._append(
+            [Row(path, None, call, tr("not set"), self._constraints[call, path]) for call, path in missing]
+        )
+
+    # -- the table ---------------------------------------------------------------------------------------------
+
+    def words(self, row: Row, column: int) -> str:
+        return (
+            tr("Call {number}", number=row.call + 1) if row.is_call else self._name(row.path),
+            row.value,
+            VERDICTS[row.status].words if row.status else "",
+            row.constraint,
+            row.decided,
+            row.tokens,
+        )[column]
+
+    def tip(self, row: Row, column: int) -> str:
+        return self.words(row, column)
+
+    def color(self, row: Row, column: int) -> str:
+        return "text-faint" if row.status is None else "text"
+
+    def extra(self, row: Row, column: int, role: int) -> Any:
+        if role == PILL_ROLE and column == VERDICT and row.status is not None:
+            verdict = VERDICTS[row.status]
+            return f"{verdict.sign} {verdict.words}", verdict.role
+        if role == Qt.ItemDataRole.FontRole and row.state is not None and column == VALUE:
+            return mono_font(-0.5)
+        if role == Qt.ItemDataRole.FontRole and row.is_call:
+            bold = ui_font()
+            bold.setWeight(QFont.Weight.DemiBold)
+            return bold
+        return None
+
+    def _name(self, path: str) -> str:
+        """The field's name; for a field inside an argument, preceded by the names of its parents."""
+        inner = path.removeprefix(f"{self._args_path}/") if self._args_path else path.removeprefix("/")
+        return readable(f"/{inner}") or path
+
+    def _begin_call(self, call: int) -> None:
+        if self._registry is not None and self._name_path is not None:
+            count = len(self._registry.allowed)
+            self._constraints[call, self._name_path] = (
+                tr("allow list of {count}", count=count) if count != 1 else tr("one tool allowed")
+            )
+
+    def _next_call(self, state: StageState, call: int) -> None:
+        """Begin another call: the one before it is complete, and each has a row above its fields."""
+        self.add_missing(state)
+        if (self._call, _WHOLE) not in self._places:
+            row = Row(_WHOLE, None, self._call, verdict="open")
+            self._fill(row, state)
+            self._places = {key: place + 1 for key, place in self._places.items()}
+            self._places[self._call, _WHOLE] = 0
+            self._insert(0, [row])
+        self._call = call
+        self._begin_call(call)
+        row = Row(_WHOLE, None, call, verdict="open")
+        self._fill(row, state)
+        self._append([row])
+
+    def _is_there(self, state: StageState, key: _Key) -> bool:
+        call, path = key
+        return key in self._places if path == _WHOLE else path in state.call_at(call).fields
+
+    def _tool_known(self, name: str, call: int) -> None:
+        tool = self._registry.get(name) if self._registry else None
+        if tool is None:
+            return
+        required = tool.parameters.get("required", ())
+        for name, words in argument_types(tool).items():
+            constraint = words if name in required else tr("{type}, optional", type=words)
+            self._constraints[call, self._args_path + to_pointer((name,))] = constraint
+
+    def _update(self, state: StageState, keys: list[_Key]) -> None:
+        new = [key for key in keys if key not in self._places]
+        for key in keys:
+            place = self._places.get(key)
+            if place is not None:
+                self._fill(self._rows[place], state)
+                self._changed(place, place + 1)
+        rows = [Row(path, state.call_at(call).fields[path], call) for call, path in new]
+        for row in rows:
+            self._fill(row, state)
+        self._append(rows)
+
+    def _append(self, rows: list[Row]) -> None:
+        first = len(self._rows)
+        self._places |= {(row.call, row.path): place for place, row in enumerate(rows, first)}
+        self._insert(first, rows)
+
+    def _fill(self, row: Row, state: StageState) -> None:
+        if row.path == _WHOLE:
+            self._fill_call(row, state)
+            return
+        field = row.state = state.call_at(row.call).fields[row.path]
+        start = field.start or 0
+        text = state.text[start : min(field.end, start + MAX_VALUE)]
+        if field.closed and field.value is not None and not text:
+            text = json.dumps(field.value, ensure_ascii=False)
+        row.value = text + ("…" if field.end - start > MAX_VALUE else "")
+        row.constraint = self._constraints.get((row.call, row.path), "")
+        first = bisect_right(state.tokens, start, key=lambda token: token.end)
+        last = bisect_left(state.tokens, field.end, key=lambda token: token.start)
+        row.tokens = str(max(last - first, 0))
+        if field.status == "impossible":
+            char = self._decided.get((row.call, row.path))
+            row.decided = tr("character {char}", char=char) if char is not None else ""
+        elif field.closed:
+            # A quote or a bracket ends its value; only the next character ends a number or a bare word.
+            ends_itself = state.text[field.end - 1 : field.end] in tuple('"}]')
+            row.decided = tr("character {char}", char=field.end - ends_itself)
+        else:
+            row.decided = tr("still open")
+
+    def _fill_call(self, row: Row, state: StageState) -> None:
+        """Fill the row of a whole call: its tool, its verdict and its error."""
+        call = state.call_at(row.call)
+        row.verdict = call.status
+        row.value = call.tool.name if call.tool is not None else ""
+        fault = call.violations[0] if call.violations else None
+        row.constraint = fault.message if fault is not None else ""
+        row.decided = tr("character {char}", char=fault.char) if fault is not None else ""
+        part = call.part
+        row.tokens = str(len(state.tokens_between(part.start, part.end))) if part is not None else ""
+
 
 MIN_ROWS, MAX_ROWS = 4, 7
 """The minimum and maximum height of the table in rows, before it scrolls."""

@@ -15,7 +15,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, RunStarted, Token
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState
-from glyphscope_gui.runs.alternatives_model import MAX_TEXT
+from glyphscope_gui.runs.alternatives_table import MAX_TEXT
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.token_rules import Refusal, RuleReader, TokenRule
 from glyphscope_gui.shared.background import Background, this_task

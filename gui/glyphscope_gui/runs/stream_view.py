@@ -42,7 +42,7 @@ from glyphscope.runs.run_state import StageState
 from glyphscope.text.figures import percent
 from glyphscope.visible import visible
 from glyphscope_gui.runs.answer_parts import AnswerParts, Formats, is_header
-from glyphscope_gui.runs.token_table_model import ORIGINS, cut_words, final, raw
+from glyphscope_gui.runs.token_table import ORIGINS, cut_words, final, raw
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip

@@ -14,8 +14,7 @@ from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QWidget
 from glyphscope.events import Alternative, Token
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import unseen
-from glyphscope_gui.playground.branches.mask_reason import LOOKING, MaskReason
-from glyphscope_gui.playground.branches.words import visible_token
+from glyphscope_gui.playground.branches.words import LOOKING, MaskReason, visible_token
 from glyphscope_gui.shared.labels import link, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import Flow, hbox, vbox
