@@ -14,8 +14,7 @@ from glyphscope.prompting.changes import cache_loss, prompt_changes
 from glyphscope.prompting.costs import prompt_costs
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.runs import run_state
-from glyphscope.strategies import run
-from glyphscope.strategies.request import first_prompt
+from glyphscope.strategies import first_prompt, run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

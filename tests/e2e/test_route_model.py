@@ -24,8 +24,7 @@ from glyphscope.models.recorded import RecordedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
-from glyphscope.strategies import run
-from glyphscope.strategies.routing.candidates import router_preset
+from glyphscope.strategies import router_preset, run
 from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

@@ -13,8 +13,7 @@ from glyphscope.models.llama import LlamaModel
 from glyphscope.models.opening import EMBEDDED, embedded_path, open_model
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.strategies import run
-from glyphscope.strategies.request import first_prompt
+from glyphscope.strategies import first_prompt, run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

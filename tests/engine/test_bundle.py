@@ -35,7 +35,7 @@ from glyphscope.sessions.bundle import (
     redacted,
     write_bundle,
 )
-from glyphscope.strategies.constraints import call_constraint
+from glyphscope.strategies import call_constraint
 from talks import SEARCH, Talker, talk
 from toolbox import ALLOW, Box, Person
 

@@ -53,8 +53,7 @@ from glyphscope.runs import branch_request
 from glyphscope.sessions.archive import pack
 from glyphscope.sessions.bundle import make_bundle, parse_bundle, redacted, write_bundle
 from glyphscope.sessions.exports import EXPORTS, RecordedRun, export
-from glyphscope.strategies import run
-from glyphscope.strategies.constraints import call_constraint
+from glyphscope.strategies import call_constraint, run
 from talks import SEARCH, Talker, talk
 
 LONG_PROMPT = 100_000

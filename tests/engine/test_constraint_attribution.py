@@ -12,7 +12,7 @@ from glyphscope.notation.write import write_call
 from glyphscope.proof.boundary import boundary_examples
 from glyphscope.registry import bundled_registries, bundled_registry, default_registry, parse_document
 from glyphscope.runs import parts_of, relaxed
-from glyphscope.strategies.constraints import call_options
+from glyphscope.strategies import call_options
 
 BEYOND = {"uniqueItems"}
 """Keywords that no grammar enforces, so that no token is masked for them."""

@@ -24,8 +24,7 @@ from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import run_state
-from glyphscope.strategies import run
-from glyphscope.strategies.constraints import BuiltGrammar, TextCache, call_constraint
+from glyphscope.strategies import BuiltGrammar, TextCache, call_constraint, run
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()

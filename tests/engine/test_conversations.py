@@ -26,8 +26,7 @@ from glyphscope.prompting.strategies import render_executor, render_router
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.runs import history_after, run_state
 from glyphscope.sessions import read_record
-from glyphscope.strategies import run
-from glyphscope.strategies.request import first_prompt
+from glyphscope.strategies import first_prompt, run
 
 CALL = '{action="search" query="AI news" max_results=10}'
 SEARCH = {"type": "function", "id": "c1", "function": {"name": "search", "arguments": '{"query": "x"}'}}

@@ -15,7 +15,7 @@ from glyphscope.evals.matrix.plan import Matrix, plan_of, prompt_kind, seed_of
 from glyphscope.evals.matrix.profiles import catalogue, profile, profiles, recommended_presets
 from glyphscope.evals.results.comparing import what_differs
 from glyphscope.evals.results.words import arm_labels
-from glyphscope.strategies.loop.presets import loop_presets
+from glyphscope.strategies import loop_presets
 
 MATRIX = Matrix(suites=("tool-calls",), models=("embedded",))
 

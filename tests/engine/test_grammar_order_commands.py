@@ -27,7 +27,7 @@ from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.proof.prove import prove
 from glyphscope.registry import default_registry, load_registry
-from glyphscope.strategies.constraints import call_constraint, call_options
+from glyphscope.strategies import call_constraint, call_options
 from glyphscope.validation.call import CallValidator
 
 PROBED = importlib.util.find_spec("llama_cpp") is not None

@@ -8,7 +8,7 @@ import pytest
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings
 from glyphscope.runs.transforms import TRANSFORMS, transforms
-from glyphscope.strategies.loop.presets import compose, loop_preset, loop_presets
+from glyphscope.strategies import compose, loop_preset, loop_presets
 
 NAMES = [preset.name for preset in loop_presets()]
 

@@ -20,8 +20,7 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state
 from glyphscope.sessions.records import encode_record
-from glyphscope.strategies import run
-from glyphscope.strategies.constraints import answer_grammar
+from glyphscope.strategies import answer_grammar, run
 
 REGISTRY = default_registry()
 PIECES = ['{action="', 'search"', " query", '="', "AI", '"', " max_results=", "10", "}"]

@@ -31,8 +31,7 @@ from glyphscope.models.turn_forms import TemplateRenderer, derived_form, templat
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.settle import settle
-from glyphscope.strategies import run
-from glyphscope.strategies.request import first_prompt
+from glyphscope.strategies import first_prompt, run
 from glyphscope.turns import TurnForm, form_of
 from small_templates import SMALL
 

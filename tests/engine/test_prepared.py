@@ -9,9 +9,7 @@ from glyphscope.events import LoopSettings, PromptRendered, Relaxed, RunRequest
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import PreparedRequest, RunState, prepare, prepared, run_state
-from glyphscope.strategies import continue_aborted, run
-from glyphscope.strategies.request import first_prompt
-from glyphscope.strategies.run import instructions
+from glyphscope.strategies import continue_aborted, first_prompt, instructions, run
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'

@@ -16,8 +16,7 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare, run_state
 from glyphscope.runs.settle import settle
-from glyphscope.strategies import run
-from glyphscope.strategies.request import first_prompt
+from glyphscope.strategies import first_prompt, run
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 TOOLS = default_registry().to_document()

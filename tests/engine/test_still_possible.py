@@ -16,7 +16,7 @@ from glyphscope.notation.scalars import is_bare_key
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import write_value
 from glyphscope.registry import Tool, ToolRegistry, load_registry
-from glyphscope.strategies.constraints import answer_grammar
+from glyphscope.strategies import answer_grammar
 from glyphscope.turns.grammar import TurnOptions, build_turn_grammar
 from glyphscope.turns.validator import FormValidator
 from glyphscope.validation.call import CallValidator

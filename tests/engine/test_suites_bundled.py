@@ -19,7 +19,7 @@ from glyphscope.evals.suites.reading import (
 )
 from glyphscope.events import RouterSettings
 from glyphscope.notation.write import write_call
-from glyphscope.strategies.routing.candidates import router_preset
+from glyphscope.strategies import router_preset
 from glyphscope.tools.demo.calculate import calculate
 from glyphscope.validation.call import CallValidator
 from gold_calls import expected, golds

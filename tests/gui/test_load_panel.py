@@ -19,10 +19,10 @@ from glyphscope_gui.model_picker.dialog import LoadPanel, OpenModelLine
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.presenter import ModelPresenter
 from glyphscope_gui.model_picker.words import status_words
-from glyphscope_gui.runs.outcome_text import model_words
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.settings.presenter import SettingsPresenter
 from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shell.window_presenter import model_words
 
 CALL = '{action="search" query="AI news" max_results=10}'
 FACTS = ModelFacts(

@@ -18,8 +18,7 @@ from glyphscope.events import (
     Thinking,
 )
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.strategies.loop.presets import compose
-from glyphscope.strategies.routing.candidates import router_preset
+from glyphscope.strategies import compose, router_preset
 from glyphscope_gui.prompt.dock import PromptDock
 from glyphscope_gui.run_settings.strategy_settings import (
     StrategySettings,

@@ -38,8 +38,7 @@ from glyphscope.registry import (
     to_openai,
 )
 from glyphscope.sessions.project import VERSION, GrammarWork, Project, load_project, save_project
-from glyphscope.strategies import run
-from glyphscope.strategies.request import first_prompt
+from glyphscope.strategies import first_prompt, run
 from glyphscope.validation.call import CallValidator
 from record_mutants import json_value, with_another_value
 from schema_mutants import mutated
