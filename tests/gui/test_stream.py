@@ -47,6 +47,15 @@ def feed(view, events, size=3):
     return state
 
 
+@pytest.fixture
+def view(qtbot):
+    made = StreamView()
+    qtbot.addWidget(made)
+    made.resize(600, 200)
+    made.show()
+    return made
+
+
 # -- places --------------------------------------------------------------------------------------------------------
 
 TEXTS = st.lists(st.text(st.sampled_from("ab\n\r\x00🤖é\u2028\ufdd0"), max_size=9), max_size=12)
@@ -79,11 +88,8 @@ def test_one_very_long_line_is_several_blocks():
 
 
 @pytest.mark.parametrize("size", [1, 4, 1000])
-def test_the_stream_is_the_same_however_events_are_batched(qtbot, size):
-    view = StreamView()
-    qtbot.addWidget(view)
+def test_the_stream_is_the_same_however_events_are_batched(view, size):
     view.resize(600, 200)
-    view.show()
     events = events_of(BAD)
     state = feed(view, events, size)
     assert view.toPlainText() == state.text
@@ -91,9 +97,7 @@ def test_the_stream_is_the_same_however_events_are_batched(qtbot, size):
     view.grab()
 
 
-def test_the_deciding_character_stays_marked_when_more_text_is_added(qtbot):
-    view = StreamView()
-    qtbot.addWidget(view)
+def test_the_deciding_character_stays_marked_when_more_text_is_added(view):
     state = feed(view, events_of(BAD))
     view.append_continuation(" and so on")
     marks = view.extraSelections()
@@ -101,11 +105,8 @@ def test_the_deciding_character_stays_marked_when_more_text_is_added(qtbot):
     assert view.toPlainText() == f"{state.text}\n and so on"
 
 
-def test_only_the_visible_part_of_a_long_field_is_painted(qtbot, monkeypatch):
-    view = StreamView()
-    qtbot.addWidget(view)
+def test_only_the_visible_part_of_a_long_field_is_painted(view, monkeypatch):
     view.resize(600, 200)
-    view.show()
     feed(view, events_of(f'{{action="search" query="{"word " * 4000}"}}', max_tokens=30_000), size=500)
     painted, paint = [], stream_view.paint_line
     monkeypatch.setattr(stream_view, "paint_line", lambda *args: painted.append(args) or paint(*args))
@@ -117,11 +118,8 @@ def test_only_the_visible_part_of_a_long_field_is_painted(qtbot, monkeypatch):
         assert 2 <= len(painted) < 60
 
 
-def test_a_smaller_stream_has_the_chosen_token_in_sight(qtbot):
-    view = StreamView()
-    qtbot.addWidget(view)
+def test_a_smaller_stream_has_the_chosen_token_in_sight(view):
     view.resize(900, 400)
-    view.show()
     state = feed(view, events_of(f'{{action="search" query="{"word " * 200}"}}', max_tokens=30_000))
     view.select_token(state.tokens[-1])
     view.resize(300, 100)
@@ -130,11 +128,8 @@ def test_a_smaller_stream_has_the_chosen_token_in_sight(qtbot):
     assert view.viewport().rect().contains(view.cursorRect(cursor).center())
 
 
-def test_a_smaller_stream_still_follows_the_text(qtbot):
-    view = StreamView()
-    qtbot.addWidget(view)
+def test_a_smaller_stream_still_follows_the_text(view):
     view.resize(900, 400)
-    view.show()
     view.append_continuation("word " * 4000)
     bar = view.verticalScrollBar()
     bar.setValue(bar.maximum())
@@ -142,9 +137,7 @@ def test_a_smaller_stream_still_follows_the_text(qtbot):
     assert bar.maximum() and bar.value() == bar.maximum()
 
 
-def test_another_theme_leaves_token_boundaries_marked(qtbot):
-    view = StreamView()
-    qtbot.addWidget(view)
+def test_another_theme_leaves_token_boundaries_marked(view):
     state = feed(view, events_of(BAD))
     view.set_boundaries(
         Boundaries(tokens=len(state.tokens), differences=(BoundaryDiff(0, 1, ("{",), ("{a",), "written"),))
@@ -156,11 +149,8 @@ def test_another_theme_leaves_token_boundaries_marked(qtbot):
     assert "Not the model's own" not in view.tip(state.tokens[0])
 
 
-def test_a_click_chooses_the_token_under_it(qtbot):
-    view = StreamView()
-    qtbot.addWidget(view)
+def test_a_click_chooses_the_token_under_it(view, qtbot):
     view.resize(900, 120)
-    view.show()
     state = feed(view, events_of('{action="search" query="AI news" max_results=10}'))
     for token in state.tokens:
         if token.start == token.end:

@@ -24,7 +24,7 @@ from glyphscope.events import (
 )
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import RunState, reduce_event
+from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.strategies import run
 from glyphscope_gui.playground.notes_view import MAX_LENGTH, NotesView, claim_words, notes_of
 from glyphscope_gui.playground.timeline import budgets, has_details
@@ -51,13 +51,6 @@ MARKS = [
     ("Final answer", "holds"),
     ("Answer", "holds"),
 ]
-
-
-def state_of(events):
-    state = RunState()
-    for event in events:
-        reduce_event(state, event)
-    return state
 
 
 def model_of(events, *, batch=1000, over=True):
@@ -209,8 +202,8 @@ def test_the_limit_that_fired_is_a_gauge(qapp):
 
 def test_only_a_run_of_several_parts_has_a_timeline():
     request = RunRequest(prompt="x", registry=default_registry().to_document(), constraint="off")
-    assert not has_details(state_of(run(request, ScriptedModel(GOOD))))
-    assert has_details(state_of(loop_run()))
+    assert not has_details(run_state(run(request, ScriptedModel(GOOD))))
+    assert has_details(run_state(loop_run()))
 
 
 # -- notes ---------------------------------------------------------------------------------------------------------
@@ -346,10 +339,8 @@ def test_choosing_a_tool_shows_the_text_before_it():
 
 
 def test_a_stage_shown_late_equals_one_seen_live():
-    state = state_of(loop_run())
-    again = RunState()
-    for event in events_of(state.stages[0]):
-        reduce_event(again, event)
+    state = run_state(loop_run())
+    again = run_state(events_of(state.stages[0]))
     assert again.text == state.stages[0].text == BAD[:-1]
     assert set(again.fields) == set(state.stages[0].fields)
     assert again.aborted == state.stages[0].aborted
@@ -413,7 +404,7 @@ def test_the_arguments_of_two_stages_have_their_constraints(qtbot):
         shape="tool-args",
     )
     model = ScriptedModel(turns=['"search"', '{query="x" max_results=10}'])
-    state = state_of(run(request, model))
+    state = run_state(run(request, model))
     name, arguments = state.stages
     table = FieldTableModel()
     table.begin(default_registry(), "tool-args", "search")
