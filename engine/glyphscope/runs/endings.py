@@ -143,7 +143,7 @@ def _words(kind: str, words: str, state: RunState, tr: Translate) -> str:
 
 
 def _hint(kind: str, state: RunState, tr: Translate) -> str:
-    """What can be done about an end of that kind."""
+    """The fix for an end of that kind."""
     request = state.started.request if state.started is not None else None
     limit = last_limit(state)
     match kind:

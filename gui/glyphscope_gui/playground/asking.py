@@ -1,4 +1,4 @@
-"""What the user answers: a question that the run waits for, and the model's answer, with the next message."""
+"""The fields for the user's answers: to a question that the run waits for, and to the model's answer."""
 
 from __future__ import annotations
 
