@@ -26,15 +26,15 @@ _MAX_BEGINNINGS = 500_000
 
 
 class RuleAutomata:
-    """The automata of a grammar's rules; `backwards`: for texts read from the end.
+    """The automata of a grammar's rules.
 
     Raises GrammarError for an undefined rule, or a lexeme that refers to rules or is too large.
     """
 
-    def __init__(self, grammar: Grammar, *, backwards: bool = False) -> None:
+    def __init__(self, grammar: Grammar) -> None:
         check_references(grammar)
         self.grammar = grammar
-        self.automaton = Automaton(self._call, backwards=backwards)
+        self.automaton = Automaton(self._call)
         self._nullable = nullable_rules(grammar)
         never = self.automaton.terms.never
         self._productive = productive_rules(grammar, lambda node: self.automaton.term_of(node) is not never)
