@@ -45,7 +45,7 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader
 from glyphscope.grammar.match.report import match_text
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry

@@ -20,8 +20,7 @@ from glyphscope.events import RunFailed, RunRequest, Token
 from glyphscope.grammar import time_limit
 from glyphscope.grammar.builder.calls import GrammarOptions, build_value_grammar
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader, to_lark
 from glyphscope.grammar.regular.pattern import StringLanguage, found, linear, start
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.proof.engines import BatchedReader

@@ -12,7 +12,7 @@ from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.grammar.builder.calls import build_call_grammar
 from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.gbnf.emit.repetition import LIMIT, repeated
+from glyphscope.grammar.gbnf.emit.plain_rules import LIMIT, repeated
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.tree import (

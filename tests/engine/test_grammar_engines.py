@@ -12,8 +12,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS
 from glyphscope.grammar.builder.calls import build_value_grammar
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader, to_lark
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.notation.write import write_value
 

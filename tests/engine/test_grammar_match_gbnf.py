@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.cli.grammar.inputs import read_any_grammar
+from glyphscope.cli.grammar.texts import read_any_grammar
 from glyphscope.errors import GrammarError, RegistryError
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.generate.sample import covering_texts, sample_texts

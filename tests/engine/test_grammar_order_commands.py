@@ -23,8 +23,7 @@ from glyphscope.events import (
 )
 from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.generate.sample import sample_texts
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader, to_lark
 from glyphscope.proof.prove import prove
 from glyphscope.registry import default_registry, load_registry
 from glyphscope.strategies import call_constraint, call_options

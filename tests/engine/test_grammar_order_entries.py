@@ -11,8 +11,7 @@ from examples import at_most
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.sample import covering_texts, sample_texts
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader, to_lark
 from glyphscope.grammar.match.report import match_text
 from glyphscope.grammar.tree import NEVER, Grammar, Literal, Node, Rule, Unordered, seq, unordered
 

@@ -17,8 +17,7 @@ from glyphscope.grammar.builder.calls import GrammarOptions, build_value_grammar
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.sample import sample_texts
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader, to_lark
 from glyphscope.grammar.match.report import match_text
 from glyphscope.grammar.tree import Grammar
 from glyphscope.notation.read import parse_value

@@ -15,8 +15,7 @@ from glyphscope.grammar.builder.calls import build_call_grammar, build_value_gra
 from glyphscope.grammar.builder.contradictions import contradictions
 from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader, to_lark
 from glyphscope.notation.write import write_call, write_value
 from glyphscope.processes.stopping import stopped_by
 from glyphscope.registry import Tool, ToolRegistry, make_tool, normalise

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from glyphscope.errors import GrammarError, ModelDied
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader
 from glyphscope.proof.engines import BatchedReader, call_schema
 from glyphscope.proof.prove import Proof, Report, iterate_proofs, prove
 from glyphscope.proof.renderings import spellings

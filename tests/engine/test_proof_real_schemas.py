@@ -22,8 +22,7 @@ from jsonschema import Draft202012Validator
 from glyphscope.errors import GlyphscopeError
 from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.schema import join
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader, to_lark
 from glyphscope.notation.write import write_call
 from glyphscope.proof.engines import ENGINES
 from glyphscope.proof.prove import prove

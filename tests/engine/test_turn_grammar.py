@@ -17,8 +17,7 @@ from glyphscope.events import ConstrainFrom, Violation
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.sample import sample_texts
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader, to_lark
 from glyphscope.grammar.match.earley import State
 from glyphscope.grammar.match.report import compile_grammar, match_text
 from glyphscope.grammar.tree import Grammar, TokenMatch

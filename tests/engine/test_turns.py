@@ -21,8 +21,7 @@ from glyphscope.events import (
 from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader, to_lark
 from glyphscope.grammar.match.report import match_text
 from glyphscope.notation.write import write_call
 from glyphscope.registry import default_registry

@@ -15,7 +15,7 @@ from glyphscope.events import ApprovalNeeded
 from glyphscope.text.tokens import token_text
 from glyphscope.visible import unseen
 from glyphscope_gui.calls.approval_card import ApprovalCard
-from glyphscope_gui.grammar.railroad_items import char_words, text_words
+from glyphscope_gui.grammar.railroad_drawing import char_words, text_words
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.labels import ElidedLabel, WrappedLabel, words_label

@@ -20,11 +20,11 @@ from glyphscope.proof.prove import Proof
 from glyphscope.registry import default_registry
 from glyphscope.sessions import GrammarExample, GrammarWork
 from glyphscope_gui.enforcement import proving
-from glyphscope_gui.enforcement.model import EnforcementModel
 from glyphscope_gui.enforcement.rows import EnforcementRows
+from glyphscope_gui.enforcement.table import EnforcementModel
 from glyphscope_gui.grammar import work as grammar_work
 from glyphscope_gui.grammar.diagnostics import FIX, GrammarDiagnostics
-from glyphscope_gui.grammar.examples_model import ExampleVerdict, result_pill, result_words
+from glyphscope_gui.grammar.examples import ExampleVerdict, result_pill, result_words
 from glyphscope_gui.grammar.line_lexer import (
     break_long_lines,
     find_definition,
@@ -33,11 +33,16 @@ from glyphscope_gui.grammar.line_lexer import (
     occurrences,
     words,
 )
+from glyphscope_gui.grammar.page import GrammarTexts
 from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
-from glyphscope_gui.grammar.railroad_drawing import draw_rule
-from glyphscope_gui.grammar.railroad_items import MAX_ITEMS, RailroadItems, class_words, text_words
+from glyphscope_gui.grammar.railroad_drawing import (
+    MAX_ITEMS,
+    RailroadItems,
+    class_words,
+    draw_rule,
+    text_words,
+)
 from glyphscope_gui.grammar.railroad_view import RailroadView
-from glyphscope_gui.grammar.texts import GrammarTexts
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.registry_document import RegistryDocument

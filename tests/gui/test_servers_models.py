@@ -17,8 +17,8 @@ from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.log import Entry
 from glyphscope.visible import visible
 from glyphscope_gui.calls.call_texts import hint_words
-from glyphscope_gui.enforcement.model import Cell, EnforcementRow
 from glyphscope_gui.enforcement.rows import enforcement_rows
+from glyphscope_gui.enforcement.table import Cell, EnforcementRow
 from glyphscope_gui.servers import tool_model as columns
 from glyphscope_gui.servers.call_outcome import IMAGE_SIDE, MAX_TEXT, call_view, shown_text
 from glyphscope_gui.servers.import_file import find_servers

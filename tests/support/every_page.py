@@ -19,7 +19,7 @@ from glyphscope import resources
 from glyphscope.lessons.lesson import Prose
 from glyphscope.lessons.library import find_lesson
 from glyphscope_gui.evaluate.page import RESULT, SETUP
-from glyphscope_gui.grammar.help import GrammarHelp
+from glyphscope_gui.grammar.page import GrammarHelp
 from glyphscope_gui.history.export_dialog import ExportDialog
 from glyphscope_gui.mcp.servers import DEMO
 from glyphscope_gui.model_picker.dialog import ModelDialog

@@ -26,8 +26,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import ArgumentOrder, Notation
 from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader, to_lark
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.tree import Grammar
 from glyphscope.registry import ToolRegistry, make_tool

@@ -13,8 +13,7 @@ from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.json_schema import one_call
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.lark.emit import MaskReader, to_lark
 from glyphscope.grammar.tree import Grammar
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.proof.boundary import closed_schema

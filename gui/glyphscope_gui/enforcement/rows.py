@@ -1,19 +1,20 @@
-"""From proofs to the rows of the enforcement table, and to the badges beside the tools' constraints."""
+"""The proofs of the tools' constraints in every engine, as rows of the enforcement table and badges of constraints."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from glyphscope.errors import NotationError
-from glyphscope.events import Notation
+from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.notation.read import parse_value
-from glyphscope.proof.prove import Proof
+from glyphscope.proof.engines import EngineName
+from glyphscope.proof.prove import Proof, iterate_proofs
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.text.shorten import capitalised, shorten
-from glyphscope_gui.enforcement.model import Cell, EnforcementRow
+from glyphscope_gui.enforcement.table import Cell, EnforcementRow
 from glyphscope_gui.shared.enforcement_badge import Enforcement
 from glyphscope_gui.shared.language import tr
 
@@ -109,3 +110,23 @@ def constraint_row_words(registry: ToolRegistry, tool: str, pointer: str, keywor
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return shorten(text, 2 * MAX_VALUE)
+
+
+OURS: tuple[EngineName, ...] = ("mask", "gbnf")
+THEIRS: tuple[EngineName, ...] = ("converter",)
+"""llama.cpp's converter supports only JSON, so it is tested on calls in JSON."""
+
+
+def prove(
+    registry: ToolRegistry,
+    notation: Notation,
+    shape: Shape,
+    order: ArgumentOrder,
+    report: Callable[[Proof], None],
+    cancelled: Callable[[], bool],
+) -> None:
+    """Report each proof as soon as it is made."""
+    for proof in iterate_proofs(registry, notation, shape, OURS, order=order, cancelled=cancelled):
+        report(proof)
+    for proof in iterate_proofs(registry, "json", shape, THEIRS, cancelled=cancelled):
+        report(proof)

@@ -1,16 +1,152 @@
-"""The enforcement table: for each constraint, whether each engine really enforces it."""
+"""The enforcement table: for each constraint, whether each engine really enforces it, filled in as proofs arrive."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from PySide6.QtCore import QModelIndex, QSize, Signal
+from PySide6.QtCore import QModelIndex, QObject, QSize, Signal
 from PySide6.QtWidgets import QHeaderView, QWidget
 
-from glyphscope_gui.enforcement.model import CONSTRAINT, ENGINES, EnforcementModel, EnforcementRow, Engines
 from glyphscope_gui.shared.cells import PILL, PillDelegate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, MIN_CELL, PlainTable
+from glyphscope_gui.shared.table_model import PILL_ROLE, TableModel
+
+Engines: TypeAlias = tuple[tuple[str, str, str], ...]
+"""The key, heading and sentence for each tested engine."""
+ENGINES: Engines = (
+    ("mask", tr("Mask"), tr("Glyphscope’s grammar in llguidance, as used by the constraint “Mask”")),
+    (
+        "gbnf",
+        tr("GBNF"),
+        tr("Glyphscope’s grammar in llama.cpp’s grammar sampler, as used by the constraint “GBNF”"),
+    ),
+    (
+        "converter",
+        tr("Converter"),
+        tr(
+            "The grammar that llama.cpp’s own converter generates from the tool’s JSON Schema. "
+            "It supports only JSON, so it is tested with JSON."
+        ),
+    ),
+)
+CUSTOM = "own"
+"""The key of the column for a custom grammar, which only Glyphscope's matcher reads."""
+CUSTOM_ENGINE: Engines = (
+    (CUSTOM, tr("This grammar"), tr("The grammar in the editor, as read by Glyphscope’s matcher")),
+)
+CONSTRAINT = 0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The enforcement of one constraint by one engine. `state` is a key of _LOOKS; `witness` is short, `why` is not."""
+
+    state: str
+    witness: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class EnforcementRow:
+    """A constraint of a tool, and its known enforcement by engine."""
+
+    tool: str
+    pointer: str
+    keyword: str
+    words: str
+    cells: dict[str, Cell]
+
+
+_LOOKS = {
+    "enforced": (tr("enforced"), "holds", tr("No output can violate it.")),
+    "checked": (
+        tr("checked after"),
+        "open",
+        tr("The grammar cannot enforce it; the validator checks it while the text is generated."),
+    ),
+    "leaks": (tr("leaks"), "impossible", tr("A text that violates it is accepted.")),
+    "unsupported": (
+        tr("not checked"),
+        "impossible",
+        tr("Neither the grammar nor the validator enforces it."),
+    ),
+    "unknown": (tr("unknown"), "open", tr("No text can demonstrate it.")),
+    "error": (tr("no grammar"), "impossible", tr("The engine could not build a grammar for it.")),
+}
+
+
+class EnforcementModel(TableModel[EnforcementRow]):
+    key = "tool pointer keyword"
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._set_engines(ENGINES)
+        self._of_one_tool = True
+
+    def show(
+        self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES, *, of_one_tool: bool = True
+    ) -> None:
+        """Show the same constraints with more cells, or others. Those of several tools begin with the tool's name."""
+        if (engines, of_one_tool) == (self.engines, self._of_one_tool):
+            self.refresh(rows)
+            return
+        self._set_engines(engines)
+        self._of_one_tool = of_one_tool
+        self.show_rows(list(rows))
+
+    def _set_engines(self, engines: Engines) -> None:
+        """Set the engines, which are the columns after the first."""
+        self.engines = engines
+        self.titles = (tr("Constraint"), *(title for _, title, _ in engines))
+        self.tips = ("", *(tip for _, _, tip in engines))
+
+    def first_of(self, tool: str, argument: str | None) -> int:
+        """The row of the first constraint of an argument; -1 for none."""
+        for number, row in enumerate(self._rows):
+            if row.tool == tool and (argument is None or row.pointer.startswith(f"/properties/{argument}")):
+                return number
+        return -1
+
+    def words(self, row: EnforcementRow, column: int) -> str:
+        return self._constraint(row) if column == CONSTRAINT else ""
+
+    def spoken(self, row: EnforcementRow, column: int) -> str:
+        if column == CONSTRAINT:
+            return self._constraint(row)
+        cell = self._cell(row, column)
+        return tr("not tested yet") if cell is None else _cell_words(cell)
+
+    def tip(self, row: EnforcementRow, column: int) -> str:
+        if column == CONSTRAINT:
+            return self._constraint(row)
+        cell = self._cell(row, column)
+        return tr("Testing…") if cell is None else _cell_tip(cell)
+
+    def extra(self, row: EnforcementRow, column: int, role: int) -> Any:
+        cell = self._cell(row, column) if role == PILL_ROLE and column != CONSTRAINT else None
+        return None if cell is None else (_cell_words(cell), _LOOKS.get(cell.state, _LOOKS["error"])[1])
+
+    def _constraint(self, row: EnforcementRow) -> str:
+        return row.words if self._of_one_tool else f"{row.tool} · {row.words}"
+
+    def _cell(self, row: EnforcementRow, column: int) -> Cell | None:
+        return row.cells.get(self.engines[column - 1][0])
+
+
+def _cell_words(cell: Cell) -> str:
+    words = _LOOKS.get(cell.state, _LOOKS["error"])[0]
+    return f"{words} {cell.witness}" if cell.state == "leaks" and cell.witness else words
+
+
+def _cell_tip(cell: Cell) -> str:
+    lines = [_LOOKS.get(cell.state, _LOOKS["error"])[2]]
+    if cell.why:
+        lines.append(cell.why)
+    return "\n".join(lines)
+
 
 MIN_CONSTRAINT = 0.3
 """The share of the width for the constraint's words."""

@@ -20,9 +20,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QTextEdit, QToolTip, QWidget
 
-from glyphscope_gui.grammar.completer import GrammarCompleter
-from glyphscope_gui.grammar.highlighter import GrammarHighlighter
 from glyphscope_gui.grammar.line_lexer import (
+    GrammarHighlighter,
     break_long_lines,
     definition_in,
     find_definition,
@@ -31,7 +30,7 @@ from glyphscope_gui.grammar.line_lexer import (
     occurrences,
 )
 from glyphscope_gui.grammar.problems import GrammarProblem
-from glyphscope_gui.grammar.rename_field import RenameField
+from glyphscope_gui.grammar.rule_names import GrammarCompleter, RenameField
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit, to_utf16
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.menus import Entry, pop_up

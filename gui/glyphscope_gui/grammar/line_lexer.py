@@ -1,4 +1,4 @@
-"""Splits a grammar's text into words, a line at a time: for colours, completion, and finding a rule while typing.
+"""Splits a grammar's text into words, a line at a time: for its colours, completion, and finding a rule while typing.
 
 It is only a lexer: it never fails, reads no more than one line, and is correct if the text is. Positions count
 characters of the given line or text from 0.
@@ -9,6 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from PySide6.QtGui import QFont, QSyntaxHighlighter, QTextBlock, QTextCharFormat, QTextDocument
+
+from glyphscope_gui.theme import theme
 
 WORD = re.compile(
     r"(?P<comment>\#.*)"
@@ -25,8 +29,6 @@ WORD = re.compile(
 _ALTERNATIVE = re.compile(r'"(?:[^"\\]|\\.)*"?|\[(?:[^\]\\]|\\.)*\]?|#.*|(?P<mark>\|)')
 """A `|`, or a word that may contain that character."""
 KINDS = ("comment", "literal", "class", "token", "definition", "name", "bounds", "mark")
-MAX_COLOURED = 20_000
-"""Characters of a line that are coloured; a longer line is not meant to be read."""
 MAX_LINE = 50_000
 """Characters of a line for an editor; a key press in a line of 5 million took 1.7 s."""
 BROKEN_LINE = 2000
@@ -100,3 +102,59 @@ def _broken(line: str) -> str:
             pieces.append(line[start:end])
             start = end
     return "\n ".join([*pieces, line[start:]])
+
+
+LONG_LINES, LONG_TEXT = 3000, 200_000
+"""Number of lines or characters from which only the visible part is coloured."""
+_DONE = 1
+
+
+class GrammarHighlighter(QSyntaxHighlighter):
+    """Colours for GBNF. In a long text only the visible part is coloured, so that pasting megabytes stays quick."""
+
+    def __init__(self, document: QTextDocument) -> None:
+        super().__init__(document)
+        self._formats = {kind: QTextCharFormat() for kind in KINDS}
+        self._first, self._last = 0, 200
+
+    def restyle(self) -> None:
+        """Apply the colours of the theme; called again when it changes."""
+        roles = {
+            "comment": "text-faint",
+            "literal": "json-string",
+            "class": "json-number",
+            "token": "json-word",
+            "definition": "accent",
+            "name": "text",
+            "bounds": "text-muted",
+            "mark": "text-muted",
+        }
+        for kind, role in roles.items():
+            self._formats[kind].setForeground(theme().color(role))
+        self._formats["definition"].setFontWeight(QFont.Weight.DemiBold)
+        self._formats["comment"].setFontItalic(True)
+        self.rehighlight()
+
+    def show_lines(self, first: int, last: int) -> None:
+        """Set the visible lines."""
+        self._first, self._last = first, last
+        document = self.document()
+        if document is None or not _is_long(document):
+            return
+        block = document.findBlockByNumber(first)
+        while block.isValid() and block.blockNumber() <= last:
+            if block.userState() != _DONE:
+                self.rehighlightBlock(block)
+            block = block.next()
+
+    def highlightBlock(self, text: str) -> None:
+        block: QTextBlock = self.currentBlock()
+        if not self._first <= block.blockNumber() <= self._last and _is_long(self.document()):
+            return
+        self.setCurrentBlockState(_DONE)
+        for word in words(text[:MAX_LINE]):
+            self.setFormat(word.start, word.end - word.start, self._formats[word.kind])
+
+
+def _is_long(document: QTextDocument) -> bool:
+    return document.blockCount() > LONG_LINES or document.characterCount() > LONG_TEXT

@@ -4,32 +4,186 @@ and the cost of each rule.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QSplitter, QWidget
+from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QShowEvent
+from PySide6.QtWidgets import QDialog, QFrame, QHeaderView, QMenu, QSplitter, QWidget
 
 from glyphscope.text.figures import duration_ms, plain_ms
 from glyphscope_gui.enforcement.table import EnforcementTable
 from glyphscope_gui.grammar.diagnostics import GrammarDiagnostics
 from glyphscope_gui.grammar.edit import GrammarEdit
-from glyphscope_gui.grammar.examples import GrammarExamples
-from glyphscope_gui.grammar.examples_model import GrammarExamplesModel
-from glyphscope_gui.grammar.help import GrammarHelp
+from glyphscope_gui.grammar.examples import GrammarExamples, GrammarExamplesModel
 from glyphscope_gui.grammar.railroad_view import RailroadView
 from glyphscope_gui.grammar.step import GrammarStep
-from glyphscope_gui.grammar.texts import GrammarTexts
 from glyphscope_gui.runs.token_rules import RuleCost
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.cells import TextDelegate, WordsDelegate
 from glyphscope_gui.shared.file_drops import TakesFiles
-from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, link, named
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, link, named, show_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
+from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.table_model import TableModel
+from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import GAP, PAD
+
+
+class _Rows(TableModel[tuple[str, str]]):
+    titles = ("", "")
+
+    def words(self, row: tuple[str, str], column: int) -> str:
+        shown = row[column].replace("\n", "⏎").replace("\t", "→")
+        return shown if shown or not column else tr("(empty text)")
+
+    def tip(self, row: tuple[str, str], column: int) -> str:
+        tip = tr("Click to step through.")
+        return f"{row[column]}\n{tip}" if column else row[column]
+
+    def color(self, row: tuple[str, str], column: int) -> str:
+        return "" if column else "text-muted"
+
+
+class _TextTable(PlainTable):
+    """Rows as high as their wrapped texts, which are as wide as there is room, also beside a scroll bar."""
+
+    def __init__(self, model: _Rows, parent: QWidget) -> None:
+        super().__init__(model, stretch=1, parent=parent)
+        self._texts = model
+        self.setWordWrap(True)
+        self.horizontalHeader().hide()
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setItemDelegateForColumn(0, WordsDelegate(self))
+        self.setItemDelegateForColumn(1, TextDelegate(self))
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        model.modelReset.connect(self._fit)
+
+    def _fit(self) -> None:
+        widest = self.widest(0)
+        self.setColumnHidden(0, not widest)
+        first = widest + 18 if widest else 0
+        self.setColumnWidth(0, first)
+        self.setColumnWidth(1, max(self.viewport().width() - first, 60))
+        for row in range(self._texts.rowCount()):
+            self.resizeRowToContents(row)
+        self.updateGeometry()
+
+
+class GrammarTexts(QWidget):
+    """Texts with a word before each, or a sentence if there are none.
+
+    `stepRequested` carries a text that was chosen, `exampleRequested` one to keep and whether it must match.
+    """
+
+    stepRequested = Signal(str)
+    exampleRequested = Signal(str, bool)
+
+    def __init__(self, name: str, accessible: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.model = _Rows()
+        self.table = named(_TextTable(self.model, self), name, accessible)
+        self.model.setParent(self.table)
+        self.words = PlainLabel(self, role="hint", wordWrap=True)
+        self.words.setContentsMargins(8, 4, 8, 4)
+        column = vbox(self.words, (self.table, 1), parent=self, spacing=4)
+        column.addStretch(0)
+        column.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.table.clicked.connect(self._chosen)
+        self.table.activated.connect(self._chosen)
+        self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
+
+    def show_rows(self, rows: Sequence[tuple[str, str]], words: str = "") -> None:
+        """Show `words`, and below them rows of a word and a text each."""
+        self.model.show_rows(list(rows))
+        show_words(self.words, words)
+        self.table.setVisible(bool(rows))
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        rows = sum(self.table.rowHeight(row) for row in range(self.model.rowCount()))
+        return QSize(260, rows + (self.words.sizeHint().height() if self.words.isVisible() else 0) + 6)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        place = self.table.viewport().mapFromGlobal(event.globalPos())
+        index = self.table.indexAt(place)
+        if not index.isValid():
+            return
+        text = self.model.rows[index.row()][1]
+        pop_up(
+            QMenu(self),
+            event.globalPos(),
+            (tr("Step through"), lambda: self.stepRequested.emit(text)),
+            (tr("Add as an example that must match"), lambda: self.exampleRequested.emit(text, True)),
+            (tr("Add as an example that must not match"), lambda: self.exampleRequested.emit(text, False)),
+        )
+
+    def _chosen(self, index: QModelIndex) -> None:
+        self.stepRequested.emit(self.model.rows[index.row()][1])
+
+
+LANGUAGE = (
+    ('root ::= "{" pair "}"', tr("A rule: its name and its definition. The start rule is root.")),
+    (
+        '"text"',
+        tr(
+            'This text literally. Escapes: \\" \\\\ \\n \\t, and \\x41 or \\u0041 for a character by '
+            "its code point."
+        ),
+    ),
+    ("[a-z0-9_]", tr("One of these characters; [^…] is any other character, . is any character.")),
+    ("a b", tr("A sequence.")),
+    ("a | b", tr("Alternatives. A rule may continue on a new line only after | and inside ( ).")),
+    ("(a b)", tr("A group.")),
+    ("x?  x*  x+", tr("Zero or one, zero or more, one or more.")),
+    ("x{3}  x{2,}  x{2,5}", tr("Exactly m times, at least m times, or m to n times.")),
+    ("# words", tr("A comment, to the end of the line.")),
+)
+KEYS = (
+    ("Ctrl+.", tr("apply the fix for the problem at the cursor")),
+    ("F8", tr("next problem; Shift+F8: previous problem")),
+    ("Ctrl+Space", tr("complete a rule name")),
+    ("F12", tr("go to a rule’s definition; also Ctrl+click")),
+    ("F2", tr("rename a rule everywhere")),
+    ("Esc, Tab", tr("move to the next part of the page; Tab alone works before you type")),
+)
+
+
+class GrammarHelp(QDialog):
+    """Stays open beside the window while the user writes."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("grammarHelp")
+        self.setWindowTitle(tr("GBNF reference"))
+        self.setModal(False)
+        self.label = PlainLabel(self, wordWrap=True, accessibleName=tr("GBNF and keys of the editor"))
+        self.label.setTextFormat(Qt.TextFormat.RichText)
+        self.label.setMinimumWidth(36 * self.fontMetrics().averageCharWidth() * 2)
+        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        vbox(self.label, parent=self, margins=PAD)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        self.label.setText(f"{_table(LANGUAGE, 'json-string')}<br>{_table(KEYS, 'accent')}")
+        self.adjustSize()
+        super().showEvent(event)
+
+
+def _table(rows: tuple[tuple[str, str], ...], role: str) -> str:
+    family, color = mono_font().families()[0], theme().color(role).name()
+    look = f"font-family:'{family}'; color:{color}"
+    cells = "".join(
+        f'<tr><td style="white-space:pre; padding:3px 18px 3px 0"><span style="{look}">{escape(left)}</span></td>'
+        f'<td style="padding:3px 0">{escape(right)}</td></tr>'
+        for left, right in rows
+    )
+    return f"<table>{cells}</table>"
+
 
 NOT_MEASURED = tr("Run the model to see the cost of each rule.")
 NO_MASKS = tr("The last run computed no masks.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+from PySide6.QtCore import QObject
 
 from glyphscope.events import RunRequest
 from glyphscope.explain.grammar_origins import RuleOrigin, rule_origin, rules_by_argument
@@ -12,14 +13,13 @@ from glyphscope.registry.pointer import steps_of
 from glyphscope.sessions import GrammarExample
 from glyphscope.text.figures import duration
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place, RulePlace
-from glyphscope_gui.enforcement.model import CUSTOM_ENGINE, ENGINES, EnforcementRow
 from glyphscope_gui.enforcement.rows import badges
-from glyphscope_gui.grammar.examples_model import GrammarExamplesModel
+from glyphscope_gui.enforcement.table import CUSTOM_ENGINE, ENGINES, EnforcementRow
+from glyphscope_gui.grammar.examples import GrammarExamplesModel
 from glyphscope_gui.grammar.files import GrammarFiles
 from glyphscope_gui.grammar.page import GrammarPage
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.grammar.railroad_drawing import RailroadDrawing
-from glyphscope_gui.grammar.run_rules_presenter import RunRulesPresenter
 from glyphscope_gui.grammar.step_tokens_presenter import StepTokensPresenter
 from glyphscope_gui.grammar.work import Checked, CheckedExamples, Comparison, StepView
 from glyphscope_gui.grammar.workbench import GrammarBench
@@ -45,7 +45,7 @@ class GrammarPresenter(Page):
         self.view = self.widget = GrammarPage(self.examples)
         self.bench = GrammarBench(self._document, context.project.tools, self)
         self.files = GrammarFiles(self._document, context.window)
-        self.run_rules = RunRulesPresenter(context, self.view, self.bench)
+        self.run_rules = _RunRules(context, self.view, self.bench)
         self.step_tokens = StepTokensPresenter(context, self.view, self.bench)
         self._linking = False
         """Whether this page is selecting an argument in the tools, which must not select its rule again."""
@@ -396,3 +396,48 @@ def summary_words(found: Checked) -> str:
     return tr(
         "{counts}, checked in {time}", counts=", ".join(filter(None, words)), time=duration(found.seconds)
     )
+
+
+class _RunRules(QObject):
+    """The shown run's rules: shows their costs as the run is measured, and goes to a rule when its text is loaded."""
+
+    def __init__(self, context: AppContext, view: GrammarPage, bench: GrammarBench) -> None:
+        super().__init__(view)
+        self._view = view
+        self._bench = bench
+        self._document = context.project.grammar
+        self._rule = ""
+        """The rule to go to once the page's text is checked; empty for none."""
+        self._run_grammar: str | None = None
+        """The custom text with which that rule's run was made."""
+        bench.checked.connect(self._go)
+        view.costs.ruleChosen.connect(lambda rule: self.show_rule(rule, context.rules.grammar))
+        context.rules.priced.connect(view.costs.show_costs)
+
+    def show_rule(self, name: str, grammar: str | None) -> None:
+        """Go to a rule of the shown run once its text is loaded; `grammar` is the run's custom text, if any."""
+        document = self._document
+        if grammar is not None and document.is_generated and document.work.text == grammar:
+            document.return_to_custom_text()
+        self._rule, self._run_grammar = name, grammar
+        last = self._bench.last
+        if last is not None and last.text == document.text:
+            self._go(last)
+
+    def _go(self, found: Checked) -> None:
+        if not self._rule:
+            return
+        name, self._rule = self._rule, ""
+        custom = self._run_grammar
+        if not self._view.edit.go_to_rule(name):
+            words = (
+                tr(
+                    "The run used the grammar generated from the tools; its rule {name} is not in this text.",
+                    name=name,
+                )
+                if custom is None
+                else tr("The run used a custom grammar; its rule {name} is not in this text.", name=name)
+            )
+            self._view.notice.show_words(words)
+        elif not self._document.is_generated if custom is None else custom != found.text:
+            self._view.notice.show_words(tr("The run used another grammar, with a rule of that name."))

@@ -1,4 +1,8 @@
-"""A rule's railroad diagram as SVG in the theme's colours, with the places of its boxes."""
+"""A rule's railroad diagram as SVG in the theme's colours, with the places of its boxes.
+
+It is bounded, so that no rule is too large to draw: parts beyond the bounds are drawn as `…`, whose tip describes them.
+Long sequences continue in another row.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,24 @@ from typing import Any, NamedTuple
 
 import railroad
 
-from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
-from glyphscope_gui.grammar.railroad_items import Link, Piece, RailroadItems
+from glyphscope.grammar.chars import ALL, Ranges, subtract, union
+from glyphscope.grammar.gbnf.parse.syntax import (
+    Alternatives,
+    AnyCharacter,
+    Class,
+    GbnfRule,
+    Group,
+    Item,
+    Quoted,
+    Reference,
+    Repetition,
+    Sequence,
+    Syntax,
+    Token,
+)
+from glyphscope.text.shorten import shorten
+from glyphscope.visible import character_words, visible
+from glyphscope_gui.shared.language import tr
 
 MARGIN = 10
 _ROLES = {
@@ -125,3 +145,229 @@ def _dress_box(rect: Any, owner: Any, kind: str, colors: Mapping[str, str], boxe
             owner.tip,
         )
     )
+
+
+MAX_ITEMS = 160
+MAX_DEPTH = 14
+MAX_OPTIONS = 24
+MAX_RANGES = 8
+"""Ranges of a class of characters that are listed."""
+MAX_WORDS_LENGTH = 36
+ENOUGH = 10_000
+"""Omitted items are counted up to this number."""
+ROW_WIDTH = 700
+"""Largest width of a sequence, in the diagram's pixels; a wider one continues below."""
+SHORT_ROW = 260
+"""A row is not ended before it has this width, which would only separate related items."""
+
+railroad.INTERNAL_ALIGNMENT = "left"  # rows that are aligned at one edge are easier to read than centred ones
+railroad.CHAR_WIDTH = 8.2
+railroad.COMMENT_CHAR_WIDTH = 6.6
+
+
+class Piece(railroad.Terminal):  # type: ignore[misc]
+    """A rounded box: a literal text. `tip` is the full text if the words are shortened."""
+
+    def __init__(self, words: str, tip: str = "", kind: str = "text") -> None:
+        super().__init__(shorten(words, MAX_WORDS_LENGTH))
+        self.tip = tip or (words if len(words) > MAX_WORDS_LENGTH else "")
+        self.kind = kind
+
+
+class Link(railroad.NonTerminal):  # type: ignore[misc]
+    """A square box: a reference to another rule."""
+
+    def __init__(self, rule: str) -> None:
+        super().__init__(shorten(rule, MAX_WORDS_LENGTH))
+        self.rule = rule
+        self.tip = tr("Rule {rule}: click to go there", rule=rule)
+        self.kind = "rule"
+
+
+class RailroadItems:
+    """Makes the pieces of one rule; `left_out` counts omitted pieces."""
+
+    def __init__(self) -> None:
+        self._room = MAX_ITEMS
+        self.left_out = 0
+
+    def make(self, node: Item | Sequence | Alternatives, depth: int = 0) -> railroad.DiagramItem:
+        """The drawing of a node, as deep and as wide as the bounds allow."""
+        if self._room <= 0 or depth > MAX_DEPTH:
+            return self._more(node)
+        if isinstance(node, Group):
+            return self.make(node.body, depth + 1)
+        if isinstance(node, Alternatives):
+            return self._choice(node, depth)
+        if isinstance(node, Sequence):
+            return self._sequence(node, depth)
+        self._room -= 1
+        if isinstance(node, Quoted):
+            return (
+                Piece(text_words(node.text), tr("The text {text!r}", text=node.text))
+                if node.text
+                else railroad.Skip()
+            )
+        if isinstance(node, Class):
+            words = class_words(*_ranges(node))
+            return Piece(words, tr("One character: {characters}", characters=words), "class")
+        if isinstance(node, AnyCharacter):
+            return Piece(tr("any character"), tr("Any one character"), "class")
+        if isinstance(node, Reference):
+            return Link(node.name)
+        if isinstance(node, Token):
+            shown = f"<{node.token}>" if isinstance(node.token, str) else f"<[{node.token}]>"
+            if node.negated:
+                tip = tr("Any token of the model’s vocabulary except this one")
+                return Piece(tr("any token but {token}", token=shown), tip, "class")
+            return Piece(tr("token {token}", token=shown), tr("One token of the model's vocabulary"), "class")
+        return self._repeat(node, depth)
+
+    def _sequence(self, node: Sequence, depth: int) -> railroad.DiagramItem:
+        if not node.items:
+            return railroad.Skip()
+        rows: list[list[railroad.DiagramItem]] = [[]]
+        width = 0.0
+        for place, part in enumerate(node.items):
+            if self._room <= 0:
+                rows[-1].append(self._more(*node.items[place:]))
+                break
+            item = self.make(part, depth + 1)
+            if width > SHORT_ROW and width + item.width > ROW_WIDTH:
+                rows.append([])
+                width = 0.0
+            rows[-1].append(item)
+            width += item.width + 20
+        lines = [railroad.Sequence(*row) if len(row) > 1 else row[0] for row in rows]
+        return lines[0] if len(lines) == 1 else railroad.Stack(*lines)
+
+    def _choice(self, node: Alternatives, depth: int) -> railroad.DiagramItem:
+        shown = []
+        for place, option in enumerate(node.options):
+            if place >= MAX_OPTIONS or self._room <= 0:
+                shown.append(self._more(*node.options[place:]))
+                break
+            shown.append(self.make(option, depth + 1))
+        return railroad.Choice(0, *shown) if len(shown) > 1 else shown[0]
+
+    def _repeat(self, node: Repetition, depth: int) -> railroad.DiagramItem:
+        body = self.make(node.item, depth + 1)
+        least, most = node.minimum, node.maximum
+        if most == 0:
+            return railroad.Skip()
+        if (least, most) == (1, 1):
+            return body
+        if (least, most) == (0, 1):
+            return railroad.Optional(body)
+        words = repeat_words(least, most)
+        loop = railroad.OneOrMore(body, railroad.Comment(words)) if words else railroad.OneOrMore(body)
+        return loop if least else railroad.Optional(loop)
+
+    def _more(self, *nodes: Syntax) -> Piece:
+        count = _size(nodes)
+        self.left_out += count
+        return Piece(
+            "…",
+            tr(
+                "{count} more, not drawn; see the grammar text",
+                count=f"{count:,}{'+' if count >= ENOUGH else ''}",
+            ),
+            "more",
+        )
+
+
+def repeat_words(least: int, most: int | None) -> str:
+    """Return the bounds of a repetition; "" for one or more, and for any number."""
+    if most is None:
+        return tr("{least:,} or more", least=least) if least > 1 else ""
+    if least == most:
+        return tr("{count:,} times", count=most)
+    return (
+        tr("up to {count:,} times", count=most)
+        if least <= 1
+        else tr("{least:,} to {most:,} times", least=least, most=most)
+    )
+
+
+def _ranges(node: Class) -> tuple[Ranges, bool]:
+    """A class's characters in order; a reversed range is empty, which a diagnostic reports."""
+    ordered = [(low, min(high, ALL[-1][1])) for low, high in node.ranges if low <= high and low <= ALL[-1][1]]
+    surrogates: Ranges = ((0xD800, 0xDFFF),)
+    return subtract(union(ordered), surrogates), node.negated
+
+
+def _size(nodes: tuple[Syntax, ...]) -> int:
+    """The number of pieces, counted up to a bound."""
+    waiting: list[Syntax] = list(nodes)
+    count = 0
+    while waiting and count < ENOUGH:
+        inner = waiting.pop()
+        if isinstance(inner, Sequence):
+            waiting += inner.items
+        elif isinstance(inner, Alternatives):
+            waiting += inner.options
+        elif isinstance(inner, Group):
+            waiting.append(inner.body)
+        elif isinstance(inner, Repetition):
+            waiting.append(inner.item)
+        else:
+            count += 1
+    return count
+
+
+_NAMES = {
+    0x00: "NUL",
+    0x09: tr("tab", "a character"),
+    0x0A: tr("line feed"),
+    0x0D: tr("carriage return", "a character"),
+    0x20: tr("space", "a character"),
+    0x22: '"',
+    0x7F: "DEL",
+    0xA0: tr("no-break space"),
+    0xFEFF: "BOM",
+}
+_LAST = 0x10FFFF
+_CONTROLS = (0x00, 0x1F)
+_ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t", " ": "·"})
+
+
+def char_words(code: int) -> str:
+    """One character in readable form: itself, its name, or its number."""
+    return _NAMES.get(code) or character_words(chr(code))
+
+
+def class_words(ranges: Ranges, negated: bool = False) -> str:
+    """A set of characters, in the shorter form: `0–9 a–f`, `any except "  \\`, `any character`."""
+    chosen = subtract(ALL, ranges) if negated else ranges
+    others = subtract(ALL, chosen)
+    if not chosen:
+        return tr("no character")
+    if not others:
+        return tr("any character")
+    if len(others) < len(chosen) or chosen[-1][1] >= _LAST:
+        return tr("any except {characters}", characters=_list(others))
+    return _list(chosen)
+
+
+def text_words(text: str) -> str:
+    """A text with invisible characters made visible: spaces as dots, controls as escapes."""
+    return visible(text.translate(_ESCAPES), spaces=True)
+
+
+def _list(ranges: Ranges) -> str:
+    words = [_range(low, high) for low, high in ranges[:MAX_RANGES]]
+    if len(ranges) > MAX_RANGES:
+        words.append(tr("and %n more", "", len(ranges) - MAX_RANGES))
+    return "  ".join(words)
+
+
+def _range(low: int, high: int) -> str:
+    if low == high:
+        return char_words(low)
+    if (low, high) == _CONTROLS:
+        return tr("controls", "characters")
+    if high >= _LAST:
+        return tr("{character} and following", character=char_words(low))
+    if high == low + 1:
+        return f"{char_words(low)}  {char_words(high)}"
+    return f"{char_words(low)}–{char_words(high)}"

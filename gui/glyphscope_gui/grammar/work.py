@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from glyphscope.errors import GlyphscopeError, GrammarError
 from glyphscope.events import ArgumentOrder, Notation, Shape
@@ -21,10 +22,13 @@ from glyphscope.grammar.match.report import compile_grammar, match_text
 from glyphscope.grammar.match.tokens import TokenTrie, allowed_tokens
 from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.models.interface import Vocabulary
-from glyphscope.registry import ToolRegistry
+from glyphscope.proof.boundary import boundary_examples
+from glyphscope.proof.renderings import as_written, texts
+from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.text.shorten import capitalised
 from glyphscope.text.tokens import token_text
-from glyphscope_gui.grammar.examples_model import ExampleVerdict
+from glyphscope_gui.enforcement.rows import constraint_row_words, leaking_value
+from glyphscope_gui.enforcement.table import CUSTOM, Cell, EnforcementRow
 from glyphscope_gui.grammar.problems import GrammarProblem, to_problems
 from glyphscope_gui.shared.language import tr
 
@@ -59,6 +63,15 @@ class Checked:
     @property
     def ok(self) -> bool:
         return self.grammar is not None
+
+
+class ExampleVerdict(NamedTuple):
+    """The grammar's verdict on a text; `failed_at` counts code points, None if every character matches."""
+
+    accepted: bool
+    failed_at: int | None
+    length: int
+    expected: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -216,3 +229,86 @@ def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:
     texts = dict.fromkeys(sample_texts(grammar, 3 * count, seed=seed, depth=SAMPLE_DEPTH))
     short = [text for text in texts if len(text) <= MAX_SAMPLE] or [text[:MAX_SAMPLE] for text in texts]
     return tuple(sorted(short[:count], key=len))
+
+
+MAX_TEXTS = 5_000
+"""Texts that are matched for one answer; more would delay the next."""
+CALL_LIMITS = Limits(items=20_000)
+"""Limit for each text: calls are short."""
+
+
+def custom_grammar_rows(
+    grammar: Grammar, registry: ToolRegistry, notation: Notation, shape: Shape, cancelled: Callable[[], bool]
+) -> tuple[EnforcementRow, ...]:
+    """The constraints of the tools that the grammar can call, with its enforcement of each, by test: with the proofs'
+    examples and Glyphscope's matcher. None if the grammar cannot call any.
+
+    Only the grammar's text counts here. The validator may still report a violation that the grammar allows.
+    """
+    start = compile_grammar(grammar).start(CALL_LIMITS)
+    texts_left = MAX_TEXTS
+
+    def accepted(text: str) -> bool:
+        nonlocal texts_left
+        texts_left -= 1
+        try:
+            return start.feed(text).accepted
+        except GlyphscopeError:
+            return False
+
+    rows: list[EnforcementRow] = []
+    for tool in registry.allowed:
+        if cancelled() or texts_left <= 0:
+            break
+        rows += _tool_rows(registry, tool, notation, shape, accepted)
+    return tuple(rows)
+
+
+def _tool_rows(
+    registry: ToolRegistry, tool: Tool, notation: Notation, shape: Shape, accepted: Callable[[str], bool]
+) -> list[EnforcementRow]:
+    found = boundary_examples(tool, closed=registry.unknown_arguments == "refuse")
+    cells: dict[tuple[str, str], Cell] = {}
+    callable_at_all = False
+    for example in found.examples:
+        key = (example.pointer, example.keyword)
+        broken = _written(tool, example.arguments, example.path, notation, shape)
+        valid = _written(tool, example.valid, example.path, notation, shape)
+        if not broken or not valid:
+            continue
+        right = accepted(valid[0])
+        callable_at_all = callable_at_all or right
+        leak = next((text for text in broken if accepted(text)), None)
+        before = cells.get(key)
+        if before is not None and before.state == "leaks":
+            continue  # the first example is the nearest
+        if leak is not None:
+            value = leaking_value(leak, example.pointer, notation)
+            cells[key] = Cell(
+                "leaks", value, tr("Accepted: {call}\n{violation}", call=leak, violation=example.what)
+            )
+        elif right and (before is None or before.state == "unknown"):
+            cells[key] = Cell("enforced", "", tr("Rejected every violating text and accepted a valid one."))
+        elif before is None:
+            cells[key] = Cell(
+                "unknown", "", tr("The grammar also rejects a valid call: {call}", call=valid[0])
+            )
+    if not callable_at_all:
+        return []
+    return [
+        EnforcementRow(
+            tool.name,
+            pointer,
+            keyword,
+            constraint_row_words(registry, tool.name, pointer, keyword),
+            {CUSTOM: cell},
+        )
+        for (pointer, keyword), cell in cells.items()
+    ]
+
+
+def _written(
+    tool: Tool, arguments: object, path: object, notation: Notation, shape: Shape
+) -> tuple[str, ...]:
+    made: Iterator[str] = texts(tool.name, arguments, path, notation, shape, as_written)  # type: ignore[arg-type]
+    return tuple(dict.fromkeys(made))

@@ -13,13 +13,10 @@ from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
 from glyphscope.events import RunRequest
 from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.registry import ToolRegistry
-from glyphscope_gui.enforcement import proving
-from glyphscope_gui.enforcement.rows import EnforcementRows
+from glyphscope_gui.enforcement.rows import EnforcementRows, prove
 from glyphscope_gui.grammar import work
-from glyphscope_gui.grammar.custom_enforcement import custom_grammar_rows
-from glyphscope_gui.grammar.examples_model import ExampleVerdict
 from glyphscope_gui.grammar.railroad_drawing import draw_rule
-from glyphscope_gui.grammar.work import Checked, Generated
+from glyphscope_gui.grammar.work import Checked, ExampleVerdict, Generated, custom_grammar_rows
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import Background, this_task
@@ -56,7 +53,7 @@ class GrammarBench(QObject):
     `proved` carries the rows of the proofs made so far, and whether all are made; `enforcementTested` those of a custom
     grammar; `crashed` the exception of a job.
 
-    Each job has a slot (`grammar/jobs.py`): only the result of the newest job in a slot is shown.
+    Each job has a slot, its key of `Background`: only the result of the newest job in a slot is shown.
     """
 
     generated = Signal(object)
@@ -176,9 +173,7 @@ class GrammarBench(QObject):
 
         self._start(
             "prove",
-            lambda: proving.prove(
-                registry, options.notation, options.shape, options.order, found.add, _is_stopped
-            ),
+            lambda: prove(registry, options.notation, options.shape, options.order, found.add, _is_stopped),
             done,
             failed,
         )

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 
 from glyphscope.registry import Tool
 from glyphscope_gui.calls.call_texts import hint_words
-from glyphscope_gui.enforcement.model import EnforcementRow
+from glyphscope_gui.enforcement.table import EnforcementRow
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import PILL_ROLE, FilteredModel
 

@@ -17,8 +17,7 @@ from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import escaped, visible
 from glyphscope_gui.calls.argument_check import ArgumentCheck
 from glyphscope_gui.calls.call_texts import hint_words
-from glyphscope_gui.enforcement.model import EnforcementRow
-from glyphscope_gui.enforcement.table import EnforcementTable
+from glyphscope_gui.enforcement.table import EnforcementRow, EnforcementTable
 from glyphscope_gui.servers.call_form import CallForm
 from glyphscope_gui.servers.call_outcome import CallView
 from glyphscope_gui.servers.call_result import CallResult

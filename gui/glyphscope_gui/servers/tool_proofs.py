@@ -12,9 +12,8 @@ from glyphscope.errors import GlyphscopeError, Stopped
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.proof.prove import Proof, iterate_proofs
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope_gui.enforcement.model import EnforcementRow
-from glyphscope_gui.enforcement.proving import prove
-from glyphscope_gui.enforcement.rows import enforcement_rows
+from glyphscope_gui.enforcement.rows import enforcement_rows, prove
+from glyphscope_gui.enforcement.table import EnforcementRow
 from glyphscope_gui.shared.background import Background, this_task
 
 CACHED = 400

@@ -1,13 +1,15 @@
-"""`glyphscope grammar …`: one file per command, joined here."""
+"""`glyphscope grammar …`: the commands, joined here."""
 
 from __future__ import annotations
 
 import typer
 
-from glyphscope.cli.grammar import build, check, diff, match, sample
+from glyphscope.cli.grammar.build import build
+from glyphscope.cli.grammar.check import check
+from glyphscope.cli.grammar.texts import diff, match, sample
 
 grammar = typer.Typer(help="Grammars of tool calls.", no_args_is_help=True)
 
 
-for command in (build.build, check.check, match.match, sample.sample, diff.diff):
+for command in (build, check, match, sample, diff):
     grammar.command()(command)

@@ -15,7 +15,7 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json, print_note
 from glyphscope.grammar.gbnf.check import GbnfCheck, apply_fixes, check_gbnf_bytes
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic
-from glyphscope.grammar.gbnf.emit.printer import print_gbnf
+from glyphscope.grammar.gbnf.emit.gbnf_text import print_gbnf
 from glyphscope.sessions import atomic_write
 from glyphscope.text.figures import pluralize
 from glyphscope.text.lines import Lines

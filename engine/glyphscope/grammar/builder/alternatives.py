@@ -1,4 +1,4 @@
-"""Choices that accept too much because one of their alternatives does.
+"""The alternatives of a choice: equal ones, those of which a value may satisfy two, and those that weaken the others.
 
 An unenforced constraint in one alternative weakens the others too: for `{"enum": ["a"]} or {"not": …}`, a grammar that
 cannot enforce the `not` accepts any value, so neither the `anyOf` nor the `enum` rejects anything. Such a choice is
@@ -8,9 +8,14 @@ listed as unenforced, with the constraint that causes it.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from itertools import combinations
+from typing import Any
 
 from glyphscope.grammar.builder.context import Choice, ToolContext, UnenforcedIn
-from glyphscope.grammar.builder.schema import Part
+from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, names_of, types_of
+from glyphscope.grammar.checking import identity
+from glyphscope.grammar.time_limit import check_time
 from glyphscope.registry.pointer import is_under
 
 MAX_FOLLOWED = 8  # unenforced constraints that one rule passes on to its users; one is enough
@@ -74,3 +79,96 @@ def _belongs(place: str, part: Part, choice: Choice) -> bool:
         return False
     step = place[len(pointer) + 1 :].partition("/")[0]
     return step not in _DEFINITIONS and not (part is choice.part and step == choice.keyword)
+
+
+_MAX_COMPARED = 200  # alternatives of a `oneOf` that are compared in pairs
+_MAX_LEVELS = 6  # of properties compared to decide whether alternatives overlap
+
+
+def distinct(schema: Schema, branches: Sequence[Place]) -> list[Place | None]:
+    """The alternatives, without those (None) that refer to the same schemas as an earlier one: each would double the
+    rules, and so would each link of a chain of them.
+    """
+    known: set[tuple[Place, ...]] = set()
+    distinct: list[Place | None] = []
+    for place in branches:
+        parts = schema.expand([place])
+        own = () if isinstance(parts, str) else tuple(p.place for p in parts if p.schema.keys() != {"$ref"})
+        distinct.append(None if own in known else place)
+        known |= {own} if own else set()
+    return distinct
+
+
+def may_overlap(schema: Schema, part: Part) -> bool:
+    """Whether a value may satisfy two alternatives of a `oneOf`, which a grammar cannot count; True if undecided."""
+    places = [part.at("oneOf", i) for i in range(len(part.schema["oneOf"]))]
+    alternatives = [
+        parts for parts in (schema.expand([place]) for place in places) if not isinstance(parts, str)
+    ]
+    if _distinguished([[_enumerated(parts)] for parts in alternatives]):
+        return False
+    if all(_types(parts) == {"object"} for parts in alternatives):
+        keys = set.intersection(*(names_of(parts)[1] for parts in alternatives)) if alternatives else set()
+        if any(_distinguished([_listed_at(schema, key, parts) for parts in alternatives]) for key in keys):
+            return False
+    if len(places) > _MAX_COMPARED:
+        return True
+    return any(_may_both(schema, a, b, _MAX_LEVELS) for a, b in combinations(places, 2))
+
+
+def _distinguished(listed: Sequence[Sequence[set[Hashable] | None]]) -> bool:
+    """Whether each alternative lists values, and none is listed by two of them."""
+    known: set[Hashable] = set()
+    for lists in listed:
+        values = next((values for values in lists if values is not None), None)
+        if values is None or not known.isdisjoint(values):
+            return False
+        known |= values
+    return True
+
+
+def _listed_at(schema: Schema, key: str, parts: Parts) -> list[set[Hashable] | None]:
+    """The lists of values for a property, one of each schema that names it."""
+    places = [part.at("properties", key) for part in parts if key in part.schema.get("properties", {})]
+    expanded = (schema.expand([place]) for place in places)
+    return [set() if isinstance(inner, str) else _enumerated(inner) for inner in expanded]
+
+
+def _may_both(schema: Schema, a: Place, b: Place, levels: int) -> bool:
+    """Whether a value may satisfy both, judging by types, lists of values, and the properties that both require."""
+    check_time()
+    left, right = schema.expand([a]), schema.expand([b])
+    if isinstance(left, str) or isinstance(right, str):
+        return False
+    types = _types(left) & _types(right)
+    if not types:
+        return False
+    listed = [values for values in (_enumerated(left), _enumerated(right)) if values is not None]
+    if len(listed) == 2 and not listed[0] & listed[1]:
+        return False
+    if types != {"object"} or levels == 0:
+        return True
+    (_, left_required), (_, right_required) = names_of(left), names_of(right)
+    return not any(
+        _property_excludes(schema, key, left, right, levels) for key in left_required & right_required
+    )
+
+
+def _property_excludes(schema: Schema, key: str, left: Parts, right: Parts, levels: int) -> bool:
+    ours = [part.at("properties", key) for part in left if key in part.schema.get("properties", {})]
+    theirs = [part.at("properties", key) for part in right if key in part.schema.get("properties", {})]
+    return any(not _may_both(schema, a, b, levels - 1) for a in ours for b in theirs)
+
+
+def _types(parts: Parts) -> set[str]:
+    """The types that `type` allows; other keywords do not restrict the type."""
+    declared = any("type" in part.schema for part in parts)
+    return types_of(parts) if declared else types_of(())
+
+
+def _enumerated(parts: Parts) -> set[Hashable] | None:
+    for part in parts:
+        values: Any = [part.schema["const"]] if "const" in part.schema else part.schema.get("enum")
+        if values is not None:
+            return set(map(identity, values))
+    return None

@@ -14,7 +14,7 @@ from typing import Any
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import tree
-from glyphscope.grammar.builder.alternatives import note_weak_choices
+from glyphscope.grammar.builder.alternatives import distinct, may_overlap, note_weak_choices
 from glyphscope.grammar.builder.any_order import listed_values
 from glyphscope.grammar.builder.containers import (
     arguments_node,
@@ -30,8 +30,6 @@ from glyphscope.grammar.builder.context import (
     TaggedValue,
     ToolContext,
 )
-from glyphscope.grammar.builder.custom import CUSTOM, custom_node
-from glyphscope.grammar.builder.overlaps import distinct, may_overlap
 from glyphscope.grammar.builder.schema import (
     Part,
     Parts,
@@ -43,7 +41,10 @@ from glyphscope.grammar.builder.schema import (
     types_of,
 )
 from glyphscope.grammar.checking import listed_by_all
+from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.lark.lexeme_partition import as_lexeme
 from glyphscope.grammar.lexemes import is_possible
+from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.formats import written_format
 from glyphscope.grammar.regular.numbers import (
     PRECISION,
@@ -56,8 +57,27 @@ from glyphscope.grammar.regular.numbers import (
 )
 from glyphscope.grammar.regular.regex import PatternNotEnforced, text_node
 from glyphscope.grammar.regular.strings import StringStyle, string_node
-from glyphscope.grammar.tree import NEVER, Node, alt, refs, seq, terminal
+from glyphscope.grammar.tree import (
+    NEVER,
+    Grammar,
+    Node,
+    Origin,
+    RuleRef,
+    alt,
+    refs,
+    replace_refs,
+    seq,
+    terminal,
+)
 from glyphscope.registry.keywords import TYPES, accepted, forbidden_key
+
+CUSTOM = "x-grammar"
+_MAX_STATES = 2_000  # of a custom grammar that becomes one lexeme
+_NO_CONSTRAINT = frozenset(
+    ("title", "description", "default", "examples", "$comment", "$defs", "definitions", "$schema", "$id", "$ref",
+     "$anchor", "allOf", "deprecated", "readOnly", "writeOnly", CUSTOM)
+)  # fmt: skip
+
 
 # Keywords that no grammar enforces, the type to which they apply ("" for any), and the reason.
 _BEYOND = (
@@ -87,7 +107,7 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
     """The body of a rule for parts that apply together, from the first of the keywords below that any of them has."""
     custom = next((part for part in parts if CUSTOM in part.schema), None)
     if custom is not None and not (isinstance(form, TaggedValue) and form.style):
-        return _closed(custom_node(context, name, custom, parts, form), form)
+        return _closed(_custom(context, name, custom, parts, form), form)
     if custom is not None:
         context.note_unenforced(custom, CUSTOM, "a raw text is not written as the grammar of a value says")
     listing = next((part for part in parts if "const" in part.schema or "enum" in part.schema), None)
@@ -122,6 +142,58 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
             Impossible(name, parts[0].place.pointer, "its constraints contradict each other")
         )
     return node
+
+
+def _custom(context: ToolContext, name: str, part: Part, parts: Parts, form: Form) -> Node:
+    """A value written by its custom grammar: GBNF under `x-grammar`, which replaces all other constraints on the value.
+
+    It is one expression, or rules with a `root`, for the text of the value in either notation, including its quotes.
+    The validator decides whether that text is a valid value. Raises GrammarError, with the place in the schema, if the
+    grammar has problems.
+    """
+    where = f"{context.schema.tool}: {join(part.place.pointer, CUSTOM)}"
+    if form in ("members", "arguments"):
+        raise GrammarError(
+            "The arguments as a whole cannot have a custom grammar in a shape with the tool's name among them.",
+            where=where,
+            hint="Use the shape tool-args or name-arguments.",
+        )
+    for other in parts:
+        for keyword in other.schema:
+            if keyword not in _NO_CONSTRAINT:
+                context.note_unenforced(other, keyword, "the value's own grammar replaces it")
+    grammar = _read_custom(part.schema[CUSTOM], where)
+    piece = as_lexeme(grammar)
+    if piece is not None and not any(p.place.taken for p in parts) and _closes_itself(piece):
+        return terminal(piece)
+    context.lexed = False  # its lexemes may be in conflict and must be partitioned
+    return _imported(context, name, grammar)
+
+
+def _read_custom(text: object, where: str) -> Grammar:
+    """The grammar of an `x-grammar`. Raises GrammarError with its problems and their places."""
+    if not isinstance(text, str):
+        raise GrammarError(f"{CUSTOM} is a text, not {type(text).__name__}.", where=where)
+    before = "" if "::=" in text else "root ::= "
+    return load_gbnf(before + text, where=where, before=len(before))
+
+
+def _closes_itself(piece: Node) -> bool:
+    """Whether none of its texts is a prefix of another one: then it never conflicts with the text that follows."""
+    automaton = Automaton.of(piece)
+    for number, state in enumerate(automaton.states()):
+        if number == _MAX_STATES or (state.final and automaton.moves(state)):
+            return False
+    return True
+
+
+def _imported(context: ToolContext, name: str, grammar: Grammar) -> Node:
+    names = {rule: context.book.reserve(f"{name}-{rule}") for rule in grammar.rules}
+    origin: Origin | None = context.origins.get(name)
+    for rule in grammar.rules.values():
+        body = replace_refs(rule.body, lambda inner: RuleRef(names[inner]))
+        context.book.add(names[rule.name], body, origin)
+    return RuleRef(names[grammar.root])
 
 
 def _listed(context: ToolContext, part: Part, parts: Parts, form: TaggedValue | None) -> Node:

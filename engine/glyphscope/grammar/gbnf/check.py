@@ -1,6 +1,6 @@
 """The check of a GBNF text: its syntax tree, its problems, and its grammar if llama.cpp accepts it.
 
-`check_gbnf` reads (`parse`), checks (`lint`) and converts (`convert`). To add a check, see `diagnose`; for the fixes
+`check_gbnf` reads (`parse`), checks (`lint`) and converts (`tree_of`). To add a check, see `diagnose`; for the fixes
 that are applied without asking, `apply_fixes`.
 """
 
@@ -8,18 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
+from operator import attrgetter
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.gbnf.cancellation import stoppable
-from glyphscope.grammar.gbnf.convert import tree_of
+from glyphscope.grammar import chars, tree
+from glyphscope.grammar.gbnf.cancellation import checkpoint, stoppable
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Edit, Fix, report
-from glyphscope.grammar.gbnf.lint.analysis import Analysis
+from glyphscope.grammar.gbnf.lint.analysis import ROOT, Analysis
 from glyphscope.grammar.gbnf.lint.items import check_items
-from glyphscope.grammar.gbnf.lint.recursion import check_recursion
-from glyphscope.grammar.gbnf.lint.rules import check_rules
+from glyphscope.grammar.gbnf.lint.rule_properties import MAX_REPETITIONS
+from glyphscope.grammar.gbnf.lint.rules import check_recursion, check_rules
+from glyphscope.grammar.gbnf.parse.literals import IMPOSSIBLE, united
 from glyphscope.grammar.gbnf.parse.parser import read_gbnf
-from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument
-from glyphscope.grammar.tree import Grammar
+from glyphscope.grammar.gbnf.parse.syntax import (
+    Alternatives,
+    AnyCharacter,
+    Class,
+    GbnfDocument,
+    Group,
+    Part,
+    Quoted,
+    Reference,
+    Repetition,
+    Token,
+    by_option,
+)
+from glyphscope.grammar.traversal import bottom_up
+from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule
 from glyphscope.text.lines import Lines
 
 MAX_DIAGNOSED = 1_000
@@ -170,3 +185,41 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
 def _checked(text: str) -> GbnfCheck:
     # cached, because other caches identify a grammar by its identity
     return check_gbnf(text)
+
+
+def tree_of(document: GbnfDocument) -> Grammar:
+    """The grammar of a document without errors: the language that llama.cpp reads, under the user's names.
+
+    Nothing is simplified, so that active rules show the written text. As in llama.cpp, an empty class is the empty
+    text, an upper bound over 2,000 is ignored, and the last of several rules with one name counts.
+    """
+    bodies: Iterator[tuple[str, Part]] = ((rule.name, rule.body) for rule in document.rules)
+    return Grammar(
+        {name: Rule(name, bottom_up(body, attrgetter("inner"), _node)) for name, body in bodies}, ROOT
+    )
+
+
+def _node(node: Part, parts: list[Node]) -> Node:
+    """The node of a part, given the nodes of its parts."""
+    checkpoint()
+    if isinstance(node, Alternatives):
+        sequences = by_option(node, parts)
+        options = [items[0] if len(items) == 1 else tree.Seq(tuple(items)) for items in sequences]
+        return options[0] if len(options) == 1 else tree.Alt(tuple(options))
+    if isinstance(node, Group):
+        return parts[0]
+    if isinstance(node, Repetition):
+        unbounded = node.maximum is None or node.maximum > MAX_REPETITIONS
+        return tree.Repeat(parts[0], node.minimum, None if unbounded else node.maximum)
+    if isinstance(node, Reference):
+        return tree.RuleRef(node.name)
+    if isinstance(node, Quoted):
+        return NEVER if IMPOSSIBLE in node.text else tree.Literal(node.text) if node.text else EMPTY
+    if isinstance(node, AnyCharacter):
+        return tree.CharClass(chars.ALL)
+    if isinstance(node, Token):
+        return tree.TokenMatch(node.token, node.negated)
+    assert isinstance(node, Class), "groups and repetitions have been taken apart"
+    if not node.ranges:
+        return EMPTY
+    return tree.CharClass(chars.intersection(united(node.ranges), chars.ALL), node.negated)

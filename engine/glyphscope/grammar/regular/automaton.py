@@ -12,21 +12,24 @@ from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import count, pairwise
 from operator import attrgetter
+from typing import TypeAlias, cast
 from weakref import WeakValueDictionary
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.derivatives import (
+    ENDLESS,
+    Cat,
     Complement,
     DfaState,
     Intersection,
+    Loop,
     Move,
     Steps,
     Term,
     Terms,
 )
-from glyphscope.grammar.regular.merging import merged
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import bottom_up, reachable
 from glyphscope.grammar.tree import Node
@@ -49,10 +52,9 @@ class Automaton:
 
     start: DfaState
 
-    def __init__(self, call: Callable[[str], Term] | None = None, *, backwards: bool = False) -> None:
+    def __init__(self, call: Callable[[str], Term] | None = None) -> None:
         self.terms = Terms()
         self._call = call
-        self._backwards = backwards
         self._states: WeakValueDictionary[tuple[Term, ...], DfaState] = WeakValueDictionary()
         self._products: WeakValueDictionary[int, Intersection] = WeakValueDictionary()
         self._serials = count()
@@ -114,15 +116,15 @@ class Automaton:
 
     def _term(self, node: Node, parts: list[Term]) -> Term:
         """The term of a node, given the terms of its parts."""
-        terms, backwards = self.terms, self._backwards
+        terms = self.terms
         if isinstance(node, tree.Literal):
-            return terms.text(node.text[::-1] if backwards else node.text)
+            return terms.text(node.text)
         if isinstance(node, tree.CharClass):
             ranges = chars.complement(node.ranges) if node.negated else node.ranges
             return terms.chars(chars.intersection(ranges, chars.ALL))
         if isinstance(node, tree.Seq):
             whole = terms.empty
-            for part in parts if backwards else reversed(parts):
+            for part in reversed(parts):
                 whole = terms.cat(part, whole)
             return whole
         if isinstance(node, tree.Alt):
@@ -151,7 +153,7 @@ class Automaton:
             return terms.never
         some = terms.members(entries, due=True)
         if node.leading:
-            some = terms.cat(some, separator) if self._backwards else terms.cat(separator, some)
+            some = terms.cat(separator, some)
         return terms.choice((terms.empty, some)) if node.may_end(0, 0) else some
 
     def state(self, terms: Iterable[Term]) -> DfaState:
@@ -260,3 +262,88 @@ class Automaton:
             if both.possible is None and both not in undecided:
                 both.possible = False
         return bool(start.possible)
+
+
+_Shape: TypeAlias = tuple[tuple[object, ...], tuple[tuple[int, int], ...]]
+
+
+def merged(terms: Terms, listed: Iterable[Term]) -> list[Term]:
+    """The same language in fewer terms: terms that differ only in the bounds of their repetitions are merged.
+
+    Without this, `([a-z]{1,3}){0,1000}` would need hundreds of terms for every character.
+    """
+    distinct = [term for term in dict.fromkeys(listed) if term is not terms.never]
+    if len(distinct) < 2:
+        return distinct
+    groups: dict[tuple[object, ...], dict[tuple[tuple[int, int], ...], Term]] = {}
+    plain: list[Term] = []
+    for term in distinct:
+        skeleton, counts = _shape(term)
+        if counts:
+            groups.setdefault(skeleton, {})[counts] = term
+        else:
+            plain.append(term)
+    for skeleton, rows in groups.items():
+        joined = _joined_counts(list(rows)) if len(rows) > 1 else rows
+        plain += [rows.get(row) or _rebuilt(terms, skeleton, row) for row in joined]
+    if terms.empty in plain and any(term.nullable for term in plain if term is not terms.empty):
+        plain.remove(terms.empty)
+    return sorted(plain, key=lambda term: term.serial)
+
+
+_SPINE = 6  # compared pieces of a term
+
+
+def _shape(term: Term) -> _Shape:
+    """The term without the bounds of its first repetitions, and these bounds."""
+    skeleton: list[object] = []
+    counts: list[tuple[int, int]] = []
+    for _ in range(_SPINE):
+        head = term.head if isinstance(term, Cat) else term
+        if isinstance(head, Loop):
+            skeleton.append((head.body,))
+            counts.append((head.minimum, ENDLESS if head.maximum is None else head.maximum))
+        else:
+            skeleton.append(head)
+        if not isinstance(term, Cat):
+            return tuple(skeleton), tuple(counts)
+        term = term.tail
+    skeleton.append(term)
+    return tuple(skeleton), tuple(counts)
+
+
+def _rebuilt(terms: Terms, skeleton: tuple[object, ...], counts: tuple[tuple[int, int], ...]) -> Term:
+    whole = terms.empty
+    left = list(counts)
+    for piece in reversed(skeleton):
+        if isinstance(piece, Term):
+            part = piece
+        else:
+            low, high = left.pop()
+            (body,) = cast(tuple[Term], piece)
+            part = terms.loop(body, low, None if high == ENDLESS else high)
+        whole = terms.cat(part, whole)
+    return whole
+
+
+def _joined_counts(rows: list[tuple[tuple[int, int], ...]]) -> list[tuple[tuple[int, int], ...]]:
+    """Rows of intervals, merged if they differ in only one interval and touch there; covered rows are dropped."""
+    width = len(rows[0])
+    before = 0
+    while before != len(rows):
+        before = len(rows)
+        for column in range(width):
+            by_others: dict[object, list[tuple[int, int]]] = {}
+            for row in rows:
+                by_others.setdefault((row[:column], row[column + 1 :]), []).append(row[column])
+            rows = []
+            for others, intervals in by_others.items():
+                start, end = cast(tuple[tuple[tuple[int, int], ...], ...], others)
+                rows += [(*start, interval, *end) for interval in chars.union(intervals)]
+    if width > 1 and 1 < len(rows) <= 64:
+        rows = [row for row in rows if not any(other != row and _covers(other, row) for other in rows)]
+    return rows
+
+
+def _covers(one: tuple[tuple[int, int], ...], other: tuple[tuple[int, int], ...]) -> bool:
+    return all(a[0] <= b[0] and b[1] <= a[1] for a, b in zip(one, other, strict=True))

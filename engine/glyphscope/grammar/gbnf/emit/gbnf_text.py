@@ -1,13 +1,30 @@
-"""The text of nodes in GBNF: names, literals, classes, groups."""
+"""The text of GBNF: of a grammar's nodes, and of a formatted document (`print_gbnf`).
+
+A formatted document has one space between items, one line for each long alternative or group, and all comments. A
+comment stays after its token: llama.cpp allowed a line end there before, so it still does. Texts and classes are
+unchanged. `_rule` decides where a rule is broken into lines, `_between` writes the text between rules.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import NamedTuple
 
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.gbnf.parse.syntax import (
+    Alternatives,
+    Comment,
+    GbnfDocument,
+    GbnfRule,
+    Group,
+    Item,
+    Repetition,
+)
 from glyphscope.grammar.rules import Names
 from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt
 from glyphscope.visible import is_seen
@@ -120,3 +137,160 @@ def _character(code: int, *, inside: bool) -> str:
     if is_seen(char):
         return char
     return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+
+
+MAX_DOCUMENT_LINE = 100  # characters; longer rules and groups are broken
+_SPACE_IN_BRACES = re.compile(r"[ \t\r\n]+|#[^\r\n]*")
+_BLANK_LINE = re.compile(r"(?:\r\n|\n|\r)[ \t]*(?:\r\n|\n|\r)")
+_STEP = "  "
+
+
+def print_gbnf(document: GbnfDocument) -> str:
+    """The formatted text, which has the same language; unchanged if the document has problems, and so no language."""
+    text = document.text
+    if document.problems:
+        return text
+    pieces: list[str] = []
+    comments, at, end = document.comments, 0, 0
+    for rule in document.rules:
+        at = _between(text, comments, at, end, rule.start, pieces)
+        inside = at
+        while inside < len(comments) and comments[inside].start < rule.end:
+            inside += 1
+        pieces.append(_rule(rule, text, comments[at:inside]))
+        at, end = inside, rule.end
+    _between(text, comments, at, end, len(text), pieces)
+    laid_out = "".join(pieces)
+    return laid_out + "\n" if laid_out else ""
+
+
+def _between(
+    text: str, comments: tuple[Comment, ...], at: int, end: int, until: int, pieces: list[str]
+) -> int:
+    """Add the comments and blank lines from `end` to `until`. Returns the index of the next comment."""
+    while at < len(comments) and comments[at].start < until:
+        comment = comments[at]
+        pieces.append(_gap(text[end : comment.start], pieces, "  "))
+        pieces.append(text[comment.start : comment.end].rstrip())
+        end = comment.end
+        at += 1
+    if until < len(text):
+        pieces.append(_gap(text[end:until], pieces, "\n"))
+    return at
+
+
+def _gap(space: str, pieces: list[str], in_line: str) -> str:
+    if not pieces:
+        return ""
+    if _BLANK_LINE.search(space):
+        return "\n\n"
+    return "\n" if "\n" in space or "\r" in space else in_line
+
+
+class _Token(NamedTuple):
+    """A piece of a body: its text, and its end in the source."""
+
+    text: str
+    end: int
+
+
+def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
+    """A formatted rule. Alternatives get a line each if they are too long together, or if a group has a comment."""
+    tokens = list(_tokens(rule.body, text))
+    closers = _closers(tokens)
+    widths = [0, *accumulate(len(token.text) + 1 for token in tokens)]  # of the tokens before each
+    starts = [comment.start for comment in comments]
+    before = [bisect_left(starts, token.end - len(token.text)) for token in tokens]  # comments before each
+    head = f"{rule.name} ::="
+    broken = len(head) + widths[-1] > MAX_DOCUMENT_LINE and any(_top_bars(tokens))
+    out = [head, "\n" + _STEP if broken else " "]
+    levels = [(broken, _STEP)]  # of each open group: whether each alternative has its own line; indentation
+    commented = 0  # comments so far
+    last = ""  # the last token; "\n" after a line end or `|`
+    for place, token in enumerate(tokens):
+        while commented < before[place]:
+            _comment(out, text, comments[commented], levels[-1][1])
+            commented, last = commented + 1, "\n"
+        piece = token.text
+        if piece == ")":
+            was_broken, _ = levels.pop()
+            if was_broken:
+                if out[-1].isspace():
+                    out.pop()
+                out.append("\n" + levels[-1][1])
+            out.append(")")
+        elif piece == "|":
+            out.append(" |" if last not in ("", "\n") else "|")
+            out.append("\n" + levels[-1][1] if levels[-1][0] else " ")
+            last = "\n"
+            continue
+        else:
+            if last not in ("", "(", "\n") and piece[0] not in "*+?{":
+                out.append(" ")
+            out.append(piece)
+            if piece == "(":
+                closer = closers[place]
+                inside = widths[closer] - widths[place]
+                long = len(levels[-1][1]) + inside > MAX_DOCUMENT_LINE or before[closer] > before[place]
+                indent = levels[-1][1] + _STEP if long else levels[-1][1]
+                levels.append((long, indent))
+                if long:
+                    out.append("\n" + indent)
+        last = piece
+    while commented < len(comments):
+        _comment(out, text, comments[commented], _STEP)
+        commented += 1
+    return "".join(out).rstrip()
+
+
+def _comment(out: list[str], text: str, comment: Comment, indent: str) -> None:
+    """Add a comment after the text so far, or on the next line if the text ends in a comment."""
+    gap = "  "
+    if out[-1].isspace():
+        after_comment = out[-2].lstrip().startswith("#")
+        out.pop()
+        gap = f"\n{indent}" if after_comment else gap
+    out.append(f"{gap}{text[comment.start : comment.end].rstrip()}")
+    out.append(f"\n{indent}")
+
+
+def _closers(tokens: list[_Token]) -> dict[int, int]:
+    """From the place of each `(` to the place of its `)`."""
+    closers, opened = {}, []
+    for place, token in enumerate(tokens):
+        if token.text == "(":
+            opened.append(place)
+        elif token.text == ")":
+            closers[opened.pop()] = place
+    return closers
+
+
+def _top_bars(tokens: list[_Token]) -> Iterator[bool]:
+    depth = 0
+    for token in tokens:
+        depth += (token.text == "(") - (token.text == ")")
+        yield not depth and token.text == "|"
+
+
+def _tokens(body: Alternatives, text: str) -> Iterator[_Token]:
+    """The tokens of a body in order, without recursion."""
+    waiting: list[Alternatives | Item | _Token] = [body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _Token):
+            yield node
+        elif isinstance(node, Alternatives):
+            parts: list[Item | _Token] = []
+            for before, option in zip((None, *node.options), node.options):
+                if before is not None:
+                    # a comment before the sign is moved after it, where it is also allowed
+                    parts.append(_Token("|", before.end + 1))
+                parts += option.items
+            waiting += parts[::-1]
+        elif isinstance(node, Group):
+            waiting += [_Token(")", node.end), node.body, _Token("(", node.start + 1)]
+        elif isinstance(node, Repetition):
+            operator = _SPACE_IN_BRACES.sub("", text[node.operator : node.end])
+            waiting += [_Token(operator, node.end), node.item]
+        else:
+            yield _Token(text[node.start : node.end], node.end)

@@ -1,17 +1,20 @@
-"""Completion of rule names: a small list at the cursor, while the user types and on Ctrl+Space."""
+"""The names of rules in the editor: their completion, and the field that renames one."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
 
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QKeyEvent, QTextCursor
+from PySide6.QtCore import QEvent, QObject, QRect, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QTextCursor
+from PySide6.QtWidgets import QWidget
 
-from glyphscope_gui.grammar.line_lexer import definition_in, words
+from glyphscope_gui.grammar.line_lexer import definition_in, is_name, words
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.completion_list import CompletionList
+from glyphscope_gui.shared.labels import set_role
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_edits import LineEdit
 
 FROM_CHARACTERS = 2
 """Number of typed characters from which completion opens automatically."""
@@ -20,7 +23,9 @@ MAX_OFFERED = 200
 
 
 class GrammarCompleter(QObject):
-    """Offers the rule names that match the text at the cursor, if a name is possible there."""
+    """Offers the rule names that match the text at the cursor, if a name is possible there, in a small list: while the
+    user types, and on Ctrl+Space.
+    """
 
     def __init__(self, editor: CodeEdit) -> None:
         super().__init__(editor)
@@ -116,3 +121,57 @@ class GrammarCompleter(QObject):
         )
         cursor.insertText(name)
         self._editor.setTextCursor(cursor)
+
+
+class RenameField(LineEdit):
+    """A field over the text: `renamed` carries the old name of a rule and the new one. Enter renames; Escape and
+    leaving the field cancel.
+    """
+
+    renamed = Signal(str, str)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("renameField")
+        self.setAccessibleName(tr("New name of the rule"))
+        self.setToolTip(tr("Letters, digits and hyphens. Enter renames everywhere, Escape cancels."))
+        self.setProperty("role", "mono")
+        self._editor = parent
+        self._old = ""
+        self.textEdited.connect(self._mark_invalid)
+        self.hide()
+
+    def begin(self, name: str, place: QRect) -> None:
+        self._old = name
+        self.setText(name)
+        self._mark_invalid(name)
+        width = max(self.fontMetrics().horizontalAdvance("m") * (len(name) + 8), 140)
+        box = QRect(place.left(), place.top() - 4, width, self.sizeHint().height())
+        room = self._editor.rect()
+        box.moveLeft(max(0, min(box.left(), room.width() - width)))
+        box.moveTop(max(0, min(box.top(), room.height() - box.height())))
+        self.setGeometry(box)
+        self.show()
+        self.selectAll()
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if is_name(self.text()):
+                self._end()
+                self.renamed.emit(self._old, self.text())
+        elif event.key() == Qt.Key.Key_Escape:
+            self._end()
+        else:
+            super().keyPressEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.hide()
+
+    def _end(self) -> None:
+        self.hide()
+        self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _mark_invalid(self, text: str) -> None:
+        set_role(self, not is_name(text), key="refused")

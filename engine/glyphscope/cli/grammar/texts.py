@@ -1,0 +1,298 @@
+"""`glyphscope grammar match`, `sample` and `diff`: the texts of a grammar, of a GBNF file, a registry or a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from glyphscope.cli.inputs import (
+    STDIN,
+    InputError,
+    answer_lines,
+    in_shape,
+    read_json,
+    read_registry,
+    read_text,
+)
+from glyphscope.cli.option_groups import with_groups
+from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
+from glyphscope.cli.output import console, diagnostics, marked, print_json, print_text
+from glyphscope.errors import GrammarError, RegistryError
+from glyphscope.events import ArgumentOrder, Notation, Shape, default_order
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
+from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.generate.difference import Bound, Differences, shortest_differences
+from glyphscope.grammar.generate.sample import covering_texts, sample_texts
+from glyphscope.grammar.match.earley import ActiveRule
+from glyphscope.grammar.match.report import MatchReport, match_text
+from glyphscope.grammar.match.words import char_words
+from glyphscope.grammar.tree import Grammar
+from glyphscope.registry import parse_document
+from glyphscope.text.lines import line_and_column
+from glyphscope.visible import visible
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrammarSource:
+    """The options that select a grammar, unless it is a GBNF file."""
+
+    registry: Annotated[
+        Path | None, typer.Option("--registry", "-r", metavar="FILE", help="The calls of these tools (JSON).")
+    ] = None
+    schema: Annotated[
+        Path | None, typer.Option("--schema", metavar="FILE", help="The values of this JSON Schema.")
+    ] = None
+    notation: NotationOption = "glyph"
+    shape: ShapeOption = "flat"
+    order: OrderOption = None
+
+    def grammar(self, gbnf: str | None) -> Grammar:
+        """The grammar of exactly one source. Raises InputError, GrammarError, RegistryError."""
+        if sum(source is not None for source in (gbnf, self.registry, self.schema)) != 1:
+            raise InputError(
+                "A grammar comes from one place.",
+                hint="Give a GBNF file, or --registry FILE, or --schema FILE.",
+            )
+        options = GrammarOptions(order=self.order or default_order("mask"))
+        if gbnf is not None:
+            return load_gbnf(read_text(gbnf), where=gbnf)
+        if self.schema is not None:
+            return build_value_grammar(read_json(str(self.schema)), self.notation, options)
+        tools = read_registry(self.registry)
+        return build_call_grammar(tools, self.notation, in_shape(tools, self.shape), options)
+
+
+def read_any_grammar(
+    source: str, notation: Notation = "glyph", shape: Shape = "flat", order: ArgumentOrder | None = None
+) -> Grammar:
+    """The grammar of a file, depending on name and content: a registry or a schema if it is `.json`, else GBNF."""
+    if not source.lower().endswith(".json"):
+        return load_gbnf(read_text(source), where=source)
+    document = read_json(source)
+    options = GrammarOptions(order=order or default_order("mask"))
+    try:
+        registry = parse_document(document, source)
+    except RegistryError:
+        if _looks_like_schema(document):
+            return build_value_grammar(document, notation, options)
+        raise
+    return build_call_grammar(registry, notation, in_shape(registry, shape), options)
+
+
+def _looks_like_schema(document: Any) -> bool:
+    """Whether a document that is not a registry may be meant as a JSON Schema."""
+    known = {"$schema", "type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref", "items"}
+    return isinstance(document, bool) or (isinstance(document, Mapping) and not known.isdisjoint(document))
+
+
+@with_groups
+def match(
+    *,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[G.gbnf] TEXT|-", help="The grammar and the text; - reads standard input."),
+    ] = None,
+    source: GrammarSource,
+    lines: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|-", help='Match many: one {"text": …} per line. One JSON answer per line.'
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Match a text: accepted, or the character at which it fails, the expected text, and the rules being read.
+
+    Exit code 1 if the text is rejected.
+    """
+    given = list(words or ())
+    gbnf = given.pop(0) if given and source.registry is None and source.schema is None else None
+    if len(given) != (0 if lines is not None else 1):
+        raise InputError(
+            "One text is matched against one grammar.",
+            hint="Give G.gbnf TEXT, or --registry FILE TEXT, or --schema FILE TEXT; "
+            "- is the text on standard input, --lines FILE are many.",
+        )
+    if gbnf == STDIN and STDIN in (*given, lines):
+        raise InputError("Standard input can be either the grammar or the text.")
+    grammar = source.grammar(gbnf)
+    if lines is not None:
+        accepted = _match_lines(grammar, lines)
+    else:
+        text = read_text(STDIN) if given[0] == STDIN else given[0]
+        report = match_text(grammar, text)
+        print_json(answer(report)) if as_json else _print_report(report, text)
+        accepted = report.accepted
+    raise typer.Exit(0 if accepted else 1)
+
+
+def answer(report: MatchReport) -> dict[str, Any]:
+    """The JSON answer: `rules` are the active rules, outermost first, with tool and JSON Pointer if they have one."""
+    return {
+        "accepted": report.accepted,
+        "prefix_ok": report.prefix_ok,
+        "failed_at": report.failed_at,
+        "expected": report.expected,
+        "rules": [
+            {
+                "name": rule.name,
+                "start": rule.start,
+                "tool": rule.origin.tool if rule.origin else None,
+                "pointer": rule.origin.pointer if rule.origin else None,
+            }
+            for rule in report.rules
+        ],
+    }
+
+
+def _match_lines(grammar: Grammar, source: str) -> bool:
+    def matched(_place: str, text: str, _line: dict[str, Any]) -> bool:
+        report = match_text(grammar, text)
+        print_json(answer(report))
+        return report.accepted
+
+    return answer_lines(source, matched)
+
+
+def _print_report(report: MatchReport, text: str) -> None:
+    out = console()
+    if report.accepted:
+        out.print(marked(text, None, out.width))
+        print_text("✓ accepted", "bold green")
+        return
+    at = len(text) if report.failed_at is None else report.failed_at
+    out.print(marked(text, at, out.width))
+    if report.failed_at is None:
+        print_text("… incomplete: the grammar accepts texts that begin with it", "bold yellow")
+    elif at < len(text):
+        line, column = line_and_column(text, at)
+        out.print(
+            Text(f"✗ fails at character {at} (line {line}, column {column}): ", style="bold red").append(
+                char_words(ord(text[at])), style="default"
+            )
+        )
+    else:
+        print_text("✗ the grammar accepts no text", "bold red")
+    for index, expectation in enumerate(report.expectations):
+        line_of = Text("  expected: " if index == 0 else "            ").append(
+            visible(expectation.words), style="bold"
+        )
+        if expectation.rule:
+            line_of.append(f"   in {expectation.rule}")
+            line_of.append(
+                _place(expectation.origin.tool, expectation.origin.pointer) if expectation.origin else ""
+            )
+        out.print(line_of)
+    if report.rules:
+        print_text(f"  reading:  {' › '.join(_shown(rule) for rule in _ends(report.rules))}")
+
+
+def _ends(rules: tuple[ActiveRule, ...]) -> tuple[ActiveRule | None, ...]:
+    return rules if len(rules) <= 12 else (*rules[:4], None, *rules[-7:])
+
+
+def _shown(rule: ActiveRule | None) -> str:
+    if rule is None:
+        return "…"
+    return rule.name + (_place(rule.origin.tool, rule.origin.pointer) if rule.origin else "")
+
+
+def _place(tool: str, pointer: str) -> str:
+    return f" ({tool}{f' {pointer}' if pointer else ''})"
+
+
+@with_groups
+def sample(
+    *,
+    gbnf: Annotated[str | None, typer.Argument(metavar="[G.gbnf]", help="The grammar.")] = None,
+    source: GrammarSource,
+    n: Annotated[int, typer.Option("-n", min=0, max=1_000_000, help="Number of texts.")] = 20,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same texts.")] = 0,
+    depth: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Depth of nested rules after which texts are completed as briefly as possible."
+        ),
+    ] = 12,
+    cover: Annotated[
+        bool,
+        typer.Option(
+            "--cover",
+            help="Print the shortest text, and short texts that use every rule and alternative, -n at most.",
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print random texts of the grammar; with --json one {"text": …} per line, as `match --lines` reads them.
+
+    Without --json, control characters are shown as symbols, so each text is one line.
+    """
+    grammar = source.grammar(gbnf)
+    texts = covering_texts(grammar, limit=n) if cover else sample_texts(grammar, n, seed=seed, depth=depth)
+    out = console()
+    for text in texts:
+        if as_json:
+            print_json({"text": text})
+        else:
+            out.print(visible(text), soft_wrap=True)
+
+
+def diff(
+    first: Annotated[str, typer.Argument(metavar="A", help="A GBNF file, a registry or a schema (.json).")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The other grammar.")],
+    notation: NotationOption = "glyph",
+    shape: ShapeOption = "flat",
+    order: OrderOption = None,
+    second_notation: Annotated[Notation | None, typer.Option(help="The notation of B, if different.")] = None,
+    second_shape: Annotated[Shape | None, typer.Option(help="The shape of B, if different.")] = None,
+    second_order: Annotated[
+        ArgumentOrder | None, typer.Option(help="The order of the arguments in B, if different.")
+    ] = None,
+    characters: Annotated[int, typer.Option(min=1, help="Maximum length of the texts.")] = 4_000,
+    seconds: Annotated[
+        float, typer.Option(min=0.01, help="Time limit in each direction, in seconds.")
+    ] = 20.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the languages of two grammars.
+
+    Exit code 0 if no difference was found (the output says whether that is a proof), 1 if they differ.
+    """
+    if first == second == STDIN:
+        raise InputError("Standard input is only one of the grammars.")
+    grammars = (
+        read_any_grammar(first, notation, shape, order),
+        read_any_grammar(second, second_notation or notation, second_shape or shape, second_order or order),
+    )
+    with diagnostics().status("Comparing"):
+        try:
+            differences = shortest_differences(*grammars, bound=Bound(characters=characters, seconds=seconds))
+        except GrammarError as error:
+            error.where = error.where or f"{first}, {second}"
+            raise
+    if as_json:
+        print_json({"same": differences.same, **differences._asdict()})
+    else:
+        _print(differences, first, second)
+    raise typer.Exit(0 if differences.same else 1)
+
+
+def _print(differences: Differences, first: str, second: str) -> None:
+    for text, here, there in (
+        (differences.only_first, first, second),
+        (differences.only_second, second, first),
+    ):
+        if text is not None:
+            print_text(f"only {here} accepts, and {there} rejects:", "bold")
+            print_text(f"  {visible(text)}" if text else "  the empty text")
+        elif not differences.same and differences.exhausted:
+            print_text(f"{there} accepts all that {here} does.")
+    if differences.same and differences.exhausted:
+        print_text(f"✓ the same language: {differences.bound}", "bold green")
+    elif not differences.exhausted:
+        print_text(f"… {differences.bound}", "bold yellow")
