@@ -6,10 +6,8 @@ import jsonschema
 import pytest
 
 from cli_command import command
-from glyphscope.grammar.builder.calls import GrammarOptions
-from glyphscope.grammar.builder.json_schema import call_schema
-from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.notation.shapes import call_document
+from glyphscope.grammar import GrammarOptions, call_schema, example_arguments
+from glyphscope.notation import call_document
 from glyphscope.registry import Tool, ToolRegistry, default_registry
 
 

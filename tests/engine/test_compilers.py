@@ -17,17 +17,15 @@ import pytest
 from glyphscope.compilers import service
 from glyphscope.errors import GrammarError
 from glyphscope.events import RunFailed, RunRequest, Token
-from glyphscope.grammar import time_limit
-from glyphscope.grammar.builder.calls import GrammarOptions, build_value_grammar
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import MaskReader, to_lark
-from glyphscope.grammar.regular.pattern import StringLanguage, found, linear, start
+from glyphscope.grammar import GrammarOptions, MaskReader, build_value_grammar, time_limit, to_lark
+from glyphscope.grammar.gbnf import emit_gbnf
+from glyphscope.grammar.regular import StringLanguage, found
+from glyphscope.grammar.regular.pattern import linear, start
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.proof.engines import BatchedReader
-from glyphscope.registry import bundled_registries, bundled_registry
-from glyphscope.registry.check import check_schema
+from glyphscope.proof import BatchedReader
+from glyphscope.registry import bundled_registries, bundled_registry, check_schema
 from glyphscope.strategies import run
-from glyphscope.validation.checker import Checker
+from glyphscope.validation import Checker
 from schema_mutants import try_mutants
 
 HOSTILE = "a" * 60 + "!"

@@ -6,10 +6,9 @@ import pytest
 
 from glyphscope.events import RunRequest
 from glyphscope.explain.constraint_attribution import Attribution, Attributor
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.match.report import compile_grammar, match_text
-from glyphscope.notation.write import write_call
-from glyphscope.proof.boundary import boundary_examples
+from glyphscope.grammar import build_call_grammar, compile_grammar, match_text
+from glyphscope.notation import write_call
+from glyphscope.proof import boundary_examples
 from glyphscope.registry import bundled_registries, bundled_registry, default_registry, parse_document
 from glyphscope.runs import parts_of, relaxed
 from glyphscope.strategies import call_options

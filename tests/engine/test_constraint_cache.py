@@ -18,7 +18,7 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.grammar.builder.calls import GrammarOptions
+from glyphscope.grammar import GrammarOptions
 from glyphscope.models.interface import ConstraintMade, PromptReady
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel

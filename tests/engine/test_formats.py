@@ -8,14 +8,11 @@ from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.regular.formats import FORMATS, written_format
-from glyphscope.notation.write import write_call
+from glyphscope.grammar import build_call_grammar, example_arguments, to_lark
+from glyphscope.grammar.regular import FORMATS, written_format
+from glyphscope.notation import write_call
 from glyphscope.registry import load_registry
-from glyphscope.validation.call import CallValidator
-from glyphscope.validation.checker import Checker
+from glyphscope.validation import CallValidator, Checker
 
 TOKENIZER = LLTokenizer("byte")
 

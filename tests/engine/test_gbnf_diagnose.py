@@ -15,10 +15,17 @@ from hypothesis import strategies as st
 from examples import at_most, rounds
 from gbnf_mutants import mutant, sources
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.gbnf.cancellation import CheckCancelled
-from glyphscope.grammar.gbnf.check import apply_fixes, check_gbnf, check_gbnf_bytes, diagnose, load_gbnf
-from glyphscope.grammar.gbnf.diagnostics import CODES, Diagnostic
-from glyphscope.grammar.gbnf.parse.parser import read_gbnf
+from glyphscope.grammar.gbnf import (
+    CODES,
+    CheckCancelled,
+    Diagnostic,
+    apply_fixes,
+    check_gbnf,
+    check_gbnf_bytes,
+    load_gbnf,
+    read_gbnf,
+)
+from glyphscope.grammar.gbnf.check import diagnose
 from glyphscope.grammar.tree import Alt, CharClass, Literal, Repeat, RuleRef, Seq, TokenMatch
 from glyphscope.models.grammar_probe import GrammarProbe
 from llama_verdict import llama_verdict

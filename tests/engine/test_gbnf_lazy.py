@@ -8,8 +8,8 @@ import pytest
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import Sampling
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.match.report import match_text
+from glyphscope.grammar import match_text
+from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.models.opening import EMBEDDED, open_model
 

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from examples import at_most
 from gbnf_mutants import mutant, sources
 from gbnf_outline import outline
-from glyphscope.grammar.gbnf.emit.gbnf_text import print_gbnf
-from glyphscope.grammar.gbnf.parse.parser import read_gbnf
-from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument
+from glyphscope.grammar.gbnf import GbnfDocument, print_gbnf, read_gbnf
 
 EXAMPLES = ["json", "c", "chess", "arithmetic", "japanese", "english", "list", "json_arr"]
 

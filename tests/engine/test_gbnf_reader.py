@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from gbnf_outline import outline
-from glyphscope.grammar.gbnf.parse.parser import read_gbnf
-from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument, Repetition
+from glyphscope.grammar.gbnf import GbnfDocument, read_gbnf
+from glyphscope.grammar.gbnf.parse.syntax import Repetition
 
 
 def body(text: str) -> Any:

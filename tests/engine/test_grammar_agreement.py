@@ -17,10 +17,8 @@ from llguidance import LLMatcher, LLTokenizer
 from examples import at_most
 from gbnf_texts import gbnf_texts, texts_around
 from glyphscope.errors import GrammarError, ModelDied
-from glyphscope.grammar.gbnf.check import check_gbnf
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.grammar import compile_grammar, to_lark
+from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.grammar.tree import Alt, CharClass, Grammar, Repeat, Seq
 from glyphscope.models.grammar_probe import GrammarProbe
 from grammar_strategies import grammars, wide_grammars

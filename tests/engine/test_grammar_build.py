@@ -10,11 +10,10 @@ from llguidance import LLMatcher, LLTokenizer
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
+from glyphscope.grammar import GrammarOptions, build_call_grammar, build_value_grammar, to_lark
 from glyphscope.grammar.builder.turn import up_to
-from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lexemes import lexeme
-from glyphscope.notation.write import write_call, write_value
+from glyphscope.notation import write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, default_registry
 
 TOKENIZER = LLTokenizer("byte")

@@ -7,10 +7,8 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions
+from glyphscope.grammar import build_call_grammar, contradictions, match_text, registry_contradictions
 from glyphscope.grammar.builder.uncallable import uncallable
-from glyphscope.grammar.match.report import match_text
 from glyphscope.registry import bundled_registries, bundled_registry, load_registry, to_json
 
 

@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.generate.difference import Bound, Differences, representatives, shortest_differences
-from glyphscope.grammar.match.earley import MatchCancelled
-from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.grammar import (
+    Bound,
+    Differences,
+    MatchCancelled,
+    build_call_grammar,
+    compile_grammar,
+    shortest_differences,
+)
+from glyphscope.grammar.gbnf import load_gbnf
+from glyphscope.grammar.generate.difference import representatives
 from glyphscope.grammar.tree import (
     CharClass,
     Grammar,

@@ -9,12 +9,9 @@ from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.gbnf.check import check_gbnf
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar import build_call_grammar, example_arguments, to_lark
+from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.grammar.gbnf.emit.plain_rules import LIMIT, repeated
-from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.tree import (
     NEVER,
     CharClass,
@@ -29,7 +26,7 @@ from glyphscope.grammar.tree import (
     seq,
 )
 from glyphscope.models.grammar_probe import GrammarProbe
-from glyphscope.notation.write import write_call
+from glyphscope.notation import write_call
 from glyphscope.registry import Tool, ToolRegistry, default_registry
 from grammar_strategies import grammars, language
 from llama_verdict import llama_verdict

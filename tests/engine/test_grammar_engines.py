@@ -10,11 +10,10 @@ import pytest
 from examples import some
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS
-from glyphscope.grammar.builder.calls import build_value_grammar
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import MaskReader, to_lark
+from glyphscope.grammar import MaskReader, build_value_grammar, to_lark
+from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.models.grammar_probe import GrammarProbe
-from glyphscope.notation.write import write_value
+from glyphscope.notation import write_value
 
 SAMPLE = Path(os.environ.get("GLYPHSCOPE_SCHEMAS", "../shared/data/schemas/sample.jsonl"))
 

@@ -2,13 +2,15 @@
 
 import pytest
 
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
-from glyphscope.grammar.gbnf.check import check_gbnf
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.generate.difference import shortest_differences
-from glyphscope.grammar.generate.sample import sample_texts
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.match.report import match_text
+from glyphscope.grammar import (
+    GrammarOptions,
+    build_call_grammar,
+    match_text,
+    sample_texts,
+    shortest_differences,
+    to_lark,
+)
+from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.registry import Tool, ToolRegistry
 
 ARGUMENTS = r"""

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
-from glyphscope.grammar.gbnf.check import apply_fixes, check_gbnf, load_gbnf
-from glyphscope.grammar.generate.difference import Bound, shortest_differences
-from glyphscope.grammar.match.report import match_text
+from glyphscope.grammar import Bound, GrammarOptions, build_call_grammar, match_text, shortest_differences
+from glyphscope.grammar.gbnf import apply_fixes, check_gbnf, load_gbnf
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.registry import parse_document
 from llama_verdict import llama_verdict

@@ -10,16 +10,18 @@ from llguidance import LLMatcher, LLTokenizer
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
-from glyphscope.grammar.builder.json_schema import call_schema
-from glyphscope.grammar.checking import SafeValidator
-from glyphscope.grammar.gbnf.check import check_gbnf
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.notation.shapes import fitting_shape, shape_note
-from glyphscope.notation.write import write_call, write_value
+from glyphscope.grammar import (
+    GrammarOptions,
+    SafeValidator,
+    build_call_grammar,
+    build_value_grammar,
+    call_schema,
+    to_lark,
+)
+from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
+from glyphscope.notation import fitting_shape, shape_note, write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, normalise
-from glyphscope.validation.call import CallValidator
+from glyphscope.validation import CallValidator
 
 TOKENIZER = LLTokenizer("byte")
 

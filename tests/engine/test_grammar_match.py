@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import chars
-from glyphscope.grammar.match.earley import Limits, MatchCancelled, MatchLimit
-from glyphscope.grammar.match.report import compile_grammar, match_text
+from glyphscope.grammar import Limits, MatchCancelled, MatchLimit, chars, compile_grammar, match_text
 from glyphscope.grammar.tree import (
     CharClass,
     Grammar,

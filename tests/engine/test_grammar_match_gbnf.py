@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.cli.grammar.texts import read_any_grammar
 from glyphscope.errors import GrammarError, RegistryError
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.generate.sample import covering_texts, sample_texts
-from glyphscope.grammar.match.report import compile_grammar, match_text
+from glyphscope.grammar import compile_grammar, covering_texts, match_text, sample_texts
+from glyphscope.grammar.gbnf import load_gbnf
 from grammar_strategies import LETTERS, gbnf_text, grammars
 
 

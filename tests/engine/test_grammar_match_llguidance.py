@@ -10,10 +10,7 @@ from llguidance import LLMatcher
 from examples import at_most
 from glyphscope.compilers.masks import byte_tokenizer
 from glyphscope.errors import GlyphscopeError
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.generate.sample import sample_texts
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.grammar import build_call_grammar, compile_grammar, sample_texts, to_lark
 from glyphscope.registry import default_registry, parse_document
 from schema_strategies import schemas
 

@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
-from glyphscope.grammar.lark.emit import to_lark
+from glyphscope.grammar import to_lark
 from glyphscope.grammar.lexemes import lexeme
-from glyphscope.grammar.regular.numbers import (
-    Bounds,
-    fractions_node,
-    integer_node,
-    multiples_node,
-    number_node,
-)
+from glyphscope.grammar.regular import Bounds, fractions_node, integer_node, multiples_node, number_node
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.tree import NEVER
 

@@ -12,16 +12,20 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES, Notation, Shape
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.generate.difference import shortest_differences
-from glyphscope.grammar.lark.emit import MaskReader, to_lark
-from glyphscope.grammar.match.report import match_text
+from glyphscope.grammar import (
+    GrammarOptions,
+    MaskReader,
+    build_call_grammar,
+    build_value_grammar,
+    match_text,
+    shortest_differences,
+    to_lark,
+)
+from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.grammar.tree import Grammar
-from glyphscope.notation.write import write_call, write_value
+from glyphscope.notation import write_call, write_value
 from glyphscope.registry import ToolRegistry, load_registry
-from glyphscope.validation.call import CallValidator
+from glyphscope.validation import CallValidator
 from orders import in_some_order
 
 ANY = GrammarOptions(order="any")

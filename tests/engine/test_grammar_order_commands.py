@@ -21,13 +21,11 @@ from glyphscope.events import (
     default_order,
     under_constraint,
 )
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
-from glyphscope.grammar.generate.sample import sample_texts
-from glyphscope.grammar.lark.emit import MaskReader, to_lark
-from glyphscope.proof.prove import prove
+from glyphscope.grammar import GrammarOptions, MaskReader, build_call_grammar, sample_texts, to_lark
+from glyphscope.proof import prove
 from glyphscope.registry import default_registry, load_registry
 from glyphscope.strategies import call_constraint, call_options
-from glyphscope.validation.call import CallValidator
+from glyphscope.validation import CallValidator
 
 PROBED = importlib.util.find_spec("llama_cpp") is not None
 ORDERS: tuple[ArgumentOrder, ...] = ("schema", "any")

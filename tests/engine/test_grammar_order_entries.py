@@ -8,11 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.generate.sample import covering_texts, sample_texts
-from glyphscope.grammar.lark.emit import MaskReader, to_lark
-from glyphscope.grammar.match.report import match_text
+from glyphscope.grammar import MaskReader, covering_texts, match_text, sample_texts, to_lark
+from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.grammar.tree import NEVER, Grammar, Literal, Node, Rule, Unordered, seq, unordered
 
 LETTERS = "abcd"

@@ -13,15 +13,17 @@ from jsonschema import Draft202012Validator
 from examples import at_most
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, Notation
-from glyphscope.grammar.builder.calls import GrammarOptions, build_value_grammar
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.generate.sample import sample_texts
-from glyphscope.grammar.lark.emit import MaskReader, to_lark
-from glyphscope.grammar.match.report import match_text
+from glyphscope.grammar import (
+    GrammarOptions,
+    MaskReader,
+    build_value_grammar,
+    match_text,
+    sample_texts,
+    to_lark,
+)
+from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.grammar.tree import Grammar
-from glyphscope.notation.read import parse_value
-from glyphscope.notation.write import write_value
+from glyphscope.notation import parse_value, write_value
 from orders import in_some_order
 from schema_strategies import schemas
 

@@ -8,21 +8,22 @@ from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
 from glyphscope.compilers import service
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import to_lark
+from glyphscope.grammar import build_call_grammar, compile_grammar, to_lark
+from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.grammar.lexemes import lexeme
-from glyphscope.grammar.match.report import compile_grammar
-from glyphscope.grammar.regular.pattern import found
-from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node, search_text, unreadable
-from glyphscope.grammar.regular.strings import string_node
+from glyphscope.grammar.regular import (
+    PatternNotEnforced,
+    found,
+    pattern_node,
+    search_text,
+    string_node,
+    unreadable,
+)
 from glyphscope.grammar.tree import NEVER, Terminal
-from glyphscope.notation.write import write_call, write_value
+from glyphscope.notation import write_call, write_value
 from glyphscope.registry import load_registry
 from glyphscope.registry.patterns import bad_schema_pattern
-from glyphscope.validation.call import CallValidator
-from glyphscope.validation.checker import Checker
+from glyphscope.validation import CallValidator, Checker
 
 TOKENIZER = LLTokenizer("byte")
 PATTERNS = [

@@ -14,7 +14,7 @@ from re import fullmatch
 import pytest
 
 from glyphscope.errors import GrammarError, ModelDied
-from glyphscope.grammar.gbnf.check import check_gbnf
+from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.models.grammar_probe import GrammarMatch, GrammarProbe
 from llama_verdict import Verdict, llama_verdict
 

@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, Notation, Shape
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.generate.sample import sample_texts
+from glyphscope.grammar import build_call_grammar, sample_texts
 from glyphscope.grammar.tree import Grammar
-from glyphscope.notation.shapes import call_document
+from glyphscope.notation import call_document
 from glyphscope.registry import Tool, ToolRegistry, parse_document
-from glyphscope.validation.call import CallValidator
+from glyphscope.validation import CallValidator
 from reference_readers import READ, KeyTwice
 from schema_strategies import in_our_language, schemas
 

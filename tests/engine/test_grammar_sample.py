@@ -6,11 +6,15 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.generate.sample import covering_texts, sample_texts
-from glyphscope.grammar.match.earley import Limits, MatchLimit
-from glyphscope.grammar.match.report import compile_grammar
-from glyphscope.grammar.regular.regex import pattern_node
+from glyphscope.grammar import (
+    Limits,
+    MatchLimit,
+    build_call_grammar,
+    compile_grammar,
+    covering_texts,
+    sample_texts,
+)
+from glyphscope.grammar.regular import pattern_node
 from glyphscope.grammar.tree import CharClass, Intersect, TokenMatch, alt, repeat, seq, terminal
 from glyphscope.registry import default_registry
 from grammar_examples import DIGIT, JSON, made, ref

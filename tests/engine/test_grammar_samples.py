@@ -11,11 +11,10 @@ from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
 from glyphscope.events import NOTATIONS
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.notation.shapes import call_document
+from glyphscope.grammar import build_call_grammar, to_lark
+from glyphscope.notation import call_document
 from glyphscope.registry import Tool, ToolRegistry, default_registry
-from glyphscope.validation.call import CallValidator
+from glyphscope.validation import CallValidator
 from reference_readers import READ
 
 TOKENIZER = LLTokenizer("byte")

@@ -11,15 +11,12 @@ from llguidance import LLMatcher, LLTokenizer
 
 from glyphscope.errors import GrammarError, Stopped
 from glyphscope.events import NOTATIONS
-from glyphscope.grammar.builder.calls import build_call_grammar, build_value_grammar
-from glyphscope.grammar.builder.contradictions import contradictions
-from glyphscope.grammar.gbnf.check import check_gbnf
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import MaskReader, to_lark
-from glyphscope.notation.write import write_call, write_value
+from glyphscope.grammar import MaskReader, build_call_grammar, build_value_grammar, contradictions, to_lark
+from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
+from glyphscope.notation import write_call, write_value
 from glyphscope.processes.stopping import stopped_by
 from glyphscope.registry import Tool, ToolRegistry, make_tool, normalise
-from glyphscope.validation.call import CallValidator
+from glyphscope.validation import CallValidator
 
 TOKENIZER = LLTokenizer("byte")
 SAMPLE = Path(os.environ.get("GLYPHSCOPE_SCHEMAS", "../shared/data/schemas/sample.jsonl"))

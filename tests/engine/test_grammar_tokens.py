@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.grammar.match.report import compile_grammar
-from glyphscope.grammar.match.tokens import TokenTrie, allowed_tokens
+from glyphscope.grammar import TokenTrie, allowed_tokens, compile_grammar
 from glyphscope.grammar.tree import CharClass, TokenMatch, alt, repeat, seq
 from grammar_examples import DIGIT, JSON, made
 from grammar_strategies import grammars

@@ -10,13 +10,12 @@ from llguidance import LLMatcher, LLTokenizer
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS
-from glyphscope.grammar.builder.calls import build_call_grammar, build_value_grammar
-from glyphscope.grammar.generate.sample import sample_texts
+from glyphscope.grammar import build_call_grammar, build_value_grammar, lark_unenforced, sample_texts, to_lark
 from glyphscope.grammar.lark import lexeme_conflicts, lexeme_partition
-from glyphscope.grammar.lark.emit import lark_unenforced, to_lark
 from glyphscope.grammar.lark.follow_sets import FollowSets
 from glyphscope.grammar.lark.lexeme_partition import partition_lexemes, with_partitioned_rules
-from glyphscope.grammar.regular.strings import RAW, string_node, word_except, words_left_out
+from glyphscope.grammar.regular import RAW, string_node, word_except
+from glyphscope.grammar.regular.strings import words_left_out
 from glyphscope.grammar.tree import (
     NEVER,
     Alt,

@@ -11,11 +11,18 @@ from typer.testing import CliRunner
 from glyphscope.cli.app import app
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.explain.constraint_attribution import Attribution, Attributor
-from glyphscope.explain.mask_impact import AROUND, FieldImpact, mask_impact
-from glyphscope.explain.mask_impact_report import attribution_words, field_name, head, loss_words, worst_words
+from glyphscope.explain.mask_impact import (
+    AROUND,
+    FieldImpact,
+    attribution_words,
+    field_name,
+    head,
+    loss_words,
+    mask_impact,
+    worst_words,
+)
 from glyphscope.explain.prompt_places import prompt_places
-from glyphscope.grammar.match.earley import MatchLimit
-from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.grammar import MatchLimit, compile_grammar
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import NotationError
-from glyphscope.notation.shapes import call_document
-from glyphscope.notation.write import STYLES, write_call, write_value
+from glyphscope.notation import STYLES, call_document, write_call, write_value
 from reference_readers import plain
 
 SEARCH = {"query": "AI news", "max_results": 10}

@@ -9,9 +9,10 @@ import pytest
 from llguidance import LLParserLimits
 
 from glyphscope.compilers import masks
-from glyphscope.grammar.regular.pattern import StringLanguage, found, start
+from glyphscope.grammar.regular import StringLanguage, found
+from glyphscope.grammar.regular.pattern import start
 from glyphscope.registry import ToolRegistry, make_tool
-from glyphscope.validation.call import CallValidator
+from glyphscope.validation import CallValidator
 
 LETTERS = StringLanguage(("^[a-z]*$",), 0, 200_000)
 

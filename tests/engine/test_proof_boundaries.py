@@ -10,9 +10,9 @@ from hypothesis import given
 
 from examples import at_most
 from glyphscope.errors import RegistryError
-from glyphscope.proof.boundary import Boundaries, boundary_examples
+from glyphscope.proof import Boundaries, boundary_examples
 from glyphscope.registry import default_registry, make_tool
-from glyphscope.validation.checker import Checker
+from glyphscope.validation import Checker
 from schema_strategies import schemas
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from glyphscope.errors import GrammarError, ModelDied
-from glyphscope.grammar.lark.emit import MaskReader
-from glyphscope.proof.engines import BatchedReader, call_schema
-from glyphscope.proof.prove import Proof, Report, iterate_proofs, prove
-from glyphscope.proof.renderings import spellings
+from glyphscope.grammar import MaskReader
+from glyphscope.proof import BatchedReader, Proof, Report, iterate_proofs, prove, spellings
+from glyphscope.proof.engines import call_schema
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 
 needs_llama = [

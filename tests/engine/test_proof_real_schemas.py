@@ -20,14 +20,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
+from glyphscope.grammar import GrammarOptions, MaskReader, build_call_grammar, to_lark
 from glyphscope.grammar.builder.schema import join
-from glyphscope.grammar.lark.emit import MaskReader, to_lark
-from glyphscope.notation.write import write_call
-from glyphscope.proof.engines import ENGINES
-from glyphscope.proof.prove import prove
+from glyphscope.notation import write_call
+from glyphscope.proof import ENGINES, prove
 from glyphscope.registry import ToolRegistry, load_registry
-from glyphscope.validation.call import CallValidator
+from glyphscope.validation import CallValidator
 from orders import in_some_order
 
 pytestmark = pytest.mark.slow

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glyphscope.errors import NotationError
+from glyphscope.notation import make_reader, parse_value, write_value
 from glyphscope.notation import structure as s
-from glyphscope.notation.read import make_reader, parse_value
-from glyphscope.notation.write import write_value
 
 JSON_VALUES = st.recursive(
     st.none()

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from glyphscope.grammar.generate.example import example_arguments, matching_text
+from glyphscope.grammar import example_arguments
+from glyphscope.grammar.generate.example import matching_text
 
 
 def example_of(schema: dict):

@@ -15,10 +15,8 @@ from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 
 from examples import at_most
 from glyphscope.errors import RegistryError
-from glyphscope.grammar.checking import SafeValidator
-from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.registry import load_registry, normalise
-from glyphscope.registry.check import check_schema
+from glyphscope.grammar import SafeValidator, example_arguments
+from glyphscope.registry import check_schema, load_registry, normalise
 from glyphscope.registry.keywords import is_unset
 from schema_test_suite import GAP, INTEGER, SELECTION, TYPE, try_folder
 

@@ -22,19 +22,17 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.explain.relaxation_cost import Freedom, cost_words, relaxation_cost
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.grammar import build_call_grammar, compile_grammar
+from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.notation.write import write_call
-from glyphscope.proof.boundary import boundary_examples
+from glyphscope.notation import write_call
+from glyphscope.proof import boundary_examples
 from glyphscope.registry import bundled_registries, bundled_registry, default_registry, parse_document
 from glyphscope.runs import branch_request, enforced_registry, relaxed, run_state
 from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.sessions.records import encode_record
 from glyphscope.strategies import continue_aborted, run
-from glyphscope.validation.call import CallValidator
-from glyphscope.validation.free_text_answer import validator_of
+from glyphscope.validation import CallValidator, validator_of
 from toolbox import of
 
 REGISTRY = default_registry()

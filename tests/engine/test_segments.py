@@ -25,7 +25,7 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.explain.segments import earlier_call, part_costs, part_of, reasoning_tokens
-from glyphscope.notation.write import call_sizes, sum_of
+from glyphscope.notation import call_sizes, sum_of
 from glyphscope.runs import RunState, StageState, reduce_event, run_state
 from made_runs import BAD, GOOD, MARKER, THOUGHT, parts_run
 

@@ -10,16 +10,13 @@ from typing import Any
 import pytest
 
 from glyphscope.events import RunRequest, Violation
-from glyphscope.grammar.match.earley import Limits, State
-from glyphscope.grammar.match.report import compile_grammar
-from glyphscope.notation.scalars import is_bare_key
-from glyphscope.notation.shapes import shape_keys
-from glyphscope.notation.write import write_value
+from glyphscope.grammar import Limits, State, compile_grammar
+from glyphscope.notation import is_bare_key, shape_keys, write_value
 from glyphscope.registry import Tool, ToolRegistry, load_registry
 from glyphscope.strategies import answer_grammar
 from glyphscope.turns.grammar import TurnOptions, build_turn_grammar
 from glyphscope.turns.validator import FormValidator
-from glyphscope.validation.call import CallValidator
+from glyphscope.validation import CallValidator
 from turn_forms import FORMS
 from turn_forms import write as native_call
 

@@ -8,12 +8,11 @@ import threading
 import pytest
 
 from glyphscope.events import Notation, Shape, Violation, violations_of
-from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.notation.write import write_call
+from glyphscope.grammar import example_arguments
+from glyphscope.notation import write_call
 from glyphscope.registry import ToolRegistry, default_registry, load_registry, make_tool
 from glyphscope.tools.arguments import argument_problems
-from glyphscope.validation.call import CallValidator, CheckReport
-from glyphscope.validation.streaming_validator import Limits
+from glyphscope.validation import CallValidator, CheckReport, Limits
 
 
 def check(text: str, notation: Notation = "glyph", shape: Shape = "flat", chunk: int = 0) -> CheckReport:

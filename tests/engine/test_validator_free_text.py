@@ -11,11 +11,10 @@ from examples import at_most
 from glyphscope.events import NOTATIONS, CallReady, FieldOpened, RunFinished, RunRequest, Violation
 from glyphscope.grammar.builder.turn import call_opening
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.notation.write import write_call
+from glyphscope.notation import write_call
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run
-from glyphscope.validation.call import CallValidator
-from glyphscope.validation.free_text_answer import FreeTextValidator, validator_of
+from glyphscope.validation import CallValidator, FreeTextValidator, validator_of
 
 REGISTRY = default_registry()
 

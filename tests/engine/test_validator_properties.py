@@ -17,11 +17,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from glyphscope.events import Notation
-from glyphscope.notation.write import write_call, write_value
+from glyphscope.notation import write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, normalise
-from glyphscope.validation.call import CallValidator, CheckReport
-from glyphscope.validation.checker import Checker
-from glyphscope.validation.value import ValueValidator
+from glyphscope.validation import CallValidator, Checker, CheckReport, ValueValidator
 from schema_strategies import in_our_language, schemas, values
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from glyphscope.events import Notation
-from glyphscope.notation.write import write_call
+from glyphscope.notation import write_call
 from glyphscope.registry import load_registry
-from glyphscope.validation.call import CallValidator
+from glyphscope.validation import CallValidator
 
 pytestmark = pytest.mark.slow
 

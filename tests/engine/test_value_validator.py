@@ -15,8 +15,7 @@ from examples import at_most
 from glyphscope.errors import RegistryError
 from glyphscope.events import FieldClosed, Notation
 from glyphscope.strategies.decode import Validator
-from glyphscope.validation.checker import Checker
-from glyphscope.validation.value import ValueValidator
+from glyphscope.validation import Checker, ValueValidator
 
 NOTATIONS = st.sampled_from(["glyph", "json"])
 CHOICE = {

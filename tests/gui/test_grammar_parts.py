@@ -13,10 +13,9 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QPushButton
 
 from glyphscope.explain.grammar_origins import constraint_words, rule_origin, rules_by_argument
-from glyphscope.grammar.gbnf.cancellation import CheckCancelled
-from glyphscope.grammar.gbnf.parse.parser import read_gbnf
+from glyphscope.grammar.gbnf import CheckCancelled, read_gbnf
 from glyphscope.grammar.tree import Origin
-from glyphscope.proof.prove import Proof
+from glyphscope.proof import Proof
 from glyphscope.registry import default_registry
 from glyphscope.sessions import GrammarExample, GrammarWork
 from glyphscope_gui.enforcement import proving

@@ -6,9 +6,8 @@ from random import Random
 
 from hypothesis import strategies as st
 
+from glyphscope.grammar import State, compile_grammar
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.match.earley import State
-from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.tree import Grammar
 
 LETTERS = 'abcé日😀 \n"\\]-^é\x7f\U0010ffff'

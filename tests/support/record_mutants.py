@@ -25,8 +25,7 @@ from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import publish
 from glyphscope.events import AnyEvent
-from glyphscope.explain.mask_impact import mask_impact
-from glyphscope.explain.mask_impact_report import loss_words, worst_words
+from glyphscope.explain.mask_impact import loss_words, mask_impact, worst_words
 from glyphscope.explain.relaxation_cost import cost_words, relaxation_cost
 from glyphscope.explain.segments import earlier_call, part_costs
 from glyphscope.runs import branch_request, branch_tree, run_state

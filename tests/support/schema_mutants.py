@@ -24,10 +24,9 @@ from typing import Any
 from glyphscope.compilers import service
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import ArgumentOrder, Notation
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import MaskReader, to_lark
-from glyphscope.grammar.regular.pattern import found
+from glyphscope.grammar import GrammarOptions, MaskReader, build_call_grammar, build_value_grammar, to_lark
+from glyphscope.grammar.gbnf import emit_gbnf
+from glyphscope.grammar.regular import found
 from glyphscope.grammar.tree import Grammar
 from glyphscope.registry import ToolRegistry, make_tool
 

@@ -23,16 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from glyphscope.errors import GrammarError, NotationError, RegistryError
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
-from glyphscope.grammar.match.report import match_text
-from glyphscope.grammar.regular.pattern import found
+from glyphscope.grammar import GrammarOptions, build_call_grammar, match_text
+from glyphscope.grammar.regular import found
 from glyphscope.grammar.tree import Grammar
-from glyphscope.notation.write import write_call
-from glyphscope.registry import load_registry
-from glyphscope.registry.pointer import follow_reference, to_pointer
+from glyphscope.notation import write_call
+from glyphscope.registry import follow_reference, load_registry, to_pointer
 from glyphscope.registry.references import REFERENCES
-from glyphscope.validation.call import CallValidator
-from glyphscope.validation.checker import Checker
+from glyphscope.validation import CallValidator, Checker
 
 DRAFTS = {
     "draft4": "http://json-schema.org/draft-04/schema#",

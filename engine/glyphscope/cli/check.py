@@ -38,7 +38,7 @@ from glyphscope.cli.output import (
 from glyphscope.events import Notation, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.text.shorten import json_excerpt
-from glyphscope.validation.call import CallValidator, CheckReport
+from glyphscope.validation import CallValidator, CheckReport
 from glyphscope.validation.checker import unchecked
 
 

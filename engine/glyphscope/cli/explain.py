@@ -18,11 +18,13 @@ from glyphscope.cli.signals import closing_when_ended
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
 from glyphscope.explain.constraint_attribution import Attribution
-from glyphscope.explain.mask_impact import FieldImpact, MaskImpact, mask_impact
-from glyphscope.explain.mask_impact_report import (
+from glyphscope.explain.mask_impact import (
+    FieldImpact,
+    MaskImpact,
     field_name,
     head,
     loss_words,
+    mask_impact,
     preferred_words,
     sampled_words,
     tokens_taken,

@@ -20,10 +20,10 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import ArgumentOrder, RunRequest, violations_of
-from glyphscope.grammar.match.earley import Limits, MatchCancelled, MatchLimit, State
-from glyphscope.grammar.match.report import Compiled, compile_grammar
-from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import follow, follow_reference, to_pointer
+from glyphscope.grammar import Limits, MatchCancelled, MatchLimit, State, compile_grammar
+from glyphscope.grammar.match.report import Compiled
+from glyphscope.registry import ToolRegistry, follow_reference, to_pointer
+from glyphscope.registry.pointer import follow
 from glyphscope.runs.relaxation import parts_of, relaxed
 from glyphscope.strategies.constraints import answer_grammar
 from glyphscope.strategies.turns import answer_validator

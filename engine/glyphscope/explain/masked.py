@@ -18,11 +18,18 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunEvent, RunRequest, Token, TokenStep, Violation
 from glyphscope.explain.constraint_attribution import Attributor, is_control_token
 from glyphscope.explain.grammar_origins import rule_origin
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
+from glyphscope.grammar import (
+    GrammarOptions,
+    Limits,
+    MatchLimit,
+    State,
+    build_call_grammar,
+    build_value_grammar,
+    compile_grammar,
+)
 from glyphscope.grammar.builder.uncallable import uncallable, without
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.match.earley import ActiveRule, Limits, MatchLimit, State
-from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.grammar.gbnf import load_gbnf
+from glyphscope.grammar.match.earley import ActiveRule
 from glyphscope.grammar.match.words import Expectation
 from glyphscope.grammar.tree import Grammar, Origin, with_suffix
 from glyphscope.registry import ToolRegistry
@@ -33,7 +40,7 @@ from glyphscope.strategies.loop.tool_loop import Plan, plan_options, plan_reques
 from glyphscope.strategies.routing.route import choice_schema, choice_validator, only
 from glyphscope.strategies.turns import answer_validator, turn_form
 from glyphscope.strategies.two_stage import AFTER_ARGUMENTS
-from glyphscope.validation.split_call import ArgumentsValidator, NameValidator, after_name
+from glyphscope.validation import ArgumentsValidator, NameValidator, after_name
 
 MAX_TOKENS = 5_000
 """Tokens of a stage that are explained by its grammar."""

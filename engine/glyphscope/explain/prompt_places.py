@@ -13,12 +13,11 @@ from typing import Any, Literal, TypeAlias
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import PromptRendered, RunRequest
 from glyphscope.explain.constraint_attribution import Attribution
-from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.notation.shapes import shape_keys
-from glyphscope.notation.write import write_call
+from glyphscope.grammar import example_arguments
+from glyphscope.notation import shape_keys, write_call
 from glyphscope.prompting.signature import argument_types
-from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.registry.pointer import follow, steps_of, to_pointer
+from glyphscope.registry import Tool, ToolRegistry, to_pointer
+from glyphscope.registry.pointer import follow, steps_of
 
 PlaceKind: TypeAlias = Literal["description", "example", "format", "tool"]
 

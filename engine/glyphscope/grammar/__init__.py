@@ -1,1 +1,40 @@
-"""Grammars: the rule tree, built from a registry or a schema, and its output for the engines."""
+"""Grammars: the rule tree, built from a registry or a schema, its output for the engines, and its texts.
+
+The rule tree itself is in `tree`; `gbnf` has GBNF, and `regular` the regular languages of lexemes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
+
+if TYPE_CHECKING:
+    from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
+    from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions
+    from glyphscope.grammar.builder.json_schema import call_schema
+    from glyphscope.grammar.checking import SafeValidator
+    from glyphscope.grammar.generate.difference import Bound, Differences, shortest_differences
+    from glyphscope.grammar.generate.example import example_arguments
+    from glyphscope.grammar.generate.sample import covering_texts, sample_texts
+    from glyphscope.grammar.lark.emit import MaskReader, lark_rules, lark_unenforced, to_lark
+    from glyphscope.grammar.match.earley import Limits, MatchCancelled, MatchLimit, State
+    from glyphscope.grammar.match.report import compile_grammar, match_text
+    from glyphscope.grammar.match.tokens import TokenTrie, allowed_tokens
+else:
+    __getattr__ = interface(
+        __name__,
+        {
+            "builder.calls": "GrammarOptions build_call_grammar build_value_grammar",
+            "builder.contradictions": "contradictions registry_contradictions",
+            "builder.json_schema": "call_schema",
+            "checking": "SafeValidator",
+            "generate.difference": "Bound Differences shortest_differences",
+            "generate.example": "example_arguments",
+            "generate.sample": "covering_texts sample_texts",
+            "lark.emit": "MaskReader lark_rules lark_unenforced to_lark",
+            "match.earley": "Limits MatchCancelled MatchLimit State",
+            "match.report": "compile_grammar match_text",
+            "match.tokens": "TokenTrie allowed_tokens",
+        },
+    )

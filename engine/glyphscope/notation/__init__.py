@@ -1,1 +1,33 @@
 """The notations of calls: shapes, readers, writers, sizes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
+
+if TYPE_CHECKING:
+    from glyphscope.notation.chat_tool_format import NATIVE, template_form
+    from glyphscope.notation.read import make_reader, parse_value
+    from glyphscope.notation.scalars import is_bare_key
+    from glyphscope.notation.shapes import call_document, fitting_shape, shape_keys, shape_note
+    from glyphscope.notation.write import (
+        STYLES,
+        Sizes,
+        call_sizes,
+        sum_of,
+        text_sizes,
+        write_call,
+        write_value,
+    )
+else:
+    __getattr__ = interface(
+        __name__,
+        {
+            "chat_tool_format": "NATIVE template_form",
+            "read": "make_reader parse_value",
+            "scalars": "is_bare_key",
+            "shapes": "call_document fitting_shape shape_keys shape_note",
+            "write": "STYLES Sizes call_sizes sum_of text_sizes write_call write_value",
+        },
+    )

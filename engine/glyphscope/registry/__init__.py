@@ -1,5 +1,6 @@
 """Tools and the registry, with its import and export."""
 
+from glyphscope.registry.check import check_schema
 from glyphscope.registry.forms import to_json, to_openai
 from glyphscope.registry.load import (
     bundled_registries,
@@ -11,4 +12,5 @@ from glyphscope.registry.load import (
     parse_document,
 )
 from glyphscope.registry.normalise import normalise
+from glyphscope.registry.pointer import follow_reference, to_pointer
 from glyphscope.registry.tool import Tool, ToolRegistry

@@ -10,15 +10,9 @@ of turns nor schemas, and most others need the form alone.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-_MODULES = {
-    "Derived": "derive", "form_of": "derive", "ArgumentsForm": "form", "CallForm": "form", "Piece": "form",
-    "TurnForm": "form", "load_form": "form", "save_form": "form", "Turn": "read", "TurnCall": "read",
-    "read_turn": "read", "TurnTools": "tools", "CallViolation": "violations", "call_violations": "violations",
-}  # fmt: skip
-"""The names of this package's interface, with the modules that define them."""
+from glyphscope.interfaces import interface
 
 if TYPE_CHECKING:
     from glyphscope.turns.derive import Derived, form_of
@@ -27,8 +21,13 @@ if TYPE_CHECKING:
     from glyphscope.turns.tools import TurnTools
     from glyphscope.turns.violations import CallViolation, call_violations
 else:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    __getattr__ = interface(
+        __name__,
+        {
+            "derive": "Derived form_of",
+            "form": "ArgumentsForm CallForm Piece TurnForm load_form save_form",
+            "read": "Turn TurnCall read_turn",
+            "tools": "TurnTools",
+            "violations": "CallViolation call_violations",
+        },
+    )

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-_EXPORTED = {
-    "CallValidator": "call",
-    "FreeTextValidator": "free_text_answer",
-    "validator_of": "free_text_answer",
-}
-"""The names that exported pytest files of earlier versions import from here, and the modules that define them."""
+from glyphscope.interfaces import interface
 
-if not TYPE_CHECKING:  # so that type checkers report any other name
-
-    def __getattr__(name: str) -> Any:
-        if name not in _EXPORTED:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_EXPORTED[name]}"), name)
+if TYPE_CHECKING:
+    from glyphscope.validation.call import CallValidator, CheckReport
+    from glyphscope.validation.checker import Checker
+    from glyphscope.validation.free_text_answer import FreeTextValidator, validator_of
+    from glyphscope.validation.split_call import ArgumentsValidator, NameValidator, after_name
+    from glyphscope.validation.streaming_validator import Limits
+    from glyphscope.validation.turn import TurnValidator
+    from glyphscope.validation.value import ValueValidator
+else:
+    # exported pytest files of earlier versions import CallValidator, FreeTextValidator and validator_of from here
+    __getattr__ = interface(
+        __name__,
+        {
+            "call": "CallValidator CheckReport",
+            "checker": "Checker",
+            "free_text_answer": "FreeTextValidator validator_of",
+            "split_call": "ArgumentsValidator NameValidator after_name",
+            "streaming_validator": "Limits",
+            "turn": "TurnValidator",
+            "value": "ValueValidator",
+        },
+    )

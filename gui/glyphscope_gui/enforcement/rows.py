@@ -8,9 +8,8 @@ from typing import Any
 
 from glyphscope.errors import NotationError
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.notation.read import parse_value
-from glyphscope.proof.engines import EngineName
-from glyphscope.proof.prove import Proof, iterate_proofs
+from glyphscope.notation import parse_value
+from glyphscope.proof import EngineName, Proof, iterate_proofs
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.text.shorten import capitalised, shorten

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix
+from glyphscope.grammar.gbnf import Diagnostic, Fix
 
 MAX_SHOWN = 1000
 """Diagnostics that are shown; the rest are counted."""

@@ -11,19 +11,23 @@ from typing import NamedTuple
 
 from glyphscope.errors import GlyphscopeError, GrammarError
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
-from glyphscope.grammar.gbnf.check import check_gbnf
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar import (
+    Bound,
+    GrammarOptions,
+    Limits,
+    TokenTrie,
+    allowed_tokens,
+    build_call_grammar,
+    compile_grammar,
+    match_text,
+    sample_texts,
+    shortest_differences,
+)
+from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
-from glyphscope.grammar.generate.difference import Bound, shortest_differences
-from glyphscope.grammar.generate.sample import sample_texts
-from glyphscope.grammar.match.earley import Limits
-from glyphscope.grammar.match.report import compile_grammar, match_text
-from glyphscope.grammar.match.tokens import TokenTrie, allowed_tokens
 from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.models.interface import Vocabulary
-from glyphscope.proof.boundary import boundary_examples
-from glyphscope.proof.renderings import as_written, texts
+from glyphscope.proof import as_written, boundary_examples, texts
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.text.shorten import capitalised
 from glyphscope.text.tokens import token_text

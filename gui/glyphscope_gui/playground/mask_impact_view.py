@@ -7,8 +7,16 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.explain.mask_impact import AROUND, FieldImpact, MaskImpact
-from glyphscope.explain.mask_impact_report import field_name, head, loss_words, tokens_taken, worst_words
+from glyphscope.explain.mask_impact import (
+    AROUND,
+    FieldImpact,
+    MaskImpact,
+    field_name,
+    head,
+    loss_words,
+    tokens_taken,
+    worst_words,
+)
 from glyphscope.explain.prompt_places import PromptPlace
 from glyphscope.explain.retokenization import Boundaries, boundary_diff_words, boundary_words
 from glyphscope.registry import ToolRegistry

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from glyphscope.errors import GlyphscopeError, Stopped
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.proof.prove import Proof, iterate_proofs
+from glyphscope.proof.proofs import Proof, iterate_proofs
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.enforcement.rows import enforcement_rows, prove
 from glyphscope_gui.enforcement.table import EnforcementRow

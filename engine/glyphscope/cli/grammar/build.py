@@ -15,22 +15,22 @@ from glyphscope.cli.inputs import InputError, in_shape, read_json, read_registry
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import print_json
 from glyphscope.events import default_order
-from glyphscope.grammar.builder.calls import (
-    SCHEMA,
+from glyphscope.grammar import (
     GrammarOptions,
-    Part,
     build_call_grammar,
     build_value_grammar,
+    call_schema,
+    contradictions,
+    lark_unenforced,
+    registry_contradictions,
+    to_lark,
 )
-from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions
-from glyphscope.grammar.builder.json_schema import call_schema
+from glyphscope.grammar.builder.calls import SCHEMA, Part
 from glyphscope.grammar.builder.notes import constraint_notes
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import lark_unenforced, to_lark
+from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.notation_syntax import WhiteSpace
 from glyphscope.grammar.tree import Grammar, Ordered, Origin, Unenforced
-from glyphscope.registry import Tool, normalise
-from glyphscope.registry.check import check_schema
+from glyphscope.registry import Tool, check_schema, normalise
 from glyphscope.visible import escaped
 
 

@@ -13,9 +13,7 @@ from rich.text import Text
 from glyphscope.cli.inputs import STDIN, InputError, read_bytes, shown_source
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json, print_note
-from glyphscope.grammar.gbnf.check import GbnfCheck, apply_fixes, check_gbnf_bytes
-from glyphscope.grammar.gbnf.diagnostics import Diagnostic
-from glyphscope.grammar.gbnf.emit.gbnf_text import print_gbnf
+from glyphscope.grammar.gbnf import Diagnostic, GbnfCheck, apply_fixes, check_gbnf_bytes, print_gbnf
 from glyphscope.sessions import atomic_write
 from glyphscope.text.figures import pluralize
 from glyphscope.text.lines import Lines

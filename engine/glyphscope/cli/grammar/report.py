@@ -12,8 +12,7 @@ from glyphscope.cli.output import TextTable, console, diagnostics, print_json, p
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar.builder.contradictions import Contradiction
 from glyphscope.grammar.tree import Ordered, Unenforced
-from glyphscope.proof.engines import ENGINES, OURS, EngineName
-from glyphscope.proof.prove import Proof, Report, prove
+from glyphscope.proof import ENGINES, OURS, EngineName, Proof, Report, prove
 from glyphscope.registry import ToolRegistry
 from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import shorten

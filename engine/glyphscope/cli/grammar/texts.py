@@ -24,12 +24,20 @@ from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, Shap
 from glyphscope.cli.output import console, diagnostics, marked, print_json, print_text
 from glyphscope.errors import GrammarError, RegistryError
 from glyphscope.events import ArgumentOrder, Notation, Shape, default_order
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.generate.difference import Bound, Differences, shortest_differences
-from glyphscope.grammar.generate.sample import covering_texts, sample_texts
+from glyphscope.grammar import (
+    Bound,
+    Differences,
+    GrammarOptions,
+    build_call_grammar,
+    build_value_grammar,
+    covering_texts,
+    match_text,
+    sample_texts,
+    shortest_differences,
+)
+from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.grammar.match.earley import ActiveRule
-from glyphscope.grammar.match.report import MatchReport, match_text
+from glyphscope.grammar.match.report import MatchReport
 from glyphscope.grammar.match.words import char_words
 from glyphscope.grammar.tree import Grammar
 from glyphscope.registry import parse_document

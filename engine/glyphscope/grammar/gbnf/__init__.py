@@ -1,1 +1,9 @@
 """GBNF texts: read without ever failing, checked, with fixes for problems, formatted, and turned into rule trees."""
+
+from glyphscope.grammar.gbnf.cancellation import CheckCancelled
+from glyphscope.grammar.gbnf.check import GbnfCheck, apply_fixes, check_gbnf, check_gbnf_bytes, load_gbnf
+from glyphscope.grammar.gbnf.diagnostics import CODES, Diagnostic, Fix
+from glyphscope.grammar.gbnf.emit.emit import GbnfText, emit_gbnf
+from glyphscope.grammar.gbnf.emit.gbnf_text import print_gbnf
+from glyphscope.grammar.gbnf.parse.parser import read_gbnf
+from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument

@@ -1,1 +1,34 @@
 """Regular languages: patterns, derivatives and automata, and the languages of strings and numbers built from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
+
+if TYPE_CHECKING:
+    from glyphscope.grammar.regular.automaton import Automaton
+    from glyphscope.grammar.regular.formats import FORMATS, written_format
+    from glyphscope.grammar.regular.numbers import (
+        Bounds,
+        fractions_node,
+        integer_node,
+        multiples_node,
+        number_node,
+    )
+    from glyphscope.grammar.regular.pattern import StringLanguage, found
+    from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node, search_text, unreadable
+    from glyphscope.grammar.regular.strings import RAW, string_node, word_except
+else:
+    # the process of a model uses automata, and needs neither patterns nor schemas
+    __getattr__ = interface(
+        __name__,
+        {
+            "automaton": "Automaton",
+            "formats": "FORMATS written_format",
+            "numbers": "Bounds fractions_node integer_node multiples_node number_node",
+            "pattern": "StringLanguage found",
+            "regex": "PatternNotEnforced pattern_node search_text unreadable",
+            "strings": "RAW string_node word_except",
+        },
+    )
