@@ -1,4 +1,4 @@
-"""The grammar page's parts by themselves: words of a line, positions, diagrams, jobs, origins."""
+"""The grammar page's parts by themselves: positions, diagrams, examples, jobs, origins."""
 
 from __future__ import annotations
 
@@ -18,51 +18,49 @@ from glyphscope.grammar.tree import Origin
 from glyphscope.proof import Proof
 from glyphscope.registry import default_registry
 from glyphscope.sessions import GrammarExample, GrammarWork
-from glyphscope_gui.enforcement import proving
 from glyphscope_gui.enforcement.rows import EnforcementRows
 from glyphscope_gui.enforcement.table import EnforcementModel
 from glyphscope_gui.grammar import work as grammar_work
-from glyphscope_gui.grammar.diagnostics import FIX, GrammarDiagnostics
-from glyphscope_gui.grammar.examples import ExampleVerdict, result_pill, result_words
-from glyphscope_gui.grammar.line_lexer import (
-    break_long_lines,
-    find_definition,
-    is_name,
-    name_at,
-    occurrences,
-    words,
-)
-from glyphscope_gui.grammar.page import GrammarTexts
+from glyphscope_gui.grammar import workbench
+from glyphscope_gui.grammar.examples import GrammarExamplesModel
+from glyphscope_gui.grammar.page import GrammarPage
 from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
-from glyphscope_gui.grammar.railroad_drawing import (
-    MAX_ITEMS,
-    RailroadItems,
-    class_words,
-    draw_rule,
-    text_words,
-)
-from glyphscope_gui.grammar.railroad_view import RailroadView
-from glyphscope_gui.grammar.workbench import GrammarBench
+from glyphscope_gui.grammar.railroad_drawing import MAX_ITEMS, draw_rule
+from glyphscope_gui.grammar.work import ExampleVerdict
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.table_model import PILL_ROLE
 from glyphscope_gui.theme import load_theme
 
 
-def test_fixing_a_problem_leaves_the_next_fix_under_the_pointer(qtbot, monkeypatch):
-    table = GrammarDiagnostics()
+@pytest.fixture
+def view(qtbot):
+    """The view of the page, without a presenter; its parts are shown as windows."""
+    page = GrammarPage(GrammarExamplesModel(GrammarDocument()))
+    qtbot.addWidget(page)
+    return page
+
+
+def by_itself(part, width, height):
+    part.setParent(None)
+    part.resize(width, height)
+    return part
+
+
+def test_fixing_a_problem_leaves_the_next_fix_under_the_pointer(view, qtbot, monkeypatch):
+    table = by_itself(view.diagnostics, 500, 200)
     qtbot.addWidget(table)
-    table.resize(500, 200)
     table.set_room(2_000)
     problems = [
         GrammarProblem("error", "unclosed-literal", "not closed", n, 1, n, n, "close it") for n in range(4)
     ]
     table.show_problems(problems)
     table.show()
-    height, place = table.height(), table.visualRect(table.model().index(0, FIX))
+    height, place = table.height(), table.visualRect(table.model().index(0, 2))
     monkeypatch.setattr(table, "underMouse", lambda: True)
     table.show_problems(problems[1:])
-    assert table.height() == height and table.visualRect(table.model().index(0, FIX)) == place
+    assert table.height() == height and table.visualRect(table.model().index(0, 2)) == place
     monkeypatch.undo()
     table.leaveEvent(QEvent(QEvent.Type.Leave))
     assert table.height() < height
@@ -70,47 +68,6 @@ def test_fixing_a_problem_leaves_the_next_fix_under_the_pointer(qtbot, monkeypat
 
 def drawing(text, theme="light"):
     return draw_rule(read_gbnf(text).rules[0], load_theme(theme).roles, "monospace")
-
-
-# -- words ------------------------------------------------------------------------------------------------------
-
-
-@given(st.text(alphabet='ab-_ "[]\\#:=|<>!{}().*+?1\n', max_size=60))
-def test_a_word_is_at_its_place(text):
-    last = 0
-    for word in words(text):
-        assert last <= word.start < word.end
-        assert text[word.start : word.end] == word.text
-        last = word.end
-
-
-def test_names_in_literals_classes_and_comments_are_not_rules():
-    text = 'a ::= "a" [a] b # a b\nb ::= a "\\" a"\n'
-    assert occurrences(text, "a") == [0, text.index(' a "') + 1]
-    assert find_definition('# b ::= \n"b ::= "\n' + text, "b") == 19 + text.index("b ::=") - 0 - 1
-    assert find_definition(text, "c") is None
-
-
-def test_the_name_at_a_place_is_found():
-    assert name_at("root ::= pair", 13).text == "pair"
-    assert name_at("root ::= pair", 2).kind == "definition"
-    assert name_at('root ::= "pair"', 12) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "good"), [("a-b1", True), ("", False), ("a_b", False), ("a b", False), ("é", False)]
-)
-def test_rule_names_are_those_of_llama_cpp(text, good):
-    assert is_name(text) == good
-
-
-def test_a_long_line_is_broken_without_changing_its_meaning():
-    line = "root ::= " + " | ".join(['"a | b"'] * 20_000)
-    shown = break_long_lines(line)
-    assert max(map(len, shown.split("\n"))) < 3000
-    assert shown.replace("\n ", "") == line
-    assert break_long_lines("x" * 100_000) == "x" * 100_000
-    assert read_gbnf(shown).problems == ()
 
 
 @given(st.text(alphabet="a\n😀é", max_size=40))
@@ -128,20 +85,20 @@ def test_positions_of_a_document_and_of_a_text_are_converted(text):
 
 
 @pytest.mark.parametrize(
-    ("ranges", "negated", "said"),
+    ("body", "said"),
     [
-        (((0x30, 0x39), (0x61, 0x66)), False, "0–9  a–f"),
-        (((0x22, 0x22), (0x5C, 0x5C)), True, 'any except "  \\'),
-        (((0x00, 0x1F),), True, "any except controls"),
-        (((0x20, 0x21), (0x23, 0xD7FF), (0xE000, 0x10FFFF)), False, 'any except controls  "'),
-        ((), True, "any character"),
-        ((), False, "no character"),
-        (((0x61, 0x62),), False, "a  b"),
+        ("[0-9a-f]", "0–9  a–f"),
+        (r'[^"\\]', 'any except "  \\'),
+        (r"[^\x00-\x1F]", "any except controls"),
+        (r"[\x20-\x21\x23-\U0010FFFF]", 'any except controls  "'),
+        ("[^]", "any character"),
+        ("[]", "no character"),
+        ("[a-b]", "a  b"),
+        (r'" a\n"', r"·a\n"),
     ],
 )
-def test_a_character_class_is_described(ranges, negated, said):
-    assert class_words(ranges, negated) == said
-    assert text_words(" a\n") == "·a\\n"
+def test_a_class_and_a_text_are_described_in_their_box(body, said):
+    assert [box.words for box in drawing(f"root ::= {body}").boxes] == [said]
 
 
 # -- diagrams ---------------------------------------------------------------------------------------------------
@@ -189,28 +146,18 @@ def test_omitted_items_of_a_diagram_are_counted(qapp):
     assert any("more, not drawn" in box.tip for box in drawn.boxes)
 
 
-def test_a_diagram_of_a_builtin_rule_has_its_items(qapp):
-    items = RailroadItems()
-    items.make(read_gbnf('root ::= "a"').rules[0].body)
-    assert items.left_out == 0
+def test_buttons_of_a_diagram_cover_none_of_it(view, qtbot):
+    railroad = by_itself(view.railroad, 220, 120)
+    qtbot.addWidget(railroad)
+    railroad.show()
+    railroad.show_drawing(drawing("root ::= " + " | ".join(f'"call-{number}"' for number in range(9))))
+    top = railroad.findChild(QPushButton).mapTo(railroad, QPoint(0, 0)).y()
+    assert railroad.viewport().geometry().bottom() < top < railroad.height()
 
 
-def test_buttons_of_a_diagram_cover_none_of_it(qapp, qtbot):
-    view = RailroadView()
-    qtbot.addWidget(view)
-    button = QPushButton("Fit")
-    view.set_corner([button])
-    view.resize(220, 120)
-    view.show()
-    view.show_drawing(drawing("root ::= " + " | ".join(f'"call-{number}"' for number in range(9))))
-    top = button.mapTo(view, QPoint(0, 0)).y()
-    assert view.viewport().geometry().bottom() < top < view.height()
-
-
-def test_texts_wrap_beside_a_scroll_bar(qapp, qtbot):
-    texts = GrammarTexts("texts", "Texts")
+def test_texts_wrap_beside_a_scroll_bar(view, qtbot):
+    texts = by_itself(view.samples, 280, 100)
     qtbot.addWidget(texts)
-    texts.resize(280, 100)
     texts.show()
     for count in (1, 8):
         texts.show_rows([("", "a text that is wider than there is room")] * count)
@@ -218,10 +165,9 @@ def test_texts_wrap_beside_a_scroll_bar(qapp, qtbot):
     assert texts.table.columnWidth(1) == texts.table.viewport().width()
 
 
-def test_a_diagram_zooms_and_is_saved(qapp, qtbot, tmp_path):
-    view = RailroadView()
+def test_a_diagram_zooms_and_is_saved(view, qtbot, tmp_path):
+    view = by_itself(view.railroad, 400, 200)
     qtbot.addWidget(view)
-    view.resize(400, 200)
     view.show()
     view.show_drawing(drawing('root ::= "a" other'))
     before = view.zoom
@@ -266,21 +212,32 @@ def test_only_an_edited_grammar_is_saved_in_the_project(qapp):
     assert document.text == "root ::= z"
 
 
-def test_example_results_are_described():
-    good, bad = GrammarExample("ab"), GrammarExample("ab", matches=False)
-    accepted = ExampleVerdict(True, None, 2, ())
-    failing = ExampleVerdict(False, 1, 2, ('"x"', "0-9", "end of text"))
-    short = ExampleVerdict(False, None, 2, ('"x"',))
-    assert result_pill(good, accepted) == ("✓", "holds")
-    assert result_pill(bad, accepted) == ("✕ is accepted", "impossible")
-    assert result_pill(good, failing) == ('✕ fails at 1: "x" or 0-9 …', "impossible")
-    assert result_pill(bad, failing) == ("✓ fails at 1", "holds")
-    assert result_pill(good, short) == ('✕ incomplete: "x"', "impossible")
-    assert result_pill(good, None) is None
-    for example in (good, bad):
-        for verdict in (accepted, failing, short):
-            right = verdict.accepted == example.matches
-            assert result_words(example, verdict).startswith("Pass: " if right else "Fail: ")
+ACCEPTED = ExampleVerdict(True, None, 2, ())
+FAILING = ExampleVerdict(False, 1, 2, ('"x"', "0-9", "end of text"))
+SHORT = ExampleVerdict(False, None, 2, ('"x"',))
+
+
+@pytest.mark.parametrize(
+    ("matches", "verdict", "pill"),
+    [
+        (True, ACCEPTED, ("✓", "holds")),
+        (False, ACCEPTED, ("✕ is accepted", "impossible")),
+        (True, FAILING, ('✕ fails at 1: "x" or 0-9 …', "impossible")),
+        (False, FAILING, ("✓ fails at 1", "holds")),
+        (True, SHORT, ('✕ incomplete: "x"', "impossible")),
+        (False, SHORT, ("✓ incomplete", "holds")),
+        (True, None, None),
+    ],
+)
+def test_the_result_of_an_example_is_described(qapp, matches, verdict, pill):
+    document = GrammarDocument()
+    model = GrammarExamplesModel(document)
+    document.set_examples((GrammarExample("ab", matches=matches),))
+    model.show_verdicts({} if verdict is None else {"ab": verdict})
+    cell = model.index(0, 2)
+    assert cell.data(PILL_ROLE) == pill
+    said = "Not checked" if pill is None else "Pass: " if pill[1] == "holds" else "Fail: "
+    assert cell.data(Qt.ItemDataRole.AccessibleTextRole).startswith(said)
 
 
 def test_the_origin_of_a_rule_is_described():
@@ -313,10 +270,10 @@ def test_the_origin_of_a_rule_is_described():
 def bench(qapp, monkeypatch):
     """A page's bench with a given text, and without the tools' grammar and the proof."""
     monkeypatch.setattr(grammar_work, "generate", lambda *_options: grammar_work.Generated(""))
-    monkeypatch.setattr(proving, "prove", lambda *_options: None)
+    monkeypatch.setattr(workbench, "prove", lambda *_options: None)
     owner, document = QObject(), GrammarDocument()
     document.open_text('root ::= "a"\n', "")
-    bench = GrammarBench(document, RegistryDocument(default_registry()), owner)
+    bench = workbench.GrammarBench(document, RegistryDocument(default_registry()), owner)
     yield bench, document
     end_work(bench)
 

@@ -11,7 +11,7 @@ from fake_context import scripted
 from glyphscope.sessions import GrammarExample, load_project
 from glyphscope_gui.project.project_controller import first_project
 from glyphscope_gui.shared.page_ids import PageId, PanelId
-from grammar_window import add, put_cursor, result, show
+from grammar_window import add, checked, put_cursor, result, show
 
 CALL = '{action="search" query="AI news" max_results=10}'
 GOOD = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9]? | "100"\n'
@@ -259,6 +259,18 @@ def test_a_file_that_is_not_text_is_reported(grammar, qtbot, tmp_path):
     grammar.files.open(path)
     qtbot.waitUntil(grammar.view.notice.isVisible)
     assert "UTF-8" in grammar.view.notice.label.text()
+
+
+@pytest.mark.slow
+def test_a_long_line_of_a_file_is_broken_without_changing_its_meaning(grammar, qtbot, tmp_path):
+    path, line = tmp_path / "a.gbnf", "root ::= " + " | ".join(['"a | b"'] * 20_000)
+    path.write_text(line)
+    grammar.files.open(path)
+    qtbot.waitUntil(grammar.view.notice.isVisible)
+    shown = grammar.view.edit.text()
+    assert max(map(len, shown.split("\n"))) < 3000
+    assert shown.replace("\n ", "") == line
+    assert checked(qtbot, grammar).ok
 
 
 @pytest.mark.slow
