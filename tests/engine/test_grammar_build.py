@@ -5,29 +5,15 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar import GrammarOptions, build_call_grammar, build_value_grammar, to_lark
+from glyphscope.grammar import GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.builder.turn import up_to
-from glyphscope.grammar.lexemes import lexeme
 from glyphscope.notation import write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, default_registry
-
-TOKENIZER = LLTokenizer("byte")
-
-
-def reader(grammar):
-    template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(grammar)), log_level=0)
-
-    def accepts(text):
-        matcher = template.deep_copy()
-        data = text.encode()
-        return matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
-
-    return accepts
+from lark_reader import lark_reader
 
 
 def tools_with(**properties):
@@ -40,7 +26,9 @@ GO_FILE = r'"\"" [a-zA-Z0-9_-]+ ".go" "\""'
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_a_name_alone_is_written_as_in_a_call(notation):
-    accepts = reader(build_call_grammar(default_registry(), notation, "flat", GrammarOptions(part="name")))
+    accepts = lark_reader(
+        build_call_grammar(default_registry(), notation, "flat", GrammarOptions(part="name"))
+    )
     assert accepts(write_value("search", notation)) and accepts(write_value("send_email", notation))
     assert not accepts(write_value("searc", notation)) and not accepts("")
 
@@ -49,7 +37,7 @@ def test_a_name_alone_is_written_as_in_a_call(notation):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_arguments_alone_are_an_object_in_every_shape(notation, shape):
     options = GrammarOptions(part="arguments", tool="search")
-    accepts = reader(build_call_grammar(default_registry(), notation, shape, options))
+    accepts = lark_reader(build_call_grammar(default_registry(), notation, shape, options))
     assert accepts(write_value({"query": "a", "max_results": 10}, notation))
     assert not accepts(write_value({"query": "a", "max_results": 101}, notation))
     assert not accepts(write_value({"query": "a", "unknown": 1}, notation))
@@ -57,7 +45,7 @@ def test_the_arguments_alone_are_an_object_in_every_shape(notation, shape):
 
 def test_one_tool_of_many_can_be_selected():
     grammar = build_call_grammar(default_registry(), "json", "flat", GrammarOptions(tool="calculate"))
-    accepts = reader(grammar)
+    accepts = lark_reader(grammar)
     assert accepts('{"action":"calculate","expression":"1"}') and not accepts(
         '{"action":"search","query":"a"}'
     )
@@ -88,7 +76,7 @@ SPACED = [
 @pytest.mark.parametrize(("white_space", "taken"), [("none", [0]), ("single", [0, 2]), ("any", [0, 1, 2, 3])])
 def test_white_space_is_allowed_where_the_option_says(white_space, taken):
     options = GrammarOptions(white_space=white_space)
-    accepts = reader(build_call_grammar(default_registry(), "json", "flat", options))
+    accepts = lark_reader(build_call_grammar(default_registry(), "json", "flat", options))
     assert [i for i, text in enumerate(SPACED) if accepts(text)] == taken
 
 
@@ -104,12 +92,14 @@ def test_white_space_does_not_conflict_with_lexemes(value, pads):
         f"{next(spaces)}{c}{next(spaces)}" if c in "[]," else c for c in json.dumps(value, separators=",:")
     )
     options = GrammarOptions(white_space="any")
-    assert reader(build_value_grammar({}, "json", options))(text)
+    assert lark_reader(build_value_grammar({}, "json", options))(text)
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_text_before_a_call_may_be_anything_but_a_call(notation):
-    accepts = reader(build_call_grammar(default_registry(), notation, "flat", GrammarOptions(free_text=True)))
+    accepts = lark_reader(
+        build_call_grammar(default_registry(), notation, "flat", GrammarOptions(free_text=True))
+    )
     call = write_call("search", {"query": "a"}, style=notation)
     for text in (
         "",
@@ -127,26 +117,25 @@ def test_text_before_a_call_may_be_anything_but_a_call(notation):
     assert not accepts(other + call) and not accepts("only text") and not accepts(call + " and more")
 
 
+UP_TO_OPENING = lark_reader(up_to("{ab:"))
+
+
 @at_most(300)
 @given(text=st.text("{abc:", max_size=12))
 def test_free_text_ends_where_the_opening_is_first_written(text):
     opening = "{ab:"
-    template = LLMatcher(
-        TOKENIZER, LLMatcher.grammar_from_lark(f"start: T\nT: {lexeme(up_to(opening).body)}"), log_level=0
-    )
-    data = text.encode()
-    accepted = template.try_consume_tokens(list(data)) == len(data) and template.is_accepting()
+    accepted = UP_TO_OPENING(text)
     assert accepted == (text.find(opening) == len(text) - len(opening) and text.endswith(opening))
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_a_bare_schema_is_a_value_and_its_free_keys_are_free(notation):
-    accepts = reader(
+    accepts = lark_reader(
         build_value_grammar({"type": "object", "additionalProperties": {"type": "integer"}}, notation)
     )
     assert accepts(write_value({"a": 1, "b": 2}, notation)) and not accepts(write_value({"a": "x"}, notation))
     for schema in (True, {}, {"type": "object"}):
-        assert reader(build_value_grammar(schema, notation))(write_value({"a": [1]}, notation))
+        assert lark_reader(build_value_grammar(schema, notation))(write_value({"a": [1]}, notation))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +163,7 @@ def test_a_schema_without_a_value_or_an_invalid_one_is_an_error_with_its_place(s
 def test_a_schema_may_contain_a_custom_grammar(notation, text):
     schema = {"type": "string", "maxLength": 20, "x-grammar": text}
     grammar = build_call_grammar(tools_with(file=schema), notation, "flat")
-    accepts = reader(grammar)
+    accepts = lark_reader(grammar)
     assert accepts(write_call("tool", {"file": "main.go"}, style=notation))
     assert not accepts(write_call("tool", {"file": "main.py"}, style=notation))
     assert {unenforced.pointer for unenforced in grammar.unenforced} == {
@@ -188,7 +177,7 @@ def test_a_custom_grammar_may_be_recursive_and_beside_others():
     grammar = build_call_grammar(
         tools_with(v={"anyOf": [{"x-grammar": nested}, {"type": "string"}]}), "json", "flat"
     )
-    accepts = reader(grammar)
+    accepts = lark_reader(grammar)
     for value in ("x", "[]", "[x,[x,[]]]", '"a"'):
         assert accepts('{"action":"tool","v":' + value + "}")
     assert not accepts('{"action":"tool","v":[x}') and not accepts('{"action":"tool","v":y}')
@@ -198,7 +187,7 @@ def test_a_custom_grammar_does_not_conflict_with_the_text_after_it():
     grammar = build_call_grammar(
         tools_with(a={"x-grammar": "[0-9,]+"}, b={"type": "integer"}), "json", "flat"
     )
-    assert reader(grammar)('{"action":"tool","a":1,2,,"b":3}')
+    assert lark_reader(grammar)('{"action":"tool","a":1,2,,"b":3}')
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,11 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar import build_call_grammar, example_arguments, to_lark
-from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
+from glyphscope.grammar import build_call_grammar, example_arguments
+from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf, load_gbnf
 from glyphscope.grammar.gbnf.emit.plain_rules import LIMIT, repeated
 from glyphscope.grammar.tree import (
     NEVER,
@@ -29,9 +28,9 @@ from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.notation import write_call
 from glyphscope.registry import Tool, ToolRegistry, default_registry
 from grammar_strategies import grammars, language
+from lark_reader import lark_reader
 from llama_verdict import llama_verdict
 
-TOKENIZER = LLTokenizer("byte")
 SIZE = 3
 LOWER = CharClass(((ord("a"), ord("z")),))
 
@@ -50,12 +49,6 @@ def tools_with(schema):
 def probe():
     with GrammarProbe() as made:
         yield made
-
-
-def read_again(text):
-    check = check_gbnf(text)
-    assert check.ok, check.diagnostics
-    return check.grammar
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
@@ -104,17 +97,13 @@ def test_the_emitted_grammar_has_the_same_language(made):
 def test_llama_cpp_accepts_the_calls_that_llguidance_accepts(notation, probe):
     tools = default_registry()
     made = build_call_grammar(tools, notation, "flat")
-    template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(made)), log_level=0)
+    accepts = lark_reader(made)
     calls = [write_call(t.name, example_arguments(t.parameters), style=notation) for t in tools.allowed]
     calls += (
         [call[:-1] for call in calls] + [call.replace("e", "é") for call in calls] + [c + "}" for c in calls]
     )
     for text, found in zip(calls, probe.match_all(emit_gbnf(made).text, calls), strict=True):
-        matcher = template.deep_copy()
-        data = text.encode()
-        assert found.accepted == (
-            matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
-        ), text
+        assert found.accepted == accepts(text), text
 
 
 @pytest.mark.model
@@ -230,14 +219,7 @@ def test_a_dropped_constraint_is_named_where_the_schema_has_it():
 
 
 def reader(text):
-    template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(read_again(text))), log_level=0)
-
-    def accepts(value):
-        matcher = template.deep_copy()
-        data = value.encode()
-        return matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
-
-    return accepts
+    return lark_reader(load_gbnf(text))
 
 
 @pytest.mark.slow

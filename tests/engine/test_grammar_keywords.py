@@ -5,7 +5,6 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
 from glyphscope.errors import GrammarError
@@ -22,15 +21,7 @@ from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.notation import fitting_shape, shape_note, write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, normalise
 from glyphscope.validation import CallValidator
-
-TOKENIZER = LLTokenizer("byte")
-
-
-def accepts(lark: str, text: str) -> bool:
-    matcher = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(lark), log_level=0)
-    data = text.encode()
-    assert not matcher.is_error(), matcher.get_error()
-    return matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
+from lark_reader import lark_reader
 
 
 def registry(*properties, required=("x",)):
@@ -203,11 +194,11 @@ TABLE = [
 @pytest.mark.parametrize(("schema", "good", "bad"), TABLE, ids=[str(row[0])[:70] for row in TABLE])
 def test_no_keyword_leaks_and_none_rejects_a_valid_value(schema, good, bad, notation, shape):
     tools = registry(("x", schema))
-    lark = to_lark(build_call_grammar(tools, notation, shape))
+    accepts = lark_reader(build_call_grammar(tools, notation, shape))
     validator = SafeValidator(tools.tools[0].parameters)
     for value, expected in [(value, True) for value in good] + [(value, False) for value in bad]:
         text = write_call("tool", {"x": value}, style=notation, shape=shape)
-        assert accepts(lark, text) == expected, text
+        assert accepts(text) == expected, text
         assert not expected or validator.is_valid({"x": value})
 
 
@@ -215,10 +206,10 @@ def test_no_keyword_leaks_and_none_rejects_a_valid_value(schema, good, bad, nota
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_optional_arguments_may_be_left_out_but_not_swapped_or_repeated(notation, shape):
     tools = registry(("a", INT), ("x", STR), ("b", INT), ("c", INT))
-    lark = to_lark(build_call_grammar(tools, notation, shape))
+    accepts = lark_reader(build_call_grammar(tools, notation, shape))
 
     def call(arguments):
-        return accepts(lark, write_call("tool", arguments, style=notation, shape=shape))
+        return accepts(write_call("tool", arguments, style=notation, shape=shape))
 
     assert (
         call({"x": ""})
@@ -235,19 +226,19 @@ def test_optional_arguments_may_be_left_out_but_not_swapped_or_repeated(notation
 def test_only_allowed_tools_can_be_named(notation, shape):
     names = ["search", "search_web", "send", "t", "_x", "größe", 'a"b', "delete"]
     tools = ToolRegistry(tuple(Tool(name, "", enabled=name != "delete") for name in names))
-    lark = to_lark(build_call_grammar(tools, notation, shape))
+    accepts = lark_reader(build_call_grammar(tools, notation, shape))
     for name in names:
-        assert accepts(lark, write_call(name, {}, style=notation, shape=shape)) == (name != "delete")
+        assert accepts(write_call(name, {}, style=notation, shape=shape)) == (name != "delete")
     for name in ("sear", "search_", "sends", ""):
-        assert not accepts(lark, write_call(name, {}, style=notation, shape=shape))
+        assert not accepts(write_call(name, {}, style=notation, shape=shape))
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_the_top_level_accepts_no_argument_outside_the_schema(notation):
     tools = ToolRegistry((Tool("tool", "", {"type": "object"}),))
-    lark = to_lark(build_call_grammar(tools, notation, "tool-args"))
-    assert accepts(lark, write_call("tool", {}, style=notation, shape="tool-args"))
-    assert not accepts(lark, write_call("tool", {"a": 1}, style=notation, shape="tool-args"))
+    accepts = lark_reader(build_call_grammar(tools, notation, "tool-args"))
+    assert accepts(write_call("tool", {}, style=notation, shape="tool-args"))
+    assert not accepts(write_call("tool", {"a": 1}, style=notation, shape="tool-args"))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +257,7 @@ def test_the_top_level_accepts_no_argument_outside_the_schema(notation):
     ],
 )
 def test_glyph_strings_have_no_ambiguous_escape(text, accepted):
-    assert accepts(to_lark(build_call_grammar(registry(("x", STR)), "glyph", "tool-args")), text) == accepted
+    assert lark_reader(build_call_grammar(registry(("x", STR)), "glyph", "tool-args"))(text) == accepted
 
 
 @pytest.mark.parametrize(
@@ -287,8 +278,8 @@ def test_glyph_strings_have_no_ambiguous_escape(text, accepted):
     ],
 )
 def test_json_values_are_spelled_as_the_language_of_calls_says(schema, text, accepted):
-    lark = to_lark(build_call_grammar(registry(("x", schema)), "json", "flat"))
-    assert accepts(lark, f'{{"action":"tool","x":{text}}}') == accepted
+    accepts = lark_reader(build_call_grammar(registry(("x", schema)), "json", "flat"))
+    assert accepts(f'{{"action":"tool","x":{text}}}') == accepted
 
 
 PATTERNS = ["^a", "b$", "^a$", "^(a|b)$", "^[^a]", "^(?!a)", r"^\w$"]
@@ -344,9 +335,9 @@ def test_keys_are_enforced_or_listed_and_the_gbnf_has_a_body_for_each_rule(
         return
     assert check_gbnf(emit_gbnf(grammar).text).ok
     listed = any(left.keyword for left in grammar.unenforced)
-    lark = to_lark(grammar)
+    accepts = lark_reader(grammar)
     for instance in instances:
-        if accepts(lark, write_value(instance, notation)):
+        if accepts(write_value(instance, notation)):
             assert listed or validator.is_valid(instance), (schema, instance)
         elif validator.is_valid(instance):
             exact = order == "any" and not place and outer.get("additionalProperties") is not None
@@ -408,7 +399,7 @@ def test_names_that_nothing_excludes_are_not_listed_and_exclude_no_alternative(n
     for schema in (free, {"oneOf": [free, {"type": "null"}]}):
         grammar = build_call_grammar(registry(("x", schema)), "json", "flat")
         assert not [left for left in grammar.unenforced if left.keyword]
-        assert accepts(to_lark(grammar), '{"action":"tool","x":{"any":1}}')
+        assert lark_reader(grammar)('{"action":"tool","x":{"any":1}}')
 
 
 @pytest.mark.parametrize(
@@ -442,7 +433,7 @@ def test_each_step_of_a_common_multiple_that_is_too_large_is_named(notation):
     grammar = build_call_grammar(registry(("x", schema)), notation, "flat")
     steps = {f"/properties/x/{place}multipleOf" for place in ("", "anyOf/0/", "allOf/0/")}
     assert {left.pointer for left in grammar.unenforced} == steps | {"/properties/x/anyOf"}
-    assert accepts(to_lark(grammar), write_call("tool", {"x": 5}, style=notation, shape="flat"))
+    assert lark_reader(grammar)(write_call("tool", {"x": 5}, style=notation, shape="flat"))
 
 
 def test_alternatives_that_cannot_overlap_are_enforced():
@@ -452,8 +443,8 @@ def test_alternatives_that_cannot_overlap_are_enforced():
     ]
     grammar = build_call_grammar(registry(("x", {"oneOf": kinds})), "json", "flat")
     assert not grammar.unenforced
-    assert accepts(to_lark(grammar), '{"action":"tool","x":{"kind":"b","v":"1"}}')
-    assert not accepts(to_lark(grammar), '{"action":"tool","x":{"kind":"a","v":"1"}}')
+    assert lark_reader(grammar)('{"action":"tool","x":{"kind":"b","v":"1"}}')
+    assert not lark_reader(grammar)('{"action":"tool","x":{"kind":"a","v":"1"}}')
 
 
 @pytest.mark.parametrize(
@@ -490,8 +481,8 @@ def test_a_tool_that_cannot_be_called_is_left_out_and_listed_and_the_others_can_
     tools = ToolRegistry((Tool("good"), Tool("bad", "", impossible)))
     grammar = build_call_grammar(tools, "json", shape)
     assert [(left.tool, left.pointer) for left in grammar.unenforced] == [("bad", "/properties/x")]
-    assert accepts(to_lark(grammar), write_call("good", {}, style="json", shape=shape))
-    assert not accepts(to_lark(grammar), write_call("bad", {"x": 5}, style="json", shape=shape))
+    assert lark_reader(grammar)(write_call("good", {}, style="json", shape=shape))
+    assert not lark_reader(grammar)(write_call("bad", {"x": 5}, style="json", shape=shape))
     assert check_gbnf(emit_gbnf(grammar).text).ok
 
 
@@ -500,9 +491,9 @@ def test_an_optional_argument_that_cannot_have_a_value_is_never_written(notation
     grammar = build_call_grammar(
         registry(("x", STR), ("y", INT | {"minimum": 5, "maximum": 4})), notation, "flat"
     )
-    lark = to_lark(grammar)
-    assert accepts(lark, write_call("tool", {"x": "a"}, style=notation))
-    assert not accepts(lark, write_call("tool", {"x": "a", "y": 5}, style=notation))
+    accepts = lark_reader(grammar)
+    assert accepts(write_call("tool", {"x": "a"}, style=notation))
+    assert not accepts(write_call("tool", {"x": "a", "y": 5}, style=notation))
 
 
 @pytest.mark.parametrize(
@@ -515,7 +506,7 @@ def test_calls_with_an_argument_named_action_have_the_shape_tool_args_instead_of
     tools = ToolRegistry((Tool("other"), Tool("tool", "", {"type": "object"} | parameters)))
     text = '{"tool":"tool","args":{"action":"a"}}'
     assert fitting_shape(tools, "flat") == "tool-args" and "tool" in shape_note(tools, "flat")
-    assert accepts(to_lark(build_call_grammar(tools, "json", "flat")), text)
+    assert lark_reader(build_call_grammar(tools, "json", "flat"))(text)
     assert "tool" in call_schema(tools, "flat", GrammarOptions())["oneOf"][1]["properties"]
     judge = CallValidator(tools, "json", "flat")
     judge.feed(text)
@@ -548,4 +539,4 @@ def test_equal_registries_share_a_grammar_and_edits_make_a_new_one():
 
 def test_infinite_bounds_do_not_stop_the_build():
     grammar = build_call_grammar(registry(("x", INT | {"maximum": math.inf, "minimum": 1})), "json", "flat")
-    assert accepts(to_lark(grammar), '{"action":"tool","x":12}')
+    assert lark_reader(grammar)('{"action":"tool","x":12}')

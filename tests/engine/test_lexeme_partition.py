@@ -5,7 +5,6 @@ import string
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
 from glyphscope.errors import GrammarError
@@ -36,8 +35,8 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 from glyphscope.registry import Tool, ToolRegistry
 from grammar_strategies import LETTERS, grammars, language
+from lark_reader import lark_reader
 
-TOKENIZER = LLTokenizer("byte")
 SIZE = 4
 LOWER = CharClass(((ord("a"), ord("z")),))
 SMALL = CharClass(((ord("a"), ord("z")), (ord("本"), ord("本"))))
@@ -48,18 +47,6 @@ def grammar(**rules):
     return Grammar(
         {name.replace("_", "-"): Rule(name.replace("_", "-"), body) for name, body in rules.items()}, "root"
     )
-
-
-def reader(made):
-    template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(made)), log_level=0)
-    assert not template.is_error(), template.get_error()
-
-    def accepts(text):
-        matcher = template.deep_copy()
-        data = text.encode()
-        return matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
-
-    return accepts
 
 
 def texts(size):
@@ -76,7 +63,7 @@ def texts(size):
 def test_partitioned_lexemes_accept_the_same_texts(made):
     expected = language(made, SIZE)
     try:
-        accepts = reader(made)
+        accepts = lark_reader(made)
     except GrammarError as error:
         assert "derives no text" in str(error) and not expected
         return
@@ -101,7 +88,7 @@ def test_partitioned_lexemes_accept_the_same_texts(made):
     ],
 )  # fmt: skip
 def test_texts_that_conflict_with_a_greedy_lexer_are_accepted(made, good, bad):
-    accepts = reader(made)
+    accepts = lark_reader(made)
     assert [text for text in good if not accepts(text)] == []
     assert [text for text in bad if accepts(text)] == []
 
@@ -112,7 +99,7 @@ def test_rules_may_have_any_name_of_gbnf():
         name: Rule(name, seq(f"<{i}", optional(RuleRef(names[(i + 1) % len(names)])), ">"))
         for i, name in enumerate(names)
     }
-    accepts = reader(Grammar(rules, "root"))
+    accepts = lark_reader(Grammar(rules, "root"))
     assert accepts("<0<1<2<3<4<5<6<7<8<0>>>>>>>>>>") and not accepts("<1>")
 
 
@@ -134,13 +121,13 @@ def test_large_lexemes_stay_whole_where_they_are_safe():
         ws=ws,
     )
     assert to_lark(made).count("\nT") <= 4
-    accepts = reader(made)
+    accepts = lark_reader(made)
     assert accepts('["a", ["b" ,\n"c"] ]') and not accepts('["a" "b"]')
 
 
 def test_an_intersection_that_must_be_split_is_its_automaton():
     short = Intersect((repeat(LOWER, 1), repeat(CharClass(((0, 0x7F),)), 0, 5)))
-    accepts = reader(grammar(root=seq(Terminal(short), "z")))
+    accepts = lark_reader(grammar(root=seq(Terminal(short), "z")))
     assert accepts("az") and accepts("abcdez") and not accepts("abcdefz") and not accepts("z")
 
 
@@ -151,7 +138,7 @@ def test_long_texts_in_parallel_do_not_prevent_the_mask_of_a_large_schema():
     ]
     branches = [OBJECT | {"properties": {"kind": {"const": i}, "text": x}} for i, x in enumerate(texts_of)]
     made = build_value_grammar({"oneOf": [*branches, *texts_of]}, "json")
-    accepts = reader(made)
+    accepts = lark_reader(made)
     assert accepts('{"kind":3,"text":"' + "m" * 727 + '"}') and not accepts(
         '{"kind":3,"text":"' + "m" * 728 + '"}'
     )
@@ -171,12 +158,12 @@ def test_a_constraint_too_large_to_split_is_dropped_by_name_and_place():
     assert [(left.tool, left.pointer) for left in lark_unenforced(made)] == [
         ("tool", "/properties/x/pattern")
     ]
-    accepts = reader(made)
+    accepts = lark_reader(made)
     assert accepts("a" * 13) and not accepts("a" * 42) and made.unenforced == ()
 
 
 def test_an_empty_text_in_an_intersection_is_not_a_comment_of_lark():
-    accepts = reader(grammar(root=Terminal(Intersect((Literal(""), Alt((Literal(""), Literal("a"))))))))
+    accepts = lark_reader(grammar(root=Terminal(Intersect((Literal(""), Alt((Literal(""), Literal("a"))))))))
     assert accepts("") and not accepts("a")
 
 
@@ -185,7 +172,7 @@ def test_nesting_of_any_depth_is_cut_into_rules():
     body = Literal("x")
     for _ in range(3000):
         body = Alt((Literal("y"), Seq((Literal("a"), body))))
-    accepts = reader(grammar(root=body))
+    accepts = lark_reader(grammar(root=body))
     assert accepts("y") and accepts("aay") and accepts("a" * 50 + "y") and not accepts("x")
 
 
@@ -218,12 +205,12 @@ def test_tokens_are_named_and_excluded_only_by_number():
     words=st.lists(st.text('ab\n\x7f\u2028\x00"\\/é😀]-^', min_size=1, max_size=4), min_size=1, max_size=4)
 )
 def test_every_character_is_read_back_in_lark(words):
-    accepts = reader(grammar(root=alt(*words)))
+    accepts = lark_reader(grammar(root=alt(*words)))
     for word in words:
         assert accepts(word)
         assert accepts(word[:-1]) == (word[:-1] in words)
     classes = CharClass(tuple(sorted({(ord(c), ord(c)) for word in words for c in word})))
-    accepts = reader(grammar(root=classes))
+    accepts = lark_reader(grammar(root=classes))
     for char in 'ab\n\x7f\u2028\x00"\\/é😀]-^c':
         assert accepts(char) == any(char in word for word in words)
 
@@ -252,7 +239,7 @@ def test_branches_and_free_keys_with_a_common_prefix_are_accepted(schema, notati
         build_value_grammar(schema, notation),
         build_call_grammar(ToolRegistry((tool, other)), notation, "flat"),
     ):
-        accepts = reader(made)
+        accepts = lark_reader(made)
         for text in sample_texts(made, 40, seed=3):
             assert accepts(text), text
 
@@ -269,7 +256,7 @@ def test_a_free_key_beside_named_ones_excludes_their_names(notation):
     assert not made.unlexed  # all of it is cut into lexemes
     lark = to_lark(made)
     assert r"~/\"(n|q)\"/" in lark
-    accepts = reader(made)
+    accepts = lark_reader(made)
     separator, key_end = (",", ":") if notation == "json" else (" ", "=")
     for key, good in (("nn", True), ("qq", True), ("n", False), ("q", False), ("", True)):
         assert accepts(f'{{"tone"{key_end}"x"{separator}"{key}"{key_end}"x"}}') == good
@@ -286,7 +273,7 @@ def test_excluded_words_are_recovered_from_their_node(words):
         if first != RAW:
             spelled = {word for word in spelled if not word or "a" <= word[0] <= "z"}
         assert found == ((spelled, first, following) if spelled - {""} else None)
-        accepts = reader(grammar(root=Terminal(seq('"', made, '"'))))
+        accepts = lark_reader(grammar(root=Terminal(seq('"', made, '"'))))
         for word in {*words, *(word + "a" for word in words), *(word[:-1] for word in words)}:
             expected = first == RAW or not word or "a" <= word[0] <= "z"
             expected = expected and set(word).isdisjoint('"\\')
