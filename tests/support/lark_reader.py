@@ -15,7 +15,8 @@ _BYTES = LLTokenizer("byte")
 def lark_reader(source: Grammar | Node | str) -> Callable[[str], bool]:
     """Whether llguidance accepts a text of the grammar, of the node as one lexeme, or of a grammar in Lark."""
     if not isinstance(source, str | Grammar):
-        source = Grammar({"root": Rule("root", Terminal(source))}, "root", lexed=True)
+        lexeme = source if isinstance(source, Terminal) else Terminal(source)
+        source = Grammar({"root": Rule("root", lexeme)}, "root", lexed=True)
     lark = source if isinstance(source, str) else to_lark(source)
     template = LLMatcher(_BYTES, LLMatcher.grammar_from_lark(lark), log_level=0)
     assert not template.is_error(), template.get_error()
