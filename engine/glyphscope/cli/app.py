@@ -28,7 +28,7 @@ _COMMANDS = {
     "check": "check.check",
     "sizes": "sizes.sizes",
     "run": "run.run",
-    "replay": "replay.replay",
+    "replay": "bundle.replay",
     "branch": "branch.branch",
     "explain": "explain.explain",
     "prompt": "prompt.prompt",
