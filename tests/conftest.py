@@ -146,16 +146,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 WEIGHTS = Path(__file__).parent / "weights.txt"
-"""Seconds that each file takes: `GLYPHSCOPE_WEIGHTS=write make test` measures them again."""
+"""Seconds that each file takes: `GLYPHSCOPE_WEIGHTS=write make test`, or a part of it, measures them again."""
 UNKNOWN = 10
 """Seconds that a file without a weight may take: a new one does not come last, to be waited for by all."""
 _spent: Counter[str] = Counter()
 
 
+def read_weights() -> dict[str, int]:
+    rows = map(str.split, WEIGHTS.read_text().splitlines()) if WEIGHTS.is_file() else ()
+    return {path: int(seconds) for seconds, path in rows}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if worker and WEIGHTS.is_file():  # the longest files come first, so that all workers end at once
-        weights = {path: int(seconds) for seconds, path in map(str.split, WEIGHTS.read_text().splitlines())}
+    if worker:  # the longest files come first, so that all workers end at once
+        weights = read_weights()
         items.sort(key=lambda item: -weights.get(item.nodeid.partition("::")[0], UNKNOWN))
     if settings().max_examples >= DEEP:
         for item in items:
@@ -168,8 +173,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_sessionfinish() -> None:
     if os.environ.get("GLYPHSCOPE_WEIGHTS") == "write" and not worker:
-        rows = sorted(_spent.items(), key=lambda row: (-round(row[1]), row[0]))
-        WEIGHTS.write_text("".join(f"{seconds:.0f} {path}\n" for path, seconds in rows))
+        weights = read_weights() | {path: round(seconds) for path, seconds in _spent.items()}
+        there = [path for path in weights if (WEIGHTS.parents[1] / path).is_file()]
+        rows = sorted((-weights[path], path) for path in there)
+        WEIGHTS.write_text("".join(f"{-seconds} {path}\n" for seconds, path in rows))
 
 
 # Python's thresholds are for small heaps: a file with large caches went through all of them dozens of times.
@@ -331,12 +338,16 @@ def _threads() -> set[threading.Thread]:
     return {t for t in threading.enumerate() if not isinstance(t, threading._DummyThread)}
 
 
+TASKS = "/proc/self/task"
+
+
 def _children() -> set[int]:
     """The child processes of this one (Linux; empty elsewhere)."""
     found: set[int] = set()
-    for task in Path("/proc/self/task").glob("*/children"):
+    for thread in os.listdir(TASKS) if os.path.isdir(TASKS) else ():
         try:
-            found.update(int(pid) for pid in task.read_text().split())
+            with open(f"{TASKS}/{thread}/children", "rb") as pids:
+                found.update(map(int, pids.read().split()))
         except OSError:  # a thread that just ended
             continue
     for name in ("compilers.service", "evals.checking.service", "processes.limited"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import product
 
 import pytest
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
@@ -89,11 +90,14 @@ def test_the_top_bar_is_restored_after_larger_text(open_window, qtbot):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(1432, 820), (1280, 800), (1024, 700)])
-def test_the_top_bar_is_one_line_whatever_the_models_name(open_window, qtbot, size):
-    window = open_window(scripted, size=size)
+def test_the_top_bar_is_one_line_whatever_the_models_name(open_window, qtbot):
+    window = open_window(scripted)
     window.picker.set_model("embedded", "SmolLM2-135M-Instruct-with-a-long-name", "Q4_1")
-    qtbot.waitUntil(lambda: window.header.seed.y() == window.header.notation.y())
+    for size in ((1432, 820), (1280, 800), (1024, 700)):
+        window.resize(*size)
+        QApplication.processEvents()
+        qtbot.waitUntil(lambda: window.header.seed.y() == window.header.notation.y())
+        assert window.width() == size[0]
 
 
 @pytest.mark.slow
@@ -145,26 +149,29 @@ def test_a_window_that_reaches_beyond_the_screen_is_moved_and_made_smaller(windo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("size", "scale"), [((1024, 700), 1.0), ((1440, 900), 1.5)])
-def test_a_branch_of_a_record_scrolls_nothing_sideways(open_window, qtbot, size, scale):
+def test_a_branch_of_a_record_scrolls_nothing_sideways(open_window, qtbot):
     """The fullest state of the playground: a record, a notice, branches, four entries of the legend."""
-    window = open_window(scripted, size=size)
-    window.context.themes.choose("light", round(window_points() * scale))
-    with qtbot.waitSignal(window.runs.ended):
-        window.runs.show_record(bundled_run(ABORTED))
-    for _name in show_masked(qtbot, window):
-        areas = [area for area in window.findChildren(QScrollArea) if area.isVisible()]
-        wide = [area.objectName() for area in areas if area.horizontalScrollBar().isVisible()]
-        assert not wide
+    window = open_window(scripted)
+    points = window_points()
+    for size, scale in (((1024, 700), 1.0), ((1440, 900), 1.5)):
+        window.resize(*size)
+        window.context.themes.choose("light", round(points * scale))
+        with qtbot.waitSignal(window.runs.ended):
+            window.runs.show_record(bundled_run(ABORTED))
+        for _name in show_masked(qtbot, window):
+            areas = [area for area in window.findChildren(QScrollArea) if area.isVisible()]
+            wide = [area.objectName() for area in areas if area.horizontalScrollBar().isVisible()]
+            assert not wide, size
     window.context.themes.choose("light", 0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(1024, 700), (1440, 900)])
-def test_the_timeline_and_the_fields_show_no_part_of_a_row(open_window, qtbot, size):
-    window = open_window(scripted, size=size)
+def test_the_timeline_and_the_fields_show_no_part_of_a_row(open_window, qtbot):
+    window = open_window(scripted)
     view = window.page(PageId.PLAYGROUND).view
-    for events in (talk(*numbered(9), max_turns=2), bundled_run("verbs-loop.jsonl")):
+    records = talk(*numbered(9), max_turns=2), bundled_run("verbs-loop.jsonl")
+    for size, events in product(((1024, 700), (1440, 900)), records):
+        window.resize(*size)
         with qtbot.waitSignal(window.runs.ended):
             window.runs.replay(tuple(events), 0)
         view.notice.show_words("A limit ended the run: a banner takes the height of some rows. " * 3)
@@ -266,21 +273,18 @@ def test_both_sides_are_there_again_once_the_window_has_room_for_them(open_windo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("width", "points"), [(1280, 13), (1440, 15)])
-def test_the_playground_does_not_scroll_sideways_where_letters_become_larger(
-    open_window, qtbot, width, points
-):
-    window = open_window(scripted, size=(width, 860))
-    window.context.themes.choose("light", points)
-    try:
+def test_the_playground_does_not_scroll_sideways_where_letters_become_larger(open_window, qtbot):
+    window = open_window(scripted)
+    for width, points in ((1280, 13), (1440, 15)):
+        window.resize(width, 860)
+        window.context.themes.choose("light", points)
+        QApplication.processEvents()
         qtbot.waitUntil(lambda: not window.navigator.is_cut_off)
-    finally:
-        window.context.themes.choose("light")
+    window.context.themes.choose("light")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("times", [1.25, 1.4, 1.5])
-def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(open_window, qtbot, times):
+def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(open_window, qtbot):
     """In either order: the text was enlarged first, then the window made smaller.
 
     From 1.5 on, a table may: the titles and signs of its columns are whole instead.
@@ -288,21 +292,25 @@ def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(ope
     window = open_window(scripted)
     with qtbot.waitSignal(window.runs.ended):
         window.runs.replay(bundled_run(RECORD), 0)
-    window.context.themes.choose("light", round(window_points() * times))
-    window.resize(1024, 700)
-    QApplication.processEvents()
-    assert window.tabifiedDockWidgets(window.right)  # there is no room for both sides
+    points = window_points()
 
-    def all_fit():
+    def all_fit(times):
         tables = window.findChildren(PlainTable) if times < 1.5 else []
         for area in (*window.findChildren(QScrollArea), *tables):
             if area.isVisible() and area.horizontalScrollBar().isVisible():
-                raise AssertionError(f"{area.objectName()}: {area.viewport().size()}")
+                raise AssertionError(f"{times}, {area.objectName()}: {area.viewport().size()}")
 
-    for page in PageId:
-        window.navigator.show(page)
-        qtbot.waitUntil(all_fit)
-        assert window.width() == 1024, page
+    for times in (1.25, 1.4, 1.5):
+        window.navigator.show(PageId.PLAYGROUND)
+        window.resize(1440, 900)
+        window.context.themes.choose("light", round(points * times))
+        window.resize(1024, 700)
+        QApplication.processEvents()
+        assert window.tabifiedDockWidgets(window.right)  # there is no room for both sides
+        for page in PageId:
+            window.navigator.show(page)
+            qtbot.waitUntil(lambda: all_fit(times))  # noqa: B023 - called at once
+            assert window.width() == 1024, page
     window.context.themes.choose("light", 0)
 
 

@@ -10,10 +10,10 @@ from examples import rounds
 from glyphscope.processes import limited
 from glyphscope_gui.shell import main_window, project_dialogs
 from glyphscope_gui.tools import actions as tool_actions
-from window_mutants import KINDS, Windows
+from window_mutants import STEPS, Windows
 
 pytestmark = pytest.mark.slow
-COUNTS = {"project": rounds(4, 1000), "suite": rounds(3, 1000)}
+COUNTS = {"projects": rounds(4, 1000), "suites": rounds(3, 1000)}
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def windows(qapp, monkeypatch):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", STEPS)
 def test_each_mutant_is_shown_or_rejected_and_the_window_answers_meanwhile(windows, tmp_path, kind):
     for number in range(COUNTS.get(kind, rounds(2, 1000))):
         windows.try_mutant(kind, number, tmp_path)

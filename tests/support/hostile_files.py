@@ -1,41 +1,141 @@
 """Damaged and hostile files of every kind, mutants of real ones: each ends in a result or a GlyphscopeError, in time.
 
-    python tests/support/hostile_files.py KIND 10000 [--first N] [--seed N] [TEMPLATES…]
+    python tests/support/hostile_files.py KIND 10000 [--first N] [--seed N] [SOURCES…]
 
-`KIND` is registries, projects, lessons, records, results, suites, templates or models. `TEMPLATES` are
-files or folders of templates: each mutant is rendered, one of five also inspected. Of the others, everything that the
-engine does with such a file is done. Each mutant that breaks a rule is printed, and at the end the outcomes, the
-longest time and the largest memory. The same seed and number make the same mutant.
+`KIND` is one of `BORDERS`. `SOURCES` are files, or folders of them, that are changed in place of the program's own:
+templates (`.jinja`), or schemas (`.json`, also as the member `schema` of an object, and `.jsonl`). With each mutant,
+what the program does with such a file is done (`hostile_uses.py`). Each mutant that breaks a rule is printed, and at
+the end the outcomes, the longest time and the largest memory. The same seed and number make the same mutant.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import random
 import resource
+import shutil
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import document_mutants as documents
-import file_mutants as suites
-import record_mutants as records
-from glyphscope.errors import GlyphscopeError
-from glyphscope.events import LoadOptions, Message
-from glyphscope.models.grammar_probe import GrammarProbe
-from glyphscope.models.inspection import inspect_template, with_proof
-from glyphscope.models.opening import open_model
+import msgspec
+
+import hostile_uses as uses
+from glyphscope import resources
+from glyphscope.events import Message, RouterSettings, RunRequest, ToolCall
 from glyphscope.models.probe_child import byte_vocabulary
-from glyphscope.models.templates import TemplateSource, render_template
 from glyphscope.processes import limited
+from glyphscope.registry import bundled_registries, bundled_registry, to_openai
+from glyphscope.sessions.project import VERSION, GrammarExample, GrammarWork, Project
 from made_results import recorded_result
+from mutants import damaged, json_value, lines_mutant, text_mutant, with_another_value, written
+from schema_mutants import mutated
+from suite_mutants import suite_mutant, suites
 from tiny_gguf import encoder
 
+# registries and schemas
+
+
+def registries() -> list[Any]:
+    """Documents of all forms that are read."""
+    whole = [bundled_registry(name) for name in bundled_registries()]
+    mcp = [
+        {"tools": [{"name": t.name, "description": t.description, "inputSchema": t.parameters} for t in each]}
+        for each in whole
+    ]
+    seeds = {
+        "search": {
+            "args": {"q": {"type": "str", "required": True, "maxLength": 9}, "n": {"type": "int", "max": 9}}
+        }
+    }
+    return [
+        *(each.to_document() for each in whole),
+        *map(to_openai, whole),
+        *mcp,
+        seeds,
+        {"t": whole[0].tools[0].parameters},
+    ]
+
+
+def registry_mutant(sources: Sequence[Any], place: Path, rng: random.Random) -> Path:
+    document = rng.choice(sources)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        changed = mutated(document, sources, rng) if rng.random() < 0.6 else with_another_value(document, rng)
+        document = changed
+    return written(place / "registry.json", damaged(json_value(document), rng))
+
+
+def schemas() -> list[Any]:
+    return [tool.parameters for name in bundled_registries() for tool in bundled_registry(name).tools]
+
+
+def schema_mutant(sources: Sequence[Any], place: Path, rng: random.Random) -> Path:
+    schema = json.dumps(mutated(rng.choice(sources), sources, rng))
+    return written(place / "schema.json", schema.encode())
+
+
+# projects
+
+
+def projects() -> list[Any]:
+    """Projects as they are saved, of several strategies, with everything that a project can have."""
+    tools = {name: bundled_registry(name).to_document() for name in ("default", "workspace")}
+    call = ToolCall("search", {"query": "tea", "max_results": 3}, "a1")
+    history = (
+        Message("user", "Hello"),
+        Message("assistant", "", tool_calls=(call,), reasoning="Hm."),
+        Message("tool", "Nothing.", tool_call_id="a1", name="search"),
+    )
+    grammar = GrammarWork(
+        source="text", text='root ::= "a" [0-9]+ | b\nb ::= "b"\n', use=True, examples=(GrammarExample("a1"),)
+    )
+    requests = (
+        RunRequest(prompt="Search for AI news", registry=tools["default"]),
+        RunRequest(prompt="p", registry=tools["workspace"], system="Tools: {{ tools | length }}", history=history),
+        RunRequest(prompt="p", registry=tools["default"], strategy="loop", notation="json", constraint="gbnf"),
+        RunRequest(prompt="p", registry=tools["default"], strategy="route-execute", system_prompt="Be brief."),
+        RunRequest(prompt="p", registry=tools["default"], strategy="two-stage", constraint="gbnf"),
+        RunRequest(prompt="p", registry=tools["default"], router=RouterSettings(rules=("a",))),
+    )  # fmt: skip
+    made = [Project(request=request, notes="n", grammar=grammar) for request in requests]
+    made[1] = msgspec.structs.replace(made[1], grammar=None, drafts={"search": '{"type": "obj'})
+    return [{"glyphscope_project": VERSION, **msgspec.to_builtins(each)} for each in made]
+
+
+def project_mutant(sources: Sequence[Any], place: Path, rng: random.Random) -> Path:
+    document = rng.choice(sources)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        changed = with_another_value(document, rng) if rng.random() < 0.8 else mutated(document, sources, rng)
+        document = changed
+    return written(place / "mutant.glyphscope", damaged(json_value(document), rng))
+
+
+# lessons and templates
+
+
+def _texts(folder: str, suffix: str) -> Callable[[], list[str]]:
+    return lambda: [resources.read_text(f"{folder}/{name}") for name in resources.names(folder, suffix)]
+
+
+LESSON_PIECES = (
+    "```run\n", "```question\n", "```\n", "---\n", "# ", "## ", "+++\n", "[[", "]]", "= ", '"""', "\0", "\t", "](",
+    "<b>", "![x](y)", "𝄞", "a" * 5000, "*" * 3000, "[" * 2000, "> " * 500, "- " * 500, "1e999", "-1", "`" * 99,
+)  # fmt: skip
+
+
+def lesson_mutant(sources: Sequence[str], place: Path, rng: random.Random) -> Path:
+    text = text_mutant(sources, LESSON_PIECES, rng)
+    return written(place / "07-mutant.md", damaged(text.encode(errors="surrogatepass"), rng))
+
+
 LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-PIECES = (
+TEMPLATE_PIECES = (
     LOOP, "{{ 'x' * 10 ** 9 }}", "{{ 'x' * 10 ** 7 }}", "{{ 7 ** (10 ** 8) }}", "{{ messages * 10 ** 8 }}",
     "{% set n = namespace(x='ab') %}{% for i in range(40) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}",
     "{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x | tojson }}",
@@ -50,191 +150,159 @@ PIECES = (
     "{{ messages[0].content.format_map(messages[0]) }}",
     "{{ messages | map(attribute='content') | join(messages[0].content * 10 ** 6) }}", "{{ 1 // 0 }}", "{%", "{{", "#}",
 )  # fmt: skip
-"""Texts that are put into templates, most of them hostile."""
-TALK = [Message("system", "Be brief."), Message("user", "Hello")]
-SPARE = 8.0
-"""Seconds that a process may take to start, besides the limits of its work."""
+"""Most of them are hostile."""
 
 
-def mutant_of(sources: Sequence[str], chance: random.Random) -> str:
-    """Return a mutant: pieces are cut, repeated, exchanged and put in, and characters changed."""
-    text = chance.choice(sources)
-    for _ in range(chance.choice((1, 1, 2, 3))):
-        a, b = sorted(chance.randrange(len(text) + 1) for _ in range(2))
-        b = min(b, a + chance.choice((1, 8, 60, 400)))
-        match chance.randrange(6):
+def template_mutant(sources: Sequence[str], place: Path, rng: random.Random) -> Path:
+    text = text_mutant(
+        sources, TEMPLATE_PIECES, rng, "{%"
+    )  # between two statements, where it is most often valid
+    return written(place / "mutant.jinja", text.encode(errors="surrogatepass"))
+
+
+# records and results
+
+
+def records() -> list[bytes]:
+    folders = ("runs", "lessons/runs")
+    names = [f"{folder}/{name}" for folder in folders for name in resources.names(folder, ".jsonl")]
+    return [resources.read_bytes(name) for name in names]
+
+
+def record_mutant(sources: Sequence[bytes], place: Path, rng: random.Random) -> Path:
+    return written(place / "run.jsonl", lines_mutant(rng.choice(sources), rng))
+
+
+def results() -> list[Path]:
+    return [recorded_result(Path(tempfile.mkdtemp()))]
+
+
+def result_mutant(sources: Sequence[Path], place: Path, rng: random.Random) -> Path:
+    """A copy of a result whose samples, manifest or a record are changed."""
+    result = Path(shutil.copytree(rng.choice(sources), place / "result"))
+    path = rng.choice(
+        [*[result / "samples.jsonl"] * 3, *[result / "manifest.json"] * 2, *result.rglob("*.jsonl")]
+    )
+    data = path.read_bytes()
+    if path.name == "manifest.json":
+        with contextlib.suppress(ValueError):
+            data = json_value(json.loads(data))
+    path.write_bytes(lines_mutant(data, rng))
+    return result
+
+
+# models
+
+
+def models() -> list[bytes]:
+    """Small files that llama.cpp reads."""
+    return [byte_vocabulary(), encoder("bert"), encoder("t5encoder")]
+
+
+def model_mutant(sources: Sequence[bytes], place: Path, rng: random.Random) -> Path:
+    """One of the files with changed bytes, most of them in numbers, or cut and lengthened."""
+    data = bytearray(rng.choice(sources))
+    for _ in range(rng.choice((1, 2, 4, 16))):
+        at = rng.randrange(4, len(data))
+        match rng.randrange(4):
             case 0:
-                text = text[:a] + text[b:]
+                data[at] ^= rng.randrange(1, 256)
             case 1:
-                text = text[:a] + text[a:b] * chance.choice((2, 9, 500)) + text[b:]
+                data[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF))
             case 2:
-                other = chance.choice(sources)
-                at = chance.randrange(len(other) + 1)
-                text = text[:a] + other[at : at + chance.choice((9, 90, 900))] + text[b:]
+                data[at : at + 8] = rng.choice((b"\xff" * 8, b"\0" * 8, b"\xff" * 3 + b"\x7f" + b"\0" * 4))
             case 3:
-                text = (
-                    text[:a] + chr(chance.choice((0, 10, 34, 37, 39, 123, 125, 0xD800, 0x1F600))) + text[b:]
-                )
-            case _:
-                # between two statements, where it is most often valid
-                places = [place for place in range(len(text)) if text.startswith("{%", place)] or [a]
-                at = chance.choice(places)
-                text = text[:at] + chance.choice(PIECES) + text[at:]
-    return text
-
-
-def judge_template(text: str, *, inspected: bool) -> tuple[str, str]:
-    """Return the outcome of a template, and the broken rule, if one is broken."""
-    template = TemplateSource(text, where="mutant.jinja")
-    outcomes = []
-    works: list[Callable[[], object]] = [lambda: render_template(template, TALK)]
-    if inspected:
-        works.append(lambda: with_proof(inspect_template(template), template, 5))
-    for work in works:
-        start = time.monotonic()
-        try:
-            work()
-            outcomes.append("a result")
-        except GlyphscopeError as error:
-            stopped = error.message.partition("was stopped: ")[2]
-            outcomes.append(stopped.rstrip(".") or "an error")
-            if not error.message or "Traceback" in error.message:
-                return outcomes[-1], f"a useless message: {error.message!r}"
-        except Exception as error:
-            return "an exception", f"{type(error).__name__}: {error}"
-        spent = time.monotonic() - start
-        # the limits of an inspection and of its proof, on a machine that gives them a third of its time
-        if spent > 9 * limited.SECONDS + SPARE:
-            return outcomes[-1], f"{spent:.1f} s"
-    return " / ".join(outcomes), ""
-
-
-@lru_cache(maxsize=1)
-def model_files() -> tuple[bytes, ...]:
-    """Return small files of models that llama.cpp reads."""
-    return (byte_vocabulary(), encoder("bert"), encoder("t5encoder"))
-
-
-def model_mutant(chance: random.Random) -> bytes:
-    """Return one of the files with changed bytes, most of them in numbers, or cut and lengthened."""
-    data = bytearray(chance.choice(model_files()))
-    for _ in range(chance.choice((1, 2, 4, 16))):
-        at = chance.randrange(4, len(data))
-        match chance.randrange(4):
-            case 0:
-                data[at] ^= chance.randrange(1, 256)
-            case 1:
-                data[at] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
-            case 2:
-                data[at : at + 8] = chance.choice((b"\xff" * 8, b"\0" * 8, b"\xff" * 3 + b"\x7f" + b"\0" * 4))
-            case 3:
-                other = chance.randrange(len(data))
+                other = rng.randrange(len(data))
                 data[at : at + 12] = data[other : other + 12]
-    return bytes(data)
+    return written(place / "mutant.gguf", bytes(data))
 
 
-def judge_model(path: Path) -> tuple[str, str]:
-    """Return the outcome of a model's file, which is opened and whose vocabulary is read, and the broken rule."""
-    start = time.monotonic()
-    try:
-        open_model(str(path), options=LoadOptions(context=64)).close()
-        outcome = "opened"
-    except GlyphscopeError as error:
-        outcome = error.message.partition(":")[0][:40]
-    except Exception as error:
-        return "an exception", f"{type(error).__name__}: {error}"
-    try:
-        with GrammarProbe(path) as probe:
-            probe.tokens(["Hello"])
-    except GlyphscopeError:
-        pass
-    except Exception as error:
-        return "an exception", f"{type(error).__name__}: {error}"
-    spent = time.monotonic() - start
-    return outcome, f"{spent:.1f} s" if spent > 60 + SPARE else ""
+# all of them
 
 
-def read_templates(paths: Iterable[Path]) -> list[str]:
-    """Return the templates in files and folders."""
-    files = [file for path in paths for file in (sorted(path.glob("*.jinja")) if path.is_dir() else [path])]
-    return [file.read_text() for file in files]
+@dataclass(frozen=True)
+class Border:
+    """A kind of file that is not trusted: the real ones, how they are changed, and what is done with them."""
+
+    sources: Callable[[], Sequence[Any]]
+    make: Callable[[Sequence[Any], Path, random.Random], Path]
+    use: Callable[[uses.Judge, Path, random.Random], None]
+
+
+BORDERS = {
+    "registries": Border(registries, registry_mutant, uses.use_registry),
+    "schemas": Border(schemas, schema_mutant, uses.use_schema),
+    "projects": Border(projects, project_mutant, uses.use_project),
+    "lessons": Border(_texts("lessons", ".md"), lesson_mutant, uses.use_lesson),
+    "templates": Border(_texts("forms", ".jinja"), template_mutant, uses.use_template),
+    "suites": Border(suites, suite_mutant, uses.use_suite),
+    "records": Border(records, record_mutant, uses.use_record),
+    "results": Border(results, result_mutant, uses.use_result),
+    "models": Border(models, model_mutant, uses.use_model),
+}
 
 
 class Mutants:
-    """The mutants of one kind of file: `judge` returns the outcome of one, and the broken rules, if any are broken."""
+    """The mutants of one kind of file, in a folder that is removed with them."""
 
-    def __init__(self, kind: str, seed: int, folder: Path, paths: Sequence[Path]) -> None:
-        self._kind, self._seed, self._folder = kind, seed, folder
-        self._templates = read_templates(paths)
-        self._result = recorded_result(folder / "original") if kind == "results" else folder
+    def __init__(self, kind: str, seed: int | str = 0, sources: Sequence[Any] = ()) -> None:
+        self._border, self._seed = BORDERS[kind], seed
+        self._sources = sources or self._border.sources()
 
-    def judge(self, number: int) -> tuple[str, str]:
-        chance = random.Random(f"{self._seed} {number}")
-        if self._kind == "templates":
-            return judge_template(mutant_of(self._templates, chance), inspected=number % 5 == 0)
-        if self._kind == "models":
-            path = self._folder / f"{number}.gguf"
-            path.write_bytes(model_mutant(chance))
-            try:
-                return judge_model(path)
-            finally:
-                path.unlink()
-        if self._kind == "suites":
-            return " ".join(suites.try_mutants(range(number, number + 1), self._folder)), ""
-        start = time.process_time()
-        with tempfile.TemporaryDirectory(dir=self._folder) as place:
-            broken = [f"{name}: {what}" for name, what in self._broken(chance, Path(place))]
-        spent = time.process_time() - start
-        return "judged", "\n".join([*broken, *([f"{spent:.1f} s"] if spent > SECONDS else [])])
+    def make(self, number: int, place: Path) -> tuple[Path, random.Random]:
+        """Return the file, and the source of what is chosen next."""
+        rng = random.Random(f"{self._seed} {number}")
+        return self._border.make(self._sources, place, rng), rng
 
-    def _broken(self, chance: random.Random, place: Path) -> Iterable[tuple[str, str]]:
-        match self._kind:
-            case "records":
-                data = records.mutant(records.record(chance.choice(records.FILES)), chance)
-                return records.failures(data, chance.sample(list(records.ACTIONS), 6))
-            case "results":
-                path = records.result_mutant(self._result, place, chance)
-                return records.result_failures(path, chance.sample(list(records.RESULT_ACTIONS), 3))
-            case "registries":
-                return documents.judge_registry(documents.registry_mutant(chance), place, chance)
-            case "projects":
-                return documents.judge_project(documents.project_mutant(chance), place)
-            case _:
-                return documents.judge_lesson(documents.lesson_mutant(chance), place)
+    def judge(self, number: int) -> uses.Judge:
+        judge = uses.Judge()
+        with tempfile.TemporaryDirectory() as place:
+            self._border.use(judge, *self.make(number, Path(place)))
+        return judge
 
 
-KINDS = ("registries", "projects", "lessons", "records", "results", "suites", "templates", "models")
-SECONDS = 60.0
-"""Of the processor, for everything that is done with a registry, project, lesson, record or result."""
+def read_sources(paths: Iterable[Path]) -> list[Any]:
+    """The templates and schemas of files and folders; a damaged one is left out."""
+    found: list[Any] = []
+    files = [file for path in paths for file in (sorted(path.glob("*.j*")) if path.is_dir() else [path])]
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".jinja":
+            found.append(text)
+            continue
+        for part in text.splitlines() if path.suffix == ".jsonl" else [text]:
+            with contextlib.suppress(ValueError):
+                document = json.loads(part)
+                found.append(document.get("schema", document) if isinstance(document, dict) else document)
+    return found
 
 
 def main() -> None:
     """Judge the mutants, and print the broken rules, then the number of each outcome."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("kind", choices=BORDERS)
     parser.add_argument("count", type=int)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--seconds", type=float, default=limited.SECONDS, help="the limit of a template's process"
     )
-    parser.add_argument("paths", nargs="*", type=Path)
+    parser.add_argument("sources", nargs="*", type=Path)
     asked = parser.parse_intermixed_args()
     limited.SECONDS = asked.seconds
     outcomes: Counter[str] = Counter()
     slowest, faults = (0.0, 0), 0
-    with tempfile.TemporaryDirectory() as folder:
-        mutants = Mutants(asked.kind, asked.seed, Path(folder), asked.paths)
-        for number in range(asked.first, asked.first + asked.count):
-            start = time.monotonic()
-            outcome, broken = mutants.judge(number)
-            slowest = max(slowest, (time.monotonic() - start, number))
-            outcomes[outcome] += 1
-            faults += bool(broken)
-            if broken:
-                print(f"{number}: {broken}", flush=True)
-            if number % 250 == 249:
-                print(f"{number + 1} … slowest {slowest[0]:.1f} s ({slowest[1]}), {_memory()}", flush=True)
+    mutants = Mutants(asked.kind, asked.seed, read_sources(asked.sources))
+    for number in range(asked.first, asked.first + asked.count):
+        start = time.monotonic()
+        judge = mutants.judge(number)
+        slowest = max(slowest, (time.monotonic() - start, number))
+        outcomes += judge.outcomes
+        faults += bool(judge.broken)
+        for what in judge.broken:
+            print(f"{number}: {what}", flush=True)
+        if number % 250 == 249:
+            print(f"{number + 1} … slowest {slowest[0]:.1f} s ({slowest[1]}), {_memory()}", flush=True)
     for outcome, count in outcomes.most_common():
         print(f"{count:6} {outcome}")
     print(f"{faults} broken; slowest {slowest[0]:.1f} s ({slowest[1]}); {_memory()}")

@@ -1,37 +1,12 @@
-"""Real schemas, mutated, as in the list of tools of a server: no build may crash its caller or take long.
-
-    python tests/support/schema_mutants.py 10000 [--seed N] SCHEMAS…
-
-`SCHEMAS` are JSON files (a schema, or an object with one as `schema`), folders of them, or files of JSON lines. Each
-mutant becomes a grammar in a notation and an order, for llguidance and for llama.cpp, its patterns are matched, and
-llguidance compiles it by itself. Mutants rejected with an error are counted; any other exception, and a build that
-takes more than ten seconds of CPU time, is printed with its number: the same seed and number make the same mutant.
-"""
+"""Schemas with hostile changes, as a server may list them: large numbers, slow patterns, deep and wide ones."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
-import sys
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from glyphscope.compilers import service
-from glyphscope.errors import GlyphscopeError
-from glyphscope.events import ArgumentOrder, Notation
-from glyphscope.grammar import GrammarOptions, MaskReader, build_call_grammar, build_value_grammar, to_lark
-from glyphscope.grammar.gbnf import emit_gbnf
-from glyphscope.grammar.regular import found
-from glyphscope.grammar.tree import Grammar
-from glyphscope.registry import ToolRegistry, make_tool
-
-SECONDS = 10.0
-"""For each build."""
 MAX_BYTES = 60_000
 """Characters of a mutant; larger ones take longer to mutate than to reject."""
 
@@ -47,30 +22,17 @@ PATTERNS = (
     "(" * 200 + "a" + ")" * 200, "^([a-z]{2,40}[.]){1,60}$", "[^\\s]*", "\\p{L}{1,2000}", "^$", "(", "[z-a]", "\ud800",
     "^(?:x|(?:y|(?:z|w){1,50}){1,50}){1,50}$", "|".join(f"word{i}" for i in range(800)),
 )  # fmt: skip
-TEXTS = ("", "a", "aaaaaaaaaaaaaaaaaaaaaaaa!", "Zürich 😀 \ud800", "https://example.org/a?b=c")
 NAMES = (
-    "",
-    '"',
-    "\\",
-    "a b",
-    "\x00",
-    "\x7f",
-    "é" * 40,
-    "\ud83d",
-    "action",
-    "x" * 3_000,
-    "</tool_call>",
-    "{",
-    "$ref",
-)
+    "", '"', "\\", "a b", "\x00", "\x7f", "é" * 40, "\ud83d", "action", "x" * 3_000, "</tool_call>", "{", "$ref",
+)  # fmt: skip
 
 
-def mutated(schema: Any, others: Sequence[Any], rng: random.Random, largest: int = MAX_BYTES) -> Any:
+def mutated(schema: Any, others: Sequence[Any], rng: random.Random) -> Any:
     """A copy with one to six changes; some of it may come from the other schemas."""
     text = json.dumps(schema)
     for _ in range(rng.choice((1, 1, 2, 3, 4, 6))):
         mutant = json.loads(text)
-        places = list(_places(mutant))
+        places = list(objects_in(mutant))
         if not places:
             break
         schemas = [place for place in places if not _SAYS.isdisjoint(place)]
@@ -80,7 +42,7 @@ def mutated(schema: Any, others: Sequence[Any], rng: random.Random, largest: int
             changed = json.dumps(mutant)
         except RecursionError:  # deeper than any JSON parser reads
             continue
-        if len(changed) <= largest:
+        if len(changed) <= MAX_BYTES:
             text = changed
     return json.loads(text)
 
@@ -88,7 +50,7 @@ def mutated(schema: Any, others: Sequence[Any], rng: random.Random, largest: int
 _SAYS = {"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "properties"}
 
 
-def _places(schema: Any) -> Iterator[dict[str, Any]]:
+def objects_in(schema: Any) -> Iterator[dict[str, Any]]:
     """The objects in the document; most of them are schemas."""
     waiting = [schema]
     while waiting:
@@ -114,7 +76,7 @@ def _pattern(place: dict[str, Any], *rest: Any) -> None:
 
 
 def _spliced(place: dict[str, Any], mutant: Any, others: Sequence[Any], rng: random.Random) -> None:
-    source = list(_places(rng.choice((mutant, rng.choice(others)))))
+    source = list(objects_in(rng.choice((mutant, rng.choice(others)))))
     taken = json.dumps(rng.choice(source) if source else {})
     if len(taken) < 100_000:
         place[rng.choice(("items", "additionalProperties", "not", "if", "contains", "propertyNames"))] = (
@@ -200,123 +162,3 @@ def _retyped(place: dict[str, Any], *rest: Any) -> None:
 _CHANGES: tuple[Callable[..., None], ...] = (
     _number, _number, _pattern, _spliced, _deeper, _wider, _listed, _recursive, _multiplied, _renamed, _retyped,
 )  # fmt: skip
-
-
-@dataclass
-class Tally:
-    """The results by outcome. `bad` are the mutants with a bug: their number, and the error."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    bad: list[tuple[int, str]] = field(default_factory=list)
-    slowest: float = 0.0
-
-    def __str__(self) -> str:
-        counts = ", ".join(f"{name} {count:,}" for name, count in sorted(self.counts.items()))
-        return f"{counts}; slowest build {self.slowest:.1f} s; bad {len(self.bad)}"
-
-
-def try_mutants(schemas: Sequence[Any], numbers: range, seed: int = 0, largest: int = MAX_BYTES) -> Tally:
-    """Build the mutants of those numbers."""
-    tally = Tally()
-    for number in numbers:
-        rng = random.Random(f"{seed} {number}")
-        _try(number, mutated(rng.choice(schemas), schemas, rng, largest), rng, tally)
-    return tally
-
-
-def _try(number: int, mutant: Any, rng: random.Random, tally: Tally) -> None:
-    notation: Notation = rng.choice(("json", "glyph"))
-    order: ArgumentOrder = rng.choice(("any", "schema"))
-
-    def build(order: ArgumentOrder) -> Grammar:
-        options = GrammarOptions(order=order)
-        if isinstance(mutant, dict) and mutant.get("type") == "object":
-            return build_call_grammar(
-                ToolRegistry((make_tool("tool", "", mutant),)), notation, "tool-args", options
-            )
-        return build_value_grammar(mutant, notation, options)
-
-    def grammar() -> None:
-        to_lark(build(order))
-        tally.counts["built"] += 1
-
-    def gbnf() -> None:
-        emit_gbnf(build("schema"))
-
-    def patterns() -> None:
-        for place in _places(mutant):
-            for pattern in (place.get("pattern"), *(place.get("patternProperties") or ())):
-                if isinstance(pattern, str):
-                    found(pattern, rng.choice(TEXTS))
-
-    def schema() -> None:
-        MaskReader(schema=mutant)
-
-    for step in (grammar, *((gbnf,) if rng.random() < 0.3 else ()), patterns, schema):
-        start = (
-            time.thread_time()
-        )  # not wall time, as the machine may be busy; the compilers' process has its own limit
-        try:
-            step()
-        except GlyphscopeError as error:
-            kind = "crashed or timed out" if isinstance(error, service.CompilerDied) else _kind(str(error))
-            tally.counts[f"{step.__name__} {kind}"] += 1
-        except Exception as error:
-            tally.bad.append((number, f"{step.__name__}: {type(error).__name__}: {str(error)[:200]}"))
-        spent = time.thread_time() - start
-        tally.slowest = max(tally.slowest, spent)
-        if spent > SECONDS:
-            tally.bad.append((number, f"{step.__name__} took {spent:.1f} s"))
-    tally.counts["mutants"] += 1
-
-
-def _kind(message: str) -> str:
-    if "was ended by" in message or "did not finish within" in message:
-        return "crashed or timed out"
-    return "refused"
-
-
-def read_schemas(paths: Sequence[Path]) -> list[Any]:
-    """The schemas of files and folders; a damaged file is left out."""
-    found: list[Any] = []
-    for path in paths:
-        for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
-            text = file.read_text(encoding="utf-8")
-            for part in text.splitlines() if file.suffix == ".jsonl" else [text]:
-                try:
-                    document = json.loads(part)
-                except ValueError:
-                    continue
-                found.append(document.get("schema", document) if isinstance(document, dict) else document)
-    return found
-
-
-def main() -> int:
-    """Try the mutants, and print the results."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("count", type=int)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--largest", type=int, default=MAX_BYTES)
-    parser.add_argument("schemas", nargs="+", type=Path)
-    given = parser.parse_args()
-    schemas = read_schemas(given.schemas)
-    whole, shown = Tally(), 0
-    for start in range(given.first, given.first + given.count, 100):
-        tally = try_mutants(
-            schemas, range(start, min(start + 100, given.first + given.count)), given.seed, given.largest
-        )
-        whole.counts += tally.counts
-        whole.bad += tally.bad
-        whole.slowest = max(whole.slowest, tally.slowest)
-        for number, what in whole.bad[shown:]:
-            print(f"{number}: {what}", flush=True)
-        shown = len(whole.bad)
-        print(f"{whole}; compilers started {service._GRAMMARS.starts} times", flush=True)
-    return 1 if whole.bad else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,12 +3,13 @@ to fix it; the window answers meanwhile, and closes at any moment.
 
     python tests/support/window_mutants.py KIND COUNT [SEED]
 
-KIND is one of `KINDS`. Seeded: a number is always the same file and the same steps. Prints what ended otherwise, and
+KIND is one of `STEPS`. Seeded: a number is always the same file and the same steps. Prints what ended otherwise, and
 the longest block of the window's thread with its place.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -18,26 +19,20 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import msgspec
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication, QDialog
 
-import file_mutants
-import hostile_files
-import record_mutants
-from glyphscope import resources
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import Message, RunRequest, ToolCall
-from glyphscope.registry import bundled_registry
-from glyphscope.sessions import GrammarExample, GrammarWork, Project
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell import main_window, project_dialogs
 from glyphscope_gui.shell.main_window import MainWindow
 from glyphscope_gui.tools import actions as tool_actions
+from hostile_files import Mutants
+from mutants import json_value, with_a_long_value
 from window_blocks import Blocks, make_window, settle
 
 LONGEST = 0.4
@@ -49,57 +44,6 @@ CLOSING = 5.0
 EXPORTS = ("openai-messages", "pytest", "html", "curl", "calls")
 Actions: TypeAlias = Iterator[None]
 """Steps, each of which ends in a `yield`."""
-
-
-def project_files() -> list[dict[str, Any]]:
-    """The documents of projects with everything that a project can have."""
-    tools = {name: bundled_registry(name).to_document() for name in ("default", "workspace")}
-    call = ToolCall("search", {"query": "tea", "max_results": 3}, "a1")
-    history = (
-        Message("user", "Hello"),
-        Message("assistant", "", tool_calls=(call,), reasoning="Hm."),
-        Message("tool", "Nothing.", tool_call_id="a1", name="search"),
-    )
-    grammar = GrammarWork(
-        source="text", text='root ::= "a" [0-9]+ | b\nb ::= "b"\n', use=True, examples=(GrammarExample("a1"),)
-    )
-    requests = (
-        RunRequest(prompt="Search for AI news", registry=tools["default"]),
-        RunRequest(prompt="p", registry=tools["workspace"], system="Tools: {{ tools | length }}", history=history),
-        RunRequest(prompt="p", registry=tools["default"], strategy="loop", notation="json", constraint="gbnf"),
-        RunRequest(prompt="p", registry=tools["default"], strategy="route-execute", system_prompt="Be brief."),
-    )  # fmt: skip
-    projects = [Project(request=request, notes="n", grammar=grammar) for request in requests]
-    projects[1] = msgspec.structs.replace(projects[1], grammar=None, drafts={"search": '{"type": "obj'})
-    return [{"glyphscope_project": 2, **msgspec.to_builtins(each)} for each in projects]
-
-
-def document_mutant(documents: list[Any], chance: random.Random) -> bytes:
-    """One of the documents with changed values; in one of ten, a text or a list of it is very long; or with changed
-    characters.
-    """
-    document = json.loads(json.dumps(chance.choice(documents)))
-    for _ in range(chance.choice((1, 1, 2, 4))):
-        document = record_mutants.with_another_value(document, chance)
-    if chance.random() < 0.1:
-        _grow(document, chance)
-    data = record_mutants.json_value(document)
-    if chance.random() < 0.05:
-        return file_mutants._changed(data.decode(), chance).encode("utf-8", "surrogatepass")
-    return data
-
-
-def _grow(document: Any, chance: random.Random) -> None:
-    container, key = chance.choice(list(record_mutants._places(document)))
-    times = chance.choice((300, 10_000, 30_000))
-    match container[key]:
-        case str() as text:
-            container[key] = (text or "x") * times
-        case list() as values:
-            container[key] = (values or [1]) * times
-        case dict() as members:
-            value = next(iter(members.values()), 1)
-            container[key] = {**members, **{f"k{n}": value for n in range(times // 10)}}
 
 
 # the steps with a file of each kind
@@ -193,38 +137,24 @@ def _some(actions: list[Callable[[], object]], chance: random.Random) -> Actions
         yield
 
 
-def _documents(folder: str) -> list[Any]:
-    return [json.loads(text) for text in _texts(folder, ".json")]
-
-
-def _texts(folder: str, suffix: str) -> list[str]:
-    return [resources.read_text(f"{folder}/{name}") for name in resources.names(folder, suffix)]
-
-
-def _text_mutant(texts: list[str], chance: random.Random) -> bytes:
-    return hostile_files.mutant_of(texts, chance).encode("utf-8", "surrogatepass")
-
-
-def _suite_mutant(chance: random.Random) -> tuple[str, bytes]:
-    if chance.random() < 0.3:
-        return file_mutants.mutant(chance.randrange(10**9))
-    return "suite.json", document_mutant(_documents("suites"), chance)
-
-
-def _record_mutant(chance: random.Random) -> tuple[str, bytes]:
-    return "run.jsonl", record_mutants.mutant(
-        record_mutants.record(chance.choice(record_mutants.FILES)), chance
-    )
-
-
-KINDS: dict[str, tuple[Callable[[random.Random], tuple[str, bytes]], Callable[..., Actions]]] = {
-    "project": (lambda chance: ("mutant.glyphscope", document_mutant(project_files(), chance)), _project),
-    "suite": (_suite_mutant, _suite),
-    "record": (_record_mutant, _record),
-    "registry": (lambda chance: ("tools.json", document_mutant(_documents("registries"), chance)), _registry),
-    "lesson": (lambda chance: ("lesson.md", _text_mutant(_texts("lessons", ".md"), chance)), _opened),
-    "template": (lambda chance: ("mutant.jinja", _text_mutant(_texts("forms", ".jinja"), chance)), _opened),
+STEPS: dict[str, Callable[..., Actions]] = {
+    "projects": _project,
+    "suites": _suite,
+    "records": _record,
+    "registries": _registry,
+    "lessons": _opened,
+    "templates": _opened,
 }
+"""Of the files that `hostile_files.py` makes."""
+
+
+def make_file(mutants: Mutants, number: int, folder: Path) -> tuple[Path, random.Random]:
+    """Make the mutant of that number; in one of ten of JSON, a text or a list is very long."""
+    path, rng = mutants.make(number, folder)
+    if path.suffix in (".json", ".glyphscope") and rng.random() < 0.1:
+        with contextlib.suppress(ValueError):
+            path.write_bytes(json_value(with_a_long_value(json.loads(path.read_bytes()), rng)))
+    return path, rng
 
 
 class Windows:
@@ -239,20 +169,18 @@ class Windows:
         self.errors: Counter[str] = Counter()
         self.longest = (0.0, "")
         self._window: MainWindow | None = None
+        self._mutants = cache(lambda kind: Mutants(kind, "window"))
         for module in (main_window, project_dialogs, tool_actions):
             module.show_error = lambda _parent, error: self._shown.append(error)
 
     def try_mutant(self, kind: str, number: int, folder: Path) -> None:
         """Open the mutant of that number, and use it; one of ten times, the window is then closed at any moment."""
-        chance = random.Random(f"{kind} {number}")
-        make, use = KINDS[kind]
-        name, data = make(chance)
-        path = folder / f"{number}" / name
-        path.parent.mkdir()
-        path.write_bytes(data)
+        place = folder / f"{number}"
+        place.mkdir()
+        path, chance = make_file(self._mutants(kind), number, place)
         window, blocks = self._open()
         closes = chance.randrange(6) if chance.random() < 0.1 else -1
-        steps, step = use(window, path, chance), 0
+        steps, step = STEPS[kind](window, path, chance), 0
         while True:
             blocks.begin()
             try:

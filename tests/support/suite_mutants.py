@@ -1,23 +1,16 @@
-"""Files of promptfoo, Inspect and the leaderboard with small errors, each of which is read as a suite or rejected.
-
-Seeded: a number is always the same file. `python tests/support/hostile_files.py suites 10000` reads many.
-"""
+"""Suites, and files of promptfoo, Inspect and the leaderboard, with small errors."""
 
 from __future__ import annotations
 
-import copy
 import json
 import random
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.suites.imported import IMPORTERS
-from glyphscope.evals.suites.reading import check_suite, load_suite
-from glyphscope_plugins.bfcl.questions import import_bfcl
+from glyphscope import resources
+from glyphscope_plugins.promptfoo.yaml_text import parse_yaml
+from mutants import VALUES, damaged, text_mutant, with_another_value, written
 
 PROMPTFOO = r"""
 description: Questions about orders
@@ -128,10 +121,10 @@ BESIDE = {
     "tests.csv": 'order,__expected,__expected2,__description\nZ,note: abc,"contains-any: ""x, y"", z",d\n',
     "tools.json": '[{"name": "more", "input_schema": {"type": "object"}}]',
 }
-VALUES: list[Any] = [
-    None, True, False, 0, -1, 1.0, 1e300, 10**40, "", " ", "\n", "no", "[]", "{", [], {}, [[]], [{}], {"": ""},
-    [None] * 3, "\u0000", "\ud800", "😀", "x" * 70_000, "{{", "{{order}}", "{{ order | upper }}", "{% if x %}",
-    "{{a.b.c}}", "{{n[0]}}", "{{tool}}{{tool}}", "file://", "file://x.json", "file://loop", "file://../up.txt",
+SUITE_VALUES: list[Any] = [
+    *VALUES,
+    1e300, 10**40, "\n", "no", "[]", [{}], [None] * 3, "😀", "x" * 70_000, "{{", "{{order}}", "{{ order | upper }}",
+    "{% if x %}", "{{a.b.c}}", "{{n[0]}}", "{{tool}}{{tool}}", "file://", "file://x.json", "file://loop", "file://../up.txt",
     "file://a\u0000b", "file://notes", "file://**/*", "file://notes/*.md", "file:///dev/zero",
     "file://prompts.txt", "https://x.y/z", "(a+)+$", "(?i)x", "[", "a{1000}{1000}", "\\", {"$ref": "#"},
     {"$ref": "#/tests"}, {"$ref": "x.yaml#/a"}, {"$ref": 5}, {"type": "object"},
@@ -140,123 +133,37 @@ VALUES: list[Any] = [
     {"content": "x"}, {"function": {"name": 5}}, {"tool_calls": []}, "mv(**x)", "f(" * 90 + ")" * 90,
     "__import__('os').system('x')", "1" * 5_000,
 ]  # fmt: skip
-TOKENS = (
+SUITE_PIECES = (
     "{", "}", "[", "]", ":", ",", "-", "\n", "\n  ", "\n    ", "'", '"', "|", ">", "#", "&a ", "*a", "*first",
     "<<: ", "!!int ", "!!bool ", "!!timestamp ", "!x ", "? ", "%YAML 1.1\n", "---\n", "...\n", "~", "null",
     "0x", "1:1", ".inf", "\t", "\r", "\x00", "\ufeff", "\\", "\\u0000", "{{", "}}", "{%", "e400", "\u2028", "é",
     "file://", "$ref", "'''", "[" * 60, "{a: " * 40,
 )  # fmt: skip
-LIMIT_S = 10.0
-"""The longest time for one file; patterns and paths are compiled in another process, which has its own limits."""
+CSV = "input,target,choices,metadata,id\n" + 'Which?,A,"x, y","{""n"": 1}",1\nHello,b,,,2\n' * 2
 
 
-def mutant(number: int) -> tuple[str, bytes]:
-    """The name and the content of a file."""
-    rng = random.Random(number)
-    kind = rng.choice(
-        ("config.yaml",) * 2 + ("config.json", "data.jsonl", "data.json", "data.csv", "BFCL_x.json")
-    )
-    if kind == "data.csv":
-        text = "input,target,choices,metadata,id\n" + 'Which?,A,"x, y","{""n"": 1}",1\nHello,b,,,2\n' * 2
-    else:
-        text = _text(kind, rng)
-    for _ in range(rng.choice((0, 0, 1, 1, 2, 5))):
-        text = _changed(text, rng)
-    data = text.encode("utf-8", "surrogatepass")
-    if rng.random() < 0.05:
-        place = rng.randrange(len(data) + 1)
-        data = data[:place] + bytes([rng.randrange(256)]) + data[place:]
-    return kind, data
+def suites() -> list[tuple[str, Any]]:
+    """Documents, or texts, each with the name of its file."""
+    names = resources.names("suites", ".json")
+    own = [("suite.json", json.loads(resources.read_text(f"suites/{name}"))) for name in names]
+    config = parse_yaml(PROMPTFOO, "")
+    files = [("config.yaml", PROMPTFOO), ("config.yaml", config), ("config.json", config), ("data.csv", CSV)]
+    files += [("data.jsonl", INSPECT), ("data.json", INSPECT), ("BFCL_x.json", BFCL)]
+    return [*files, *own]
 
 
-def _text(kind: str, rng: random.Random) -> str:
-    if kind.startswith("config"):
-        if kind == "config.yaml" and rng.random() < 0.5:
-            return PROMPTFOO
-        document = _edited(_config(), rng)
-        return json.dumps(document, indent=rng.choice((None, 1)))
-    samples = _edited(copy.deepcopy(BFCL if kind.startswith("BFCL") else INSPECT), rng)
-    if kind == "data.json" or not isinstance(samples, list):
-        return json.dumps(samples)
-    return "".join(json.dumps(sample) + "\n" for sample in samples)
-
-
-def _config() -> Any:
-    from glyphscope_plugins.promptfoo.yaml_text import parse_yaml
-
-    return parse_yaml(PROMPTFOO, "")
-
-
-def _edited(document: Any, rng: random.Random) -> Any:
-    """The document with some values replaced, taken out, repeated, renamed or moved."""
-    for _ in range(rng.choice((0, 1, 1, 1, 2, 3, 6))):
-        places = list(_places(document))
-        if not places:
-            break
-        container, key = rng.choice(places)
-        other, name = rng.choice(places)
-        match rng.randrange(6):
-            case 0 | 1 | 2:
-                container[key] = copy.deepcopy(rng.choice(VALUES))
-            case 3:
-                del container[key]
-            case 4:
-                container[key] = copy.deepcopy(other[name])
-            case _ if isinstance(container, dict):
-                container[rng.choice((*container, "type", "value", "vars", "config", "x"))] = container.pop(
-                    key
-                )
-            case _:
-                container[key : key + 1] = [container[key]] * rng.randrange(40)
-    return document
-
-
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    for key, each in list(value.items() if isinstance(value, dict) else enumerate(value)):
-        yield value, key
-        if isinstance(each, dict | list):
-            yield from _places(each)
-
-
-def _changed(text: str, rng: random.Random) -> str:
-    start = rng.randrange(len(text) + 1)
-    end = min(len(text), start + rng.choice((0, 0, 1, 1, 3, 20, 200)))
-    return text[:start] + rng.choice((*TOKENS, "", "", text[start:end] * 2)) + text[end:]
-
-
-def readers(name: str, path: Path) -> list[Callable[[], Any]]:
-    """The ways in which a file of that name is read."""
-    if name.startswith("BFCL"):
-        return [lambda: import_bfcl(path).suite]
-    importer = IMPORTERS.get("promptfoo" if name.startswith("config") else "inspect")
-    return [lambda: load_suite(path), lambda: importer.read(path, "default").suite]
-
-
-def try_mutants(numbers: range, folder: Path) -> Counter[str]:
-    """Read each file in each way; the outcomes. Raises AssertionError for too long a time, and any other error."""
+def suite_mutant(sources: Sequence[tuple[str, Any]], place: Path, rng: random.Random) -> Path:
     for name, text in BESIDE.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text)
-    if not (folder / "loop").is_symlink():
-        (folder / "loop").symlink_to("loop")
-    tally: Counter[str] = Counter()
-    for number in numbers:
-        name, data = mutant(number)
-        (folder / name).write_bytes(data)
-        for read in readers(name, folder / name):
-            start = time.perf_counter()
-            try:
-                suite = read()
-                assert check_suite(suite) == (), number
-                tally["suite"] += 1
-            except GlyphscopeError as error:
-                assert error.message and "None" not in error.message and len(str(error)) < 100_000, number
-                tally[type(error).__name__] += 1
-            except AssertionError:
-                raise
-            except BaseException as error:
-                raise AssertionError(f"mutant {number} ({name}): {type(error).__name__}: {error}") from error
-            assert (took := time.perf_counter() - start) < LIMIT_S, (
-                f"mutant {number} ({name}) took {took:.1f} s"
-            )
-    return tally
+        written(place / name, text.encode())
+    (place / "loop").symlink_to("loop")
+    name, document = rng.choice(sources)
+    if isinstance(document, str):
+        text = document
+    else:
+        for _ in range(rng.choice((0, 1, 1, 1, 2, 3, 6))):
+            document = with_another_value(document, rng, SUITE_VALUES)
+        by_line = isinstance(document, list) and name in ("data.jsonl", "BFCL_x.json")
+        text = "\n".join(map(json.dumps, document if by_line else [document])) + "\n"
+    if document is text or rng.random() < 0.3:
+        text = text_mutant([text], SUITE_PIECES, rng)
+    return written(place / name, damaged(text.encode("utf-8", "surrogatepass"), rng))
