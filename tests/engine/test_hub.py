@@ -25,11 +25,10 @@ from fake_hub import QUICK, REPO, fake_hub, gguf, hub_in_process, hub_in_thread,
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.models.finding import find_models
 from glyphscope.models.hub.choosing import pick
-from glyphscope.models.hub.files import HubFile, Listing
+from glyphscope.models.hub.files import HubFile, Listing, Progress
 from glyphscope.models.hub.jobs import Download, Lookup, Stopped
 from glyphscope.models.hub.names import read_request
 from glyphscope.models.hub.part import PartialFile, find_unfinished
-from glyphscope.models.hub.progress import Progress
 
 FILE = "tiny-Q4_K_M.gguf"
 

@@ -9,8 +9,15 @@ import pytest
 from glyphscope import resources
 from glyphscope.errors import ModelError, PromptError
 from glyphscope.models.gguf import read_token_types
-from glyphscope.models.inspection import Inspection, inspect_template, with_proof
-from glyphscope.models.markers import Marker, MarkerToken, VocabularyMarkers, find_markers
+from glyphscope.models.inspection import (
+    Inspection,
+    Marker,
+    MarkerToken,
+    VocabularyMarkers,
+    find_markers,
+    inspect_template,
+    with_proof,
+)
 from glyphscope.models.turn_forms import open_template, template_of_text
 from glyphscope.turns.pairs import differences, readable
 

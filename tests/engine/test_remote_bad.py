@@ -14,11 +14,11 @@ from anyio.from_thread import BlockingPortal
 from glyphscope.errors import ModelError
 from glyphscope.events import RunFailed, RunFinished, RunRequest, Token, Violation
 from glyphscope.models.remote import read_address
+from glyphscope.models.remote.answer import EventReader
 from glyphscope.models.remote.chunks import read_chunk
 from glyphscope.models.remote.connection import Connection, Exchange, Interrupted
 from glyphscope.models.remote.model import open_remote
 from glyphscope.models.remote.retry import asked_pause
-from glyphscope.models.remote.sse import EventReader
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run

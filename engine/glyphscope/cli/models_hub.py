@@ -25,10 +25,9 @@ from glyphscope.cli.output import TextTable, console, diagnostics, print_json, p
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.models.files import available_memory
 from glyphscope.models.hub.choosing import Pick, pick
-from glyphscope.models.hub.files import Choice, Listing
+from glyphscope.models.hub.files import Choice, Listing, Progress
 from glyphscope.models.hub.jobs import MAX_HITS, Download, DownloadResult, Hit, Lookup, Search
 from glyphscope.models.hub.names import read_request
-from glyphscope.models.hub.progress import Progress
 from glyphscope.sessions import places
 from glyphscope.text.figures import byte_size
 

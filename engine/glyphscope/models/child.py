@@ -18,13 +18,13 @@ from typing import Any
 
 import llama_cpp as llama
 
-from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelError
+from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.models import wire
 from glyphscope.models.batch_sizes import TOKENS, BatchTimer, BatchTimes, OtherPrograms
 from glyphscope.models.generation import Generation, evaluate_together
 from glyphscope.models.llama_engine import Interrupted
 from glyphscope.models.session import Session
-from glyphscope.processes.pipe import Pipe, parent_pipe
+from glyphscope.processes.pipe import Pipe, SentError, parent_pipe
 
 _WARNING = 3  # ggml_log_level: 1 debug, 2 information, 3 warning, 4 error, 5 continues the previous line
 _CONTINUED = 5
@@ -113,7 +113,7 @@ class Child:
                 case wire.Tokenize(text=text, begin=begin):
                     self._reply(frame.number, wire.Tokens(session.engine.tokenize(text, begin=begin)))
                 case wire.ListVocabulary():
-                    self._reply(frame.number, wire.Listed(session.list_vocabulary()))
+                    self._reply(frame.number, session.list_vocabulary())
         except Exception as error:
             self._reply(frame.number, _failure(error))
 
@@ -135,9 +135,9 @@ class Child:
                 self._begin(number)
                 generation = Generation(session, request, place)
                 for progress in generation.evaluate_prompt(alone=not self._generations):
-                    self._reply(number, wire.Progress(progress))
+                    self._reply(number, progress)
                 self._generations[number] = generation
-                self._reply(number, wire.Ready(generation.ready))
+                self._reply(number, generation.ready)
             case wire.Step(numbers=numbers):
                 self._begin(*numbers)
                 self._step(numbers)
@@ -217,19 +217,13 @@ class Child:
             os._exit(0)
 
 
-def _failure(error: Exception) -> wire.Failed:
-    match error:
-        case ContextOverflow():
-            return wire.Failed("ContextOverflow", "", needed=error.needed, available=error.available)
-        case GlyphscopeError():
-            return wire.Failed(type(error).__name__, error.message, error.where, error.hint)
-        case MemoryError():
-            return wire.Failed(
-                "ModelError", "There is not enough memory.", "", "Use a smaller model or context."
-            )
-        case _:
-            traceback.print_exception(error)
-            return wire.Failed("ModelError", f"The model's process failed: {type(error).__name__}: {error}")
+def _failure(error: Exception) -> SentError:
+    if isinstance(error, MemoryError):
+        error = ModelError("There is not enough memory.", hint="Use a smaller model or context.")
+    elif not isinstance(error, GlyphscopeError):
+        traceback.print_exception(error)
+        error = ModelError(f"The model's process failed: {type(error).__name__}: {error}")
+    return SentError.of(error)
 
 
 def _listen(log: deque[str]) -> Any:

@@ -12,8 +12,7 @@ from glyphscope.decoding.mask import Constraint, TokenMask
 from glyphscope.decoding.response_prefix import PrefixToken, commit_prefix
 from glyphscope.errors import ContextOverflow, GlyphscopeError, GrammarError
 from glyphscope.events import EvidenceKind, TokenStep
-from glyphscope.models.gbnf import GbnfConstraint
-from glyphscope.models.gbnf_lazy import LazyGbnfConstraint
+from glyphscope.models.gbnf import GbnfConstraint, LazyGbnfConstraint
 from glyphscope.models.interface import ConstraintMade, GenerateRequest, PromptProgress, PromptReady
 from glyphscope.models.llama_engine import LlamaEngine
 from glyphscope.models.llama_sequence import Part

@@ -74,14 +74,14 @@ class RenderedPrompt(msgspec.Struct, frozen=True):
     added: str = ""
 
 
-class Vocabulary(msgspec.Struct, frozen=True):
+class Vocabulary(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """The bytes of the model's tokens, by id; b"" for tokens without text. `names` has the control tokens."""
 
     tokens: tuple[bytes, ...] = ()
     names: dict[str, int] = {}
 
 
-class PromptProgress(msgspec.Struct, frozen=True):
+class PromptProgress(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """Evaluation of the prompt: `done` of `total` tokens after `ms` milliseconds. The first `done` is the cached part.
 
     `restored` of the cached tokens, in the first, were read from disk, where another process had stored them.
@@ -106,7 +106,7 @@ class ConstraintMade(msgspec.Struct, frozen=True):
     compile_ms: float
 
 
-class PromptReady(msgspec.Struct, frozen=True):
+class PromptReady(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """The prompt is in the context: `cached` of its `tokens` were there before, the others took `ms` milliseconds.
 
     `constraint` is None for a generation without one, and if nothing was compiled.

@@ -118,7 +118,7 @@ class LlamaModel:
 
     def vocabulary(self) -> Vocabulary:
         if self._vocabulary is None:
-            self._vocabulary = self._ask(wire.ListVocabulary(), wire.Listed).vocabulary
+            self._vocabulary = self._ask(wire.ListVocabulary(), Vocabulary)
         return self._vocabulary
 
     def render_chat(
@@ -139,15 +139,8 @@ class LlamaModel:
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         with self._alone.exclusive():
             process = self._started()
-            number = process.open()
-            self._running = (process, number)
-            try:
-                process.send(number, self._frame(request, 0))
+            with self._cancellable(process, self._frame(request, 0)) as number:
                 yield from process.outputs(number, lambda: process.send(number, wire.Step([number])))
-            finally:
-                self._running = None
-                process.forget(number)
-                process.cancel(number)  # it may be evaluating ahead for a step that is no longer needed
 
     @contextmanager
     def together(self, count: int) -> Iterator[SequenceGroup]:
@@ -181,15 +174,8 @@ class LlamaModel:
             return None
         with self._alone.exclusive(), self.batches.alone():
             process = self._started()
-            number = process.open()
-            self._running = (process, number)
-            try:
-                process.send(number, wire.TimeBatches())
+            with self._cancellable(process, wire.TimeBatches()) as number:
                 timed = _timed(process, number, progress)
-            finally:
-                self._running = None
-                process.forget(number)
-                process.cancel(number)
             if timed.busy:
                 raise ModelError(
                     "The times of prompt batches cannot be measured: other programs use the machine.",
@@ -216,14 +202,25 @@ class LlamaModel:
 
     def _ask(self, body: wire.Request, kind: type[R]) -> R:
         process = self._started()
-        number = process.open()
-        try:
-            process.send(number, body)
+        with process.request(body) as number:
             reply = process.receive(number)
-        finally:
-            process.forget(number)
         assert isinstance(reply, kind), reply
         return reply
+
+    @contextmanager
+    def _cancellable(self, process: ModelProcess, body: wire.Request) -> Iterator[int]:
+        """The number of a request that `cancel` interrupts. At the end, the process may be evaluating ahead for a step
+        that is no longer needed, and stops.
+        """
+        number = process.open()
+        self._running = (process, number)  # before it is sent, so that no cancel is lost
+        try:
+            process.send(number, body)
+            yield number
+        finally:
+            self._running = None
+            process.forget(number)
+            process.cancel(number)
 
     def _started(self, progress: Callable[[float], None] | None = None) -> ModelProcess:
         """The process with the model loaded; a new one if there is none or the old one died."""
@@ -247,17 +244,17 @@ class LlamaModel:
             return process
 
     def _load(self, process: ModelProcess, progress: Callable[[float], None] | None) -> ModelInfo:
-        number = process.open()
         patience = LOADING_SECONDS + self._header.bytes / LOADING_SPEED
         try:
-            process.send(number, wire.Load(str(self._path), self._header, self._options))
-            while True:
-                match process.receive(number, patience):
-                    case wire.Loaded(info=info, template=template, tool_template=tool_template):
-                        self._templates = (template, tool_template)
-                        return msgspec.structs.replace(info, reads_thinking=_reads_thinking(self._templates))
-                    case wire.Loading(share=share) if progress is not None:
-                        progress(share)
+            with process.request(wire.Load(str(self._path), self._header, self._options)) as number:
+                while True:
+                    match process.receive(number, patience):
+                        case wire.Loaded(info=info, template=template, tool_template=tool_template):
+                            self._templates = (template, tool_template)
+                            thinks = _reads_thinking(self._templates)
+                            return msgspec.structs.replace(info, reads_thinking=thinks)
+                        case wire.Loading(share=share) if progress is not None:
+                            progress(share)
         except TimeoutError:
             process.kill()
             raise ModelError(
@@ -271,8 +268,6 @@ class LlamaModel:
                 where=str(self._path),
                 hint=f"The file may be damaged: download it again. {_last_line(death.stderr)}".strip(),
             ) from death
-        finally:
-            process.forget(number)
 
 
 def _reads_thinking(templates: Iterable[TemplateSource | None]) -> bool | None:

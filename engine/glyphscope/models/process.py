@@ -10,17 +10,16 @@ import queue
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from typing import TypeAlias
 
 import msgspec
 
-from glyphscope import errors
-from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelDied, ModelError
+from glyphscope.errors import ModelDied
 from glyphscope.models import wire
-from glyphscope.models.interface import Cancelled, Output
+from glyphscope.models.interface import Cancelled, Output, PromptProgress, PromptReady
 from glyphscope.processes import how_ended, limited, module_command
-from glyphscope.processes.pipe import start_child
+from glyphscope.processes.pipe import SentError, start_child
 from glyphscope.processes.stopping import wait_for
 
 ENVIRONMENT = {"GOMP_SPINCOUNT": "600", "OPENBLAS_NUM_THREADS": "1", "GGML_NO_BACKTRACE": "1"}
@@ -111,6 +110,16 @@ class ModelProcess:
         """The last lines that the process printed."""
         return "\n".join(self._stderr)
 
+    @contextlib.contextmanager
+    def request(self, body: wire.Request) -> Iterator[int]:
+        """Sends a request; its number, to receive the replies. Raises ModelDied."""
+        number = self.open()
+        try:
+            self.send(number, body)
+            yield number
+        finally:
+            self.forget(number)
+
     def open(self) -> int:
         """The number of a new request, ready for replies. `forget` it when it is answered."""
         number = next(self._numbers)
@@ -141,8 +150,8 @@ class ModelProcess:
         reply = replies.get() if seconds is None else _next(replies, seconds)
         if reply is None:
             raise self.death()
-        if isinstance(reply, wire.Failed):
-            raise _error_of(reply)
+        if isinstance(reply, SentError):
+            raise reply.arrived()
         return reply
 
     def outputs(self, number: int, request_step: Callable[[], object]) -> Generator[Output, None, None]:
@@ -152,9 +161,9 @@ class ModelProcess:
                 case Interrupt():
                     yield Cancelled()
                     return
-                case wire.Progress(progress=progress):
+                case PromptProgress() as progress:
                     yield progress
-                case wire.Ready(ready=ready):
+                case PromptReady() as ready:
                     yield ready
                     request_step()
                 case wire.Steps(steps=steps, ended=ended):
@@ -253,13 +262,3 @@ def _next(replies: queue.SimpleQueue[Item], seconds: float) -> Item:
     if not wait_for(taken, seconds):
         raise TimeoutError
     return found[0]
-
-
-def _error_of(failed: wire.Failed) -> GlyphscopeError:
-    """The error that it describes."""
-    if failed.error == "ContextOverflow":
-        return ContextOverflow(failed.needed, failed.available)
-    error: GlyphscopeError = getattr(errors, failed.error, ModelError)(
-        failed.message, where=failed.where, hint=failed.hint
-    )
-    return error

@@ -8,14 +8,10 @@ import msgspec
 
 from glyphscope.events import LoadOptions, ModelInfo, TokenStep
 from glyphscope.models.batch_sizes import BatchTimes
-from glyphscope.models.interface import (
-    GenerateRequest,
-    PromptProgress,
-    PromptReady,
-    Vocabulary,
-)
+from glyphscope.models.interface import GenerateRequest, PromptProgress, PromptReady, Vocabulary
 from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.models.templates import TemplateSource
+from glyphscope.processes.pipe import SentError
 
 
 class _Frame(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -38,12 +34,12 @@ class Tokenize(_Frame, frozen=True):
 
 
 class ListVocabulary(_Frame, frozen=True):
-    """Answered by `Listed`, also while a generation runs."""
+    """Answered by the `Vocabulary`, also while a generation runs."""
 
 
 class Generate(_Frame, frozen=True):
-    """Evaluate the prompt in that sequence: `Progress`, then `Ready`. `sha256` is the model file's hash, empty if it is
-    not known.
+    """Evaluate the prompt in that sequence: `PromptProgress`, then `PromptReady`. `sha256` is the model file's hash,
+    empty if it is not known.
     """
 
     request: GenerateRequest
@@ -86,18 +82,6 @@ class Tokens(_Frame, frozen=True):
     ids: list[int]
 
 
-class Listed(_Frame, frozen=True):
-    vocabulary: Vocabulary
-
-
-class Progress(_Frame, frozen=True):
-    progress: PromptProgress
-
-
-class Ready(_Frame, frozen=True):
-    ready: PromptReady
-
-
 class Steps(_Frame, frozen=True):
     """`ended`: there is no further step."""
 
@@ -113,19 +97,10 @@ class BatchesTimed(_Frame, frozen=True):
     busy: bool = False
 
 
-class Failed(_Frame, frozen=True):
-    """An error with the name of its class; `needed` and `available` belong to a ContextOverflow."""
-
-    error: str
-    message: str
-    where: str = ""
-    hint: str = ""
-    needed: int = 0
-    available: int = 0
-
-
 Request: TypeAlias = Load | Tokenize | ListVocabulary | Generate | Step | TimeBatches | Cancel
-Reply: TypeAlias = Loading | Loaded | Tokens | Listed | Progress | Ready | Steps | BatchesTimed | Failed
+Reply: TypeAlias = (
+    Loading | Loaded | Tokens | Vocabulary | PromptProgress | PromptReady | Steps | BatchesTimed | SentError
+)
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):

@@ -20,10 +20,8 @@ from weakref import WeakSet
 
 import msgspec
 
-from glyphscope import errors
-from glyphscope.errors import GlyphscopeError
 from glyphscope.processes import how_ended, module_command
-from glyphscope.processes.pipe import start_child
+from glyphscope.processes.pipe import SentError, start_child
 from glyphscope.processes.stopping import acquire, wait_for
 from glyphscope.structs import ready
 from glyphscope.text.figures import duration
@@ -54,17 +52,14 @@ class Call(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True):
-    """The result or a report in msgpack, or the error: its class, and the traceback unless it is a GlyphscopeError.
+    """The result or a report in msgpack, or the error, with the traceback unless it is a GlyphscopeError.
 
     Never pickled: the process may have run somebody else's program.
     """
 
     result: bytes = b""
     report: bytes = b""
-    error: str = ""
-    message: str = ""
-    where: str = ""
-    hint: str = ""
+    error: SentError | None = None
     traceback: str = ""
 
 
@@ -161,8 +156,10 @@ class Child:
         finally:
             self._idle.insert(len(self._idle) if process else 0, process)
             self._free.release()
-        if reply.error:
-            raise _error_of(reply)
+        if reply.error is not None:
+            if reply.traceback:
+                raise CallFailed(reply.error.kind, reply.error.message, reply.traceback)
+            raise reply.error.arrived()
         result: T = _result_of(function).decode(reply.result)
         return result
 
@@ -198,13 +195,6 @@ class Child:
             process.detach()
         self._idle, self._processes = [None] * self._size, set()
         self._free, self._closing = threading.Semaphore(self._size), threading.Lock()
-
-
-def _error_of(reply: Reply) -> Exception:
-    if reply.traceback:
-        return CallFailed(reply.error, reply.message, reply.traceback)
-    kind: type[GlyphscopeError] = getattr(errors, reply.error)
-    return kind(reply.message, where=reply.where, hint=reply.hint)
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,7 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.processes.calls import Call, Reply
-from glyphscope.processes.pipe import Pipe, parent_pipe
+from glyphscope.processes.pipe import Pipe, SentError, parent_pipe
 
 _LATE = 5.0
 """Seconds after the parent's limit at which the process ends by itself, as the parent must have ended."""
@@ -39,14 +39,14 @@ def answer(call: Call, pipe: Pipe[Call]) -> Reply:
         more = (report,) if call.reports else ()
         return Reply(_encoded(function(*pickle.loads(call.arguments), *more)))
     except GlyphscopeError as error:
-        return Reply(error=type(error).__name__, message=error.message, where=error.where, hint=error.hint)
+        return Reply(error=SentError.of(error))
     except Exception as error:
         kind, message, trace = type(error).__name__, str(error), traceback.format_exc()
         if not (message + trace).isascii():
             from glyphscope.events.encoding import whole_text  # imported here, as it takes long
 
             message, trace = whole_text(message), whole_text(trace)
-        return Reply(error=kind, message=message, traceback=trace)
+        return Reply(error=SentError(kind, message), traceback=trace)
 
 
 def _encoded(value: object) -> bytes:

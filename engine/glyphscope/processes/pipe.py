@@ -13,6 +13,8 @@ from typing import IO, Generic, TypeVar
 
 import msgspec
 
+from glyphscope import errors
+from glyphscope.errors import GlyphscopeError
 from glyphscope.structs import ready
 
 _LENGTH = struct.Struct("<I")
@@ -20,6 +22,30 @@ _LIMIT = 1 << 30
 _BLOCK, _LARGE_BLOCK = 1 << 16, 1 << 20
 
 F = TypeVar("F", bound=msgspec.Struct)
+
+
+class SentError(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """An error on its way to another process: its class in `glyphscope.errors`, its texts, and its fields with numbers."""
+
+    kind: str
+    message: str
+    where: str = ""
+    hint: str = ""
+    numbers: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, error: GlyphscopeError) -> SentError:
+        kind = next(each for each in type(error).__mro__ if each.__module__ == errors.__name__)
+        numbers = {name: value for name, value in vars(error).items() if isinstance(value, int)}
+        return cls(kind.__name__, error.message, error.where, error.hint, numbers)
+
+    def arrived(self) -> GlyphscopeError:
+        """The error, to be raised here."""
+        kind: type[GlyphscopeError] = getattr(errors, self.kind)
+        error = kind.__new__(kind)
+        GlyphscopeError.__init__(error, self.message, where=self.where, hint=self.hint)
+        vars(error).update(self.numbers)
+        return error
 
 
 class Pipe(Generic[F]):

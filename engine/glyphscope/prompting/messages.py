@@ -20,9 +20,30 @@ from glyphscope.prompting.history import history_turns
 from glyphscope.prompting.presets import preset
 from glyphscope.prompting.signature import argument_types, signature_pieces
 from glyphscope.prompting.template import Part, PartText, render
-from glyphscope.prompting.tool_view import ArgumentView, ToolView
 from glyphscope.registry import Tool, ToolRegistry, to_openai
 from glyphscope.registry.pointer import to_pointer
+
+
+@dataclass(frozen=True)
+class ToolView:
+    """A tool as templates see it: `{{ tool.signature }}`, `{{ tool.description }}`, `{{ tool.example }}`."""
+
+    name: PartText
+    description: PartText
+    signature: PartText
+    example: PartText
+    arguments: tuple[ArgumentView, ...]
+
+
+@dataclass(frozen=True)
+class ArgumentView:
+    """An argument as templates see it; `type` with its constraints."""
+
+    name: PartText
+    type: PartText
+    description: PartText
+    required: bool
+
 
 SYSTEM_PROMPT = "system prompt"
 """The `of` of the part that is a request's plain system prompt."""

@@ -22,11 +22,10 @@ from glyphscope.events import BEGUN, ConstraintKind, PromptPart, PromptRendered,
 from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.grammar.tree import Grammar
 from glyphscope.models.interface import GenerateRequest, Model
-from glyphscope.models.token_spans import token_lengths
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
 from glyphscope.prompting.messages import SYSTEM_PROMPT, RenderedMessages, render_messages
+from glyphscope.prompting.rendered import token_lengths, tool_parts
 from glyphscope.prompting.template import LINE, Part
-from glyphscope.prompting.written_tools import tool_parts
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest, request_of
 from glyphscope.runs.settle import settle

@@ -17,10 +17,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.files import available_memory
 from glyphscope.models.hub.choosing import Pick, pick
-from glyphscope.models.hub.files import Choice, Listing
+from glyphscope.models.hub.files import Choice, Listing, Progress
 from glyphscope.models.hub.jobs import Download, DownloadResult, Hit, Lookup, Search, Stopped
 from glyphscope.models.hub.names import read_request
-from glyphscope.models.hub.progress import Progress
 from glyphscope_gui.shared.background import Background
 
 PROGRESS_MS = 200

@@ -13,12 +13,10 @@ from glyphscope.prompting.messages import RenderedMessages
 from glyphscope.prompting.presets import presets
 from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
-from glyphscope_gui.prompt.changes import PromptChanges
 from glyphscope_gui.prompt.conversation import ConversationEditor
-from glyphscope_gui.prompt.costs import PromptCosts
-from glyphscope_gui.prompt.costs_model import CostRows, PromptCostsModel, spans_of
+from glyphscope_gui.prompt.costs import CostRows, PromptCosts, PromptCostsModel, spans_of
 from glyphscope_gui.prompt.places import PartPlace
-from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
+from glyphscope_gui.prompt.rendered_prompt import PromptChanges, RenderedPrompt
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit
 from glyphscope_gui.shared.fields import choice_box

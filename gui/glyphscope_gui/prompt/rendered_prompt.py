@@ -6,14 +6,18 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
+from glyphscope.prompting.changes import Changes, Piece, loss_words
 from glyphscope.visible import visible
+from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.code_edit import CodeEdit, to_utf16
+from glyphscope_gui.shared.labels import ElidedLink, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.long_texts import shown_part
 from glyphscope_gui.shared.text_edits import marked
-from glyphscope_gui.theme import theme
+from glyphscope_gui.theme import mono_font, theme
 
 Spans = Sequence[tuple[int, int]]
 _MAX_SPANS = 100
@@ -130,3 +134,142 @@ class RenderedPrompt(CodeEdit):
         if text.isascii():
             return at
         return len(text.encode("utf-16-le", "surrogatepass")[: 2 * at].decode("utf-16-le", "ignore"))
+
+
+_AROUND = 60
+"""Number of characters of unchanged text that are shown beside a change."""
+_MAX_LENGTH = 20_000
+"""Characters of a single change that are shown."""
+
+
+class PromptChanges(QWidget):
+    """Removed words are crossed out, added ones underlined, as colour alone is not enough. The link leads to both
+    prompts on the same seeds.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.words = words_label(role="", parent=self, name="promptChangesWords")
+        self.cache = words_label(role="", parent=self, name="promptCacheWords")
+        self.advice = words_label(parent=self)
+        self.view = named(QPlainTextEdit(self, readOnly=True, tabChangesFocus=True), "promptChangesView")
+        self.view.setAccessibleName(tr("Changes in the prompt"))
+        self.view.setFrameShape(QPlainTextEdit.Shape.NoFrame)
+        self.view.setFont(mono_font(-1))
+        self.link = named(ElidedLink(self), "promptCompareLink")
+        self.link.set_words(tr("Compare both prompts with the same seeds"))
+        column = vbox(
+            self.words,
+            self.cache,
+            self.advice,
+            (self.view, 1),
+            (self.link, 0, Qt.AlignmentFlag.AlignLeft),
+            parent=self,
+            margins=(14, 12),
+            spacing=8,
+        )
+        column.addStretch(0)
+        self.show_prompt(None)
+
+    def show_prompt(self, shown: ShownPrompt | None) -> None:
+        """Show the known changes of a prompt; None if nothing is known yet."""
+        changes = shown.changes if shown is not None else None
+        self.words.setText(self._changes_words(shown, changes))
+        show_words(self.cache, self._cache_words(shown))
+        show_words(self.advice, "\n".join(shown.advice) if shown is not None else "")
+        differs = changes is not None and not changes.is_same
+        self.view.setVisible(differs)
+        self.link.setVisible(differs and shown is not None and shown.origin == "now")
+        self._write(changes, shown.loss.char if shown is not None and shown.loss is not None else None)
+        self.view.setAccessibleDescription(self.words.text())
+
+    def _changes_words(self, shown: ShownPrompt | None, changes: Changes | None) -> str:
+        if shown is None or changes is None:
+            if shown is not None and shown.origin == "record":
+                return tr("A recorded run: there is no earlier run to compare it with.")
+            return tr("Differences from this run appear here after the next run.")
+        if changes.is_same:
+            return tr("The prompt is the same as in the previous run.")
+        added, removed, unchanged = (changes.tokens(kind) for kind in ("added", "removed", "same"))
+        since = tr("Since the last run") if shown.origin == "now" else tr("Since the previous run")
+        if added is None or removed is None or unchanged is None:
+            return tr("{since}, by words: the tokens are unknown.", since=since)
+        return tr(
+            "{since}, in tokens: {added:,} added, {removed:,} removed, {unchanged:,} unchanged.",
+            since=since,
+            added=added,
+            removed=removed,
+            unchanged=unchanged,
+        )
+
+    def _cache_words(self, shown: ShownPrompt | None) -> str:
+        if shown is None:
+            return ""
+        if shown.loss is not None:
+            return loss_words(shown.loss)
+        if shown.origin == "now" and shown.common is not None and shown.prompt.tokens:
+            left = shown.prompt.tokens - shown.common
+            return tr(
+                "The first {common:,} of {tokens:,} tokens match the prompt evaluated last; a run "
+                "evaluates the other {left:,}.",
+                common=shown.common,
+                tokens=shown.prompt.tokens,
+                left=left,
+            )
+        return ""
+
+    def _write(self, changes: Changes | None, cache_end: int | None) -> None:
+        self.view.clear()
+        if changes is None or changes.is_same:
+            return
+        colors = theme()
+        plain, faint = _format(colors.color("text")), _format(colors.color("text-faint"))
+        cursor = QTextCursor(self.view.document())
+        last = len(changes.pieces) - 1
+        for number, piece in enumerate(changes.pieces):
+            if number and piece.start == cache_end and piece.kind != "removed":
+                cursor.insertText(self._cache_mark(), faint)
+            if piece.kind == "same":
+                self._write_same(cursor, piece, number, last, cache_end, plain, faint)
+                continue
+            added = piece.kind == "added"
+            form = _format(colors.color("holds" if added else "impossible"))
+            form.setBackground(colors.color("holds-soft" if added else "impossible-soft"))
+            form.setFontUnderline(added)
+            form.setFontStrikeOut(not added)
+            cursor.insertText(visible(piece.text[:_MAX_LENGTH], lines=True, single=True), form)
+        self.view.moveCursor(QTextCursor.MoveOperation.Start)
+
+    def _write_same(
+        self,
+        cursor: QTextCursor,
+        piece: Piece,
+        number: int,
+        last: int,
+        cache_end: int | None,
+        plain: QTextCharFormat,
+        faint: QTextCharFormat,
+    ) -> None:
+        """Write the ends of an unchanged part, next to the changes, and mark the end of the cached part."""
+        text = piece.text
+        head = "" if number == 0 else text[:_AROUND]
+        tail = "" if number == last else text[max(len(head), len(text) - _AROUND) :]
+        left = len(text) - len(head) - len(tail)
+        inside = cache_end is not None and piece.start < cache_end < piece.start + len(text)
+        cursor.insertText(visible(head, lines=True, single=True), plain)
+        if left:
+            tokens = piece.tokens
+            count = tr("%n character(s)", "", left) if tokens is None else tr("%n token(s)", "", tokens)
+            cursor.insertText(f" … {count} … ", faint)
+        if inside:
+            cursor.insertText(self._cache_mark(), faint)
+        cursor.insertText(visible(tail, lines=True, single=True), plain)
+
+    def _cache_mark(self) -> str:
+        return tr(" ▸ the cache ends here ▸ ")
+
+
+def _format(color: QColor) -> QTextCharFormat:
+    form = QTextCharFormat()
+    form.setForeground(color)
+    return form

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Signal
 from glyphscope.events import AnyEvent, PromptEvaluated, PromptRendered, RunStarted, Thinking
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, in_common, prompt_changes
 from glyphscope.prompting.costs import prompt_costs
-from glyphscope_gui.prompt.costs_model import CostRows
+from glyphscope_gui.prompt.costs import CostRows
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.background import Background
 

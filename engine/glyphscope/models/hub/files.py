@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from glyphscope.visible import unseen
 
@@ -119,3 +119,35 @@ def _grouped(files: Iterable[HubFile]) -> Iterator[Choice]:
         numbered = [parts[number] for number in sorted(parts) if 1 <= number <= count]
         whole = numbered or list(parts.values())
         yield Choice(tuple(whole), quantisation_of(stem), max(count - len(whole), 0))
+
+
+Phase = Literal["waiting", "checking", "downloading", "naming"]
+How = Literal["downloaded", "kept", "cached"]
+"""Downloaded now, already in the folder of models, or found in Hugging Face's cache."""
+
+
+class Progress(NamedTuple):
+    """`done` and `total` are bytes of all files; `total` is 0 if unknown. `words`: the reason why a download waits."""
+
+    phase: Phase
+    done: int
+    total: int
+    words: str = ""
+
+
+class Failure(NamedTuple):
+    """A ModelError, or a StorageError if `disk`."""
+
+    message: str
+    where: str
+    hint: str
+    disk: bool = False
+
+
+class Found(NamedTuple):
+    """A found repository: its files, or the reason why they could not be listed."""
+
+    repo: str
+    downloads: int
+    listing: Listing | None = None
+    failure: Failure | None = None

@@ -1,31 +1,83 @@
-"""Requests to the Hub and downloads from it, each in a separate process: ending the process ends every wait."""
+"""Requests to the Hub and downloads from it, each in a separate process: ending the process ends every wait.
+
+Only `look`, `find` and `get` run in that process, where alone huggingface_hub is imported.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.inputs import home_path
-from glyphscope.models.hub import child
 from glyphscope.models.hub.choosing import Pick, pick
-from glyphscope.models.hub.files import Choice, Listing
+from glyphscope.models.hub.files import Choice, Failure, Found, How, Listing, Progress
 from glyphscope.models.hub.names import HubRequest
-from glyphscope.models.hub.progress import Failure, Found, How, Progress
 from glyphscope.processes.calls import Child, ProcessDied
+
+if TYPE_CHECKING:
+    from glyphscope.models.hub.client import Hub
 
 MIN_LETTERS = 2
 MAX_WORDS_LENGTH = 200
 MAX_HITS = 30
+_CLIENT = "glyphscope.models.hub.client"
+"""The module whose import takes the time of the process's start."""
 _MEMORY = 2 << 30  # bytes of address space: if a library needs more for an answer, only the process ends
 _QUESTION_SECONDS = 120.0
 _DOWNLOAD_SECONDS = 86_400.0
 """The limit between two reports of progress: a server may request a long pause. `cancel` ends it."""
+_REPORT_SECONDS = 0.05
+"""Seconds between two reports of the same phase."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def look(request: HubRequest) -> Listing:
+    """A repository's files. Raises ModelError, as the other functions do."""
+    with _hub() as hub:
+        return hub.look(request)
+
+
+def find(words: str, limit: int) -> list[Found]:
+    """Repositories by words, at most so many."""
+    with _hub() as hub:
+        return hub.find(words, limit)
+
+
+def get(
+    listing: Listing, choice: Choice, folder: str, report: Callable[[Progress], object]
+) -> tuple[str, How, bool]:
+    """A download into a folder, as `fetch`. Raises StorageError too."""
+    from glyphscope.models.hub.client import fetch
+
+    reported, at = ("", ""), 0.0
+
+    def notify(progress: Progress) -> None:
+        nonlocal reported, at
+        now = (progress.phase, progress.words)
+        if now != reported or time.monotonic() - at >= _REPORT_SECONDS:
+            report(progress)
+            reported, at = now, time.monotonic()
+
+    with _hub() as hub:
+        return fetch(hub, listing, choice, folder, notify)
+
+
+@contextmanager
+def _hub() -> Iterator[Hub]:
+    from glyphscope.models.hub.client import Hub
+    from glyphscope.models.hub.failures import failed
+
+    try:
+        yield Hub()
+    except Exception as error:
+        raise failed(error).error from None
 
 
 class Stopped(Exception):
@@ -45,7 +97,7 @@ class Job:
 
     def __init__(self) -> None:
         self._cancelled = False
-        self._process = Child("The download process", child.CLIENT, memory=_MEMORY)
+        self._process = Child("The download process", _CLIENT, memory=_MEMORY)
 
     def cancel(self) -> None:
         self._cancelled = True
@@ -82,7 +134,7 @@ class Lookup(Job):
 
     def listing(self) -> Listing:
         """Raises ModelError; Stopped after `cancel`."""
-        return self._ask(_QUESTION_SECONDS, child.look, self._request)
+        return self._ask(_QUESTION_SECONDS, look, self._request)
 
 
 class Hit(NamedTuple):
@@ -115,7 +167,7 @@ class Search(Job):
 
     def hits(self) -> list[Hit]:
         """Most downloaded first. Raises ModelError; Stopped after `cancel`."""
-        found = self._ask(_QUESTION_SECONDS, child.find, self._words, self._limit)
+        found = self._ask(_QUESTION_SECONDS, find, self._words, self._limit)
         return [self._hit(each) for each in found]
 
     def _hit(self, found: Found) -> Hit:
@@ -150,7 +202,7 @@ class Download(Job):
 
     def run_to_end(self) -> DownloadResult:
         """Raises ModelError and StorageError; Stopped after `cancel`. The downloaded part is kept for a later job."""
-        path, how, hashed = self._ask(_DOWNLOAD_SECONDS, child.get, *self._files, self._report)
+        path, how, hashed = self._ask(_DOWNLOAD_SECONDS, get, *self._files, self._report)
         return DownloadResult(Path(path), how, hashed)
 
     def _report(self, progress: Progress) -> None:

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from glyphscope.errors import ModelError
 from glyphscope.inputs import sync_folder
-from glyphscope.models.hub.files import HubFile
-from glyphscope.models.hub.progress import Phase
+from glyphscope.models.hub.files import HubFile, Phase
 from glyphscope.text.figures import byte_size
 
 Report = Callable[[Phase, int, str], None]
