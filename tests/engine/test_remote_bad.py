@@ -14,11 +14,7 @@ from anyio.from_thread import BlockingPortal
 from glyphscope.errors import ModelError
 from glyphscope.events import RunFailed, RunFinished, RunRequest, Token, Violation
 from glyphscope.models.remote import read_address
-from glyphscope.models.remote.answer import EventReader
-from glyphscope.models.remote.chunks import read_chunk
-from glyphscope.models.remote.connection import Connection, Exchange, Interrupted
 from glyphscope.models.remote.model import open_remote
-from glyphscope.models.remote.retry import asked_pause
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run
@@ -27,7 +23,6 @@ from scripted_endpoint import DONE, SHORT, SHORTEST, Answer, Cut, Hang, chunk, e
 REGISTRY = default_registry().to_document()
 CALL = '{action="search" query="AI"}'
 HALF, REST = CALL[:12], CALL[12:]
-ADDRESS = read_address("http://127.0.0.1:1/v1")
 
 
 def request(**fields) -> RunRequest:
@@ -125,7 +120,10 @@ def test_a_pause_that_is_too_long_is_reported_at_once():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("value", ["soon", "nan", "-5", "Wed, 32 Foo 2026", ""])
+@pytest.mark.parametrize(
+    "value",
+    ["soon", "nan", "-5", "Wed, 32 Foo 2026", "", "Mon, 01 Jan 2024 00:00:00 +99999999999999999999", "inf", "1e999"],
+)  # fmt: skip
 def test_an_invalid_pause_is_ignored(value):
     with endpoint(Answer((b"{}",), 503, "text/plain", (("retry-after", value),)), said(CALL)) as server:
         assert isinstance(reported(server)[-1], RunFinished)
@@ -484,21 +482,23 @@ def test_an_answer_that_the_endpoints_filter_cut_is_an_error():
 def likely(logprob: str, **more: object) -> bytes:
     """Return a chunk whose one token has that log-probability, written literally."""
     token = json.dumps({"token": "a", "logprob": "LOGPROB", **more}).replace('"LOGPROB"', logprob)
-    return f'{{"choices":[{{"delta":{{"content":"a"}},"logprobs":{{"content":[{token}]}}}}]}}'.encode()
+    return (
+        f'data: {{"choices":[{{"delta":{{"content":"a"}},"logprobs":{{"content":[{token}]}}}}]}}\n\n'.encode()
+    )
 
 
-@pytest.mark.parametrize("logprob", ["-" + "9" * 400, "NaN", "-Infinity", "Infinity", "1e999"])
-def test_a_log_probability_that_is_not_a_number_is_ignored(logprob):
-    assert read_chunk(likely(logprob), ADDRESS).tokens == ()
+NOT_NUMBERS = [
+    (likely(text), (True, None, -1)) for text in ("-" + "9" * 400, "NaN", "-Infinity", "Infinity", "1e999")
+]
+ABOVE_ONE = (likely("0.4"), (False, 0.0, -1))
+IMPOSSIBLE_IDS = [(likely("-1.0", id=id), (False, -1.0, -1)) for id in (10**30, True, -5)]
 
 
-def test_a_probability_above_one_is_limited_to_one():
-    assert read_chunk(likely("0.4"), ADDRESS).tokens[0].logprob == 0.0
-
-
-@pytest.mark.parametrize("id", [10**30, True, -5])
-def test_an_impossible_token_id_is_ignored(id):
-    assert read_chunk(likely("-1.0", id=id), ADDRESS).tokens[0].id == -1
+@pytest.mark.parametrize(("piece", "expected"), [*NOT_NUMBERS, ABOVE_ONE, *IMPOSSIBLE_IDS])
+def test_impossible_figures_of_a_token_are_ignored_or_limited(piece, expected):
+    with endpoint(Answer((piece, chunk(finish="stop"), DONE))) as server:
+        step = next(event.step for event in reported(server) if isinstance(event, Token))
+    assert (step.piece, step.logprob, step.id) == expected
 
 
 def test_impossible_counts_are_ignored():
@@ -515,17 +515,14 @@ def test_deeply_nested_parts_of_a_text_are_ignored():
         assert written(reported(server)) == CALL
 
 
-@pytest.mark.parametrize("date", ["Mon, 01 Jan 2024 00:00:00 +99999999999999999999", "inf", "1e999"])
-def test_an_impossible_pause_is_ignored(date):
-    assert asked_pause(date) is None
-
-
 @pytest.mark.parametrize("ends", [b"\r\n\n", b"\n\r\n", b"\r\n\r\n", b"\r\r", b"\n\n"])
 def test_line_ends_that_the_network_cuts_lose_no_event(ends):
-    text = b"data: x" + ends + b"data: y" + ends
-    reader = EventReader()
-    cut = [found for byte in text for found in reader.feed(bytes([byte]))]
-    assert cut == EventReader().feed(text) == [b"x", b"y"]
+    stream = b"".join(
+        piece.strip() + ends for piece in (chunk(HALF), chunk(REST), chunk(finish="stop"), DONE)
+    )
+    for pieces in ([stream], [stream[i : i + 1] for i in range(len(stream))]):
+        with endpoint(Answer(pieces)) as server:
+            assert written(reported(server)) == CALL
 
 
 @pytest.mark.parametrize(
@@ -546,18 +543,16 @@ def test_a_long_server_description_is_shortened_in_the_record():
 
 @pytest.mark.slow
 def test_a_connection_closed_just_before_a_request_interrupts_it(monkeypatch):
-    connection, real, closing = Connection(ADDRESS, "", SHORT), BlockingPortal.start_task_soon, []
+    real, closing = BlockingPortal.start_task_soon, []
 
     def submit(portal, *work):
         if not closing:
-            closing.append(threading.Thread(target=connection.close))
+            closing.append(threading.Thread(target=model.close))
             closing[0].start()
             closing[0].join(0.2)
         return real(portal, *work)
 
-    monkeypatch.setattr(BlockingPortal, "start_task_soon", submit)
-    exchange = Exchange(connection)
-    with pytest.raises(Interrupted):
-        exchange.wait(60)
-    exchange.close()
+    with endpoint(Answer((Hang,))) as server, remote(server) as model:
+        monkeypatch.setattr(BlockingPortal, "start_task_soon", submit)
+        assert list(run(request(), model))[-1].reason == "cancelled"
     closing[0].join()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -20,9 +21,7 @@ from glyphscope.events import (
 )
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.remote.chunks import CallPiece
 from glyphscope.models.remote.dialect import DIALECTS
-from glyphscope.models.remote.parts import CallWriter
 from glyphscope.registry import default_registry, to_openai
 from glyphscope.runs import RunState, answer_messages, reduce_event
 from glyphscope.sessions import first_difference
@@ -45,10 +44,10 @@ def request(**fields: Any) -> RunRequest:
     )
 
 
-def call(number: int | None, name: str = "", arguments: str = "") -> bytes:
+def call(number: int | None, name: str = "", arguments: str = "", id: str = "") -> bytes:
     function = {key: text for key, text in (("name", name), ("arguments", arguments)) if text}
-    index = {} if number is None else {"index": number}
-    return chunk(delta={"tool_calls": [{**index, "function": function}]})
+    ids = {key: value for key, value in (("index", number), ("id", id or None)) if value is not None}
+    return chunk(delta={"tool_calls": [{**ids, "function": function}]})
 
 
 def answer(*pieces: bytes) -> Answer:
@@ -304,89 +303,68 @@ def test_several_calls_are_read_as_several_calls() -> None:
     assert [(each.tool, each.call_index) for each in ready] == [("search", 0), ("read_file", 1)]
 
 
-def written(*pieces: CallPiece) -> list[Any]:
-    writer = CallWriter()
-    text = "".join(map(writer.feed, pieces)) + writer.end()
-    decoder, calls = json.JSONDecoder(), []
+AN_ID = ((0, "a", "", "id1"), (0, "", '{"x": 1,'), (0, "", ' "y": "a"}'))
+ITS_CALL = ("a", '{"x": 1,"y": "a"}')
+REPEATED = [
+    (f"repeats a whole call {kind}{where}", pieces, [("a", {"x": 1, "y": "a"}), ("a", {"x": 2})])
+    for kind, again in (("", '{"x": 1, "y": "a"}'), ("without spaces", '{"x":1,"y":"a"}'), ("without arguments", ""))
+    for where, pieces in (
+        ("", (*AN_ID, (0, "a", again, "id1"), (1, "a", '{"x": 2}', "id2"))),
+        (" at the end", (*AN_ID, (1, "a", '{"x": 2}', "id2"), (0, "a", again, "id1"), (1, "a", '{ "x": 2 }', "id2"))),
+    )
+]  # fmt: skip
+IN_TURNS = (
+    (0, "a", ""), (1, "b", ""), (2, "c", ""), (0, "", '{"x"'), (2, "", "[2"), (1, "", "{"), (0, "", ": 1}"),
+    (2, "", "]"), (1, "", "}"),
+)  # fmt: skip
+IDS = (
+    (None, "a", "", "id1"), (None, "b", "", "id2"), (None, "", '{"x"', "id1"), (None, "", "{}", "id2"),
+    (None, "", ": 1}", "id1"),
+)  # fmt: skip
+NUMBER_0 = ((0, "a", '{"x": 1}', "id1"), (0, "a", "{}", "id2"), (0, "b", "", "id3"))
+GROWING = [(0, "a", text, "id1") for text in ('{"x"', '{"x": [1', '{"x": [1, {"x": 2}]}')]
+NAMELESS = ((0, "", '{"path": "a"}'), (1, "b", '{"x": 1}'), (0, "read", ""))
+CALLS: list[tuple[str, Sequence[tuple[Any, ...]], list[tuple[str, Any]]]] = [
+    ("interleaved calls", IN_TURNS, [("a", {"x": 1}), ("b", {}), ("c", [2])]),
+    ("calls in order", sorted(IN_TURNS, key=lambda piece: piece[0]), [("a", {"x": 1}), ("b", {}), ("c", [2])]),
+    ("no arguments", [(0, "a", ""), (1, "b", "")], [("a", {}), ("b", {})]),
+    ("no numbers", [(None, "a", "{}"), (None, "b", '{"x": 1}')], [("a", {}), ("b", {"x": 1})]),
+    ("ids in place of numbers", IDS, [("a", {"x": 1}), ("b", {})]),
+    ("ids without arguments", IDS[:2], [("a", {}), ("b", {})]),
+    ("the number 0 in all, and ids", NUMBER_0, [("a", {"x": 1}), ("a", {}), ("b", {})]),
+    ("the number 0 in all", [each[:3] for each in NUMBER_0], [("a", {"x": 1}), ("a", {}), ("b", {})]),
+    ("a name in each piece", [(0, "a", ""), (0, "a", '{"x"'), (0, "a", ": 1}"), (0, "a", "")], [("a", {"x": 1})]),
+    ("arguments before the name's end", [(0, "", '{"pa', "x"), (0, "read", 'th": "'), (0, "", 'a"}')],
+     [("read", {"path": "a"})]),
+    ("a name after another call", NAMELESS, [("read", {"path": "a"}), ("b", {"x": 1})]),
+    ("never a name", [(0, "", "{}")], [("", {})]),
+    *REPEATED,
+    ("the same arguments, another id", (*AN_ID, (0, *ITS_CALL, "id3")), [("a", {"x": 1, "y": "a"})] * 2),
+    ("arguments that begin again in each chunk", GROWING, [("a", {"x": [1, {"x": 2}]})]),
+    ("a value like its beginning", [(0, "a", text) for text in ('{"x": ', '{"x": 1}', "}")], [("a", {"x": {"x": 1}})]),
+    ("a text like its beginning", [(0, "a", text) for text in ('{"x":"', "{", '}"}')], [("a", {"x": "{}"})]),
+]  # fmt: skip
+"""Pieces of calls, each with a number, a name, arguments and an id, and the calls that they are."""
+
+
+def written(*pieces: tuple[Any, ...]) -> str:
+    asked = GenerateRequest(prompt="x", messages=(Message("user", "x"),), tools=TOOLS)
+    stream = answer(*(call(*piece) for piece in pieces))
+    with endpoint(stream) as server, remote(server) as model:
+        steps = [step for output in model.generate(asked) if isinstance(output, tuple) for step in output]
+    return "".join(step.text for step in steps)
+
+
+@pytest.mark.parametrize(("pieces", "expected"), [row[1:] for row in CALLS], ids=[row[0] for row in CALLS])
+def test_pieces_of_calls_are_joined(
+    pieces: Sequence[tuple[Any, ...]], expected: list[tuple[str, Any]]
+) -> None:
+    text, decoder, calls = written(*pieces), json.JSONDecoder(), []
     while text:
         found, end = decoder.raw_decode(text)
         calls.append((found["name"], found["arguments"]))
         text = text[end:].lstrip()
-    return calls
-
-
-def test_interleaved_calls_are_written_one_after_the_other() -> None:
-    expected = [("a", {"x": 1}), ("b", {}), ("c", [2])]
-    in_turns = (
-        CallPiece(0, "a", ""), CallPiece(1, "b", ""), CallPiece(2, "c", ""), CallPiece(0, "", '{"x"'),
-        CallPiece(2, "", "[2"), CallPiece(1, "", "{"), CallPiece(0, "", ": 1}"), CallPiece(2, "", "]"),
-        CallPiece(1, "", "}"),
-    )  # fmt: skip
-    assert written(*in_turns) == expected
-    assert written(*sorted(in_turns, key=lambda piece: piece.number or 0)) == expected
-
-
-def test_calls_without_arguments_or_numbers_end_where_another_name_begins() -> None:
-    assert written(CallPiece(0, "a", ""), CallPiece(1, "b", "")) == [("a", {}), ("b", {})]
-    unnumbered = (CallPiece(None, "a", "{}"), CallPiece(None, "b", '{"x": 1}'))
-    assert written(*unnumbered) == [("a", {}), ("b", {"x": 1})]
-
-
-def test_calls_without_numbers_are_joined_by_their_ids() -> None:
-    in_turns = (
-        CallPiece(None, "a", "", "id1"), CallPiece(None, "b", "", "id2"), CallPiece(None, "", '{"x"', "id1"),
-        CallPiece(None, "", "{}", "id2"), CallPiece(None, "", ": 1}", "id1"),
-    )  # fmt: skip
-    assert written(*in_turns) == [("a", {"x": 1}), ("b", {})]
-    empty = (CallPiece(None, "a", "", "id1"), CallPiece(None, "b", "", "id2"))
-    assert written(*empty) == [("a", {}), ("b", {})]
-
-
-def test_calls_that_all_have_the_number_0_are_separated_by_names_and_ids() -> None:
-    expected = [("a", {"x": 1}), ("a", {}), ("b", {})]
-    ids = (CallPiece(0, "a", '{"x": 1}', "id1"), CallPiece(0, "a", "{}", "id2"), CallPiece(0, "b", "", "id3"))
-    assert written(*ids) == expected
-    assert written(*(piece._replace(id="") for piece in ids)) == expected
-
-
-def test_a_name_that_is_repeated_in_each_piece_is_one_name() -> None:
-    pieces = (
-        CallPiece(0, "a", ""),
-        CallPiece(0, "a", '{"x"'),
-        CallPiece(0, "a", ": 1}"),
-        CallPiece(0, "a", ""),
-    )
-    assert written(*pieces) == [("a", {"x": 1})]
-
-
-def test_arguments_that_arrive_before_the_name_wait_for_it() -> None:
-    late = (CallPiece(0, "", '{"pa', "x"), CallPiece(0, "read", 'th": "'), CallPiece(0, "", 'a"}'))
-    assert written(*late) == [("read", {"path": "a"})]
-    last = (CallPiece(0, "", '{"path": "a"}'), CallPiece(1, "b", '{"x": 1}'), CallPiece(0, "read", ""))
-    assert written(*last) == [("read", {"path": "a"}), ("b", {"x": 1})]
-    assert written(CallPiece(0, "", "{}")) == [("", {})], "a call that never gets one is shown as it is"
-
-
-@pytest.mark.parametrize("again", ['{"x": 1, "y": "a"}', '{"x":1,"y":"a"}', ""])
-def test_a_chunk_that_repeats_a_whole_call_counts_once(again: str) -> None:
-    one = (CallPiece(0, "a", "", "id1"), CallPiece(0, "", '{"x": 1,'), CallPiece(0, "", ' "y": "a"}'))
-    two = (CallPiece(1, "a", '{"x": 2}', "id2"),)
-    repeated = (CallPiece(0, "a", again, "id1"), CallPiece(1, "a", '{ "x": 2 }', "id2"))
-    expected = [("a", {"x": 1, "y": "a"}), ("a", {"x": 2})]
-    assert written(*one, repeated[0], *two) == expected
-    assert written(*one, *two, *repeated) == expected
-    same = CallPiece(0, "a", again, "id3")
-    assert len(written(*one, same)) == 2, "another id is another call, with the same arguments too"
-
-
-def test_arguments_that_begin_again_in_each_chunk_count_once() -> None:
-    texts = ('{"x"', '{"x": [1', '{"x": [1, {"x": 2}]}')
-    assert written(*(CallPiece(0, "a", text, "id1") for text in texts)) == [("a", {"x": [1, {"x": 2}]})]
-    for nested, value in (
-        (('{"x": ', '{"x": 1}', "}"), {"x": {"x": 1}}),
-        (('{"x":"', "{", '}"}'), {"x": "{}"}),
-    ):
-        assert written(*(CallPiece(0, "a", text) for text in nested)) == [("a", value)]
+    assert calls == expected
 
 
 def test_a_call_whose_name_comes_last_is_judged_by_it() -> None:
@@ -398,6 +376,5 @@ def test_a_call_whose_name_comes_last_is_judged_by_it() -> None:
 
 
 def test_a_call_whose_arguments_never_end_does_not_block_the_next_one() -> None:
-    writer = CallWriter()
-    said = writer.feed(CallPiece(0, "a", '{"x": ')) + writer.feed(CallPiece(1, "b", "{}")) + writer.end()
-    assert said == '{"name": "a", "arguments": {"x": }\n{"name": "b", "arguments": {}}'
+    text = written((0, "a", '{"x": '), (1, "b", "{}"))
+    assert text == '{"name": "a", "arguments": {"x": }\n{"name": "b", "arguments": {}}'

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpx2")
 
 from eval_suite import ANSWERS, suite_file
 from glyphscope.errors import ModelError

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import select
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from glyphscope.models.remote import read_address
@@ -16,6 +18,8 @@ from glyphscope.models.remote.model import RemoteModel, open_remote
 from glyphscope.models.remote.retry import Timeouts
 
 DONE = b"data: [DONE]\n\n"
+CERTIFICATE = Path(__file__).with_name("loopback.pem")
+"""Of 127.0.0.1, signed by itself, with its key; valid for a hundred years."""
 
 
 class Cut:
@@ -78,10 +82,18 @@ class Endpoint(ThreadingHTTPServer):
         self.got: list[Asked] = []
         self.gone = threading.Event()
         self.over = threading.Event()
+        self.scheme = "http"
+
+    def encrypt(self) -> None:
+        """Serve HTTPS from now on, with `CERTIFICATE`."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(CERTIFICATE)
+        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        self.scheme = "https"
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
+        return f"{self.scheme}://127.0.0.1:{self.server_port}/v1"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore clients that have left."""
@@ -148,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def endpoint(
-    *answers: Answer, owner: str = "llamacpp", models: Any = None, **paths: Any
+    *answers: Answer, owner: str = "llamacpp", models: Any = None, encrypted: bool = False, **paths: Any
 ) -> Iterator[Endpoint]:
     """A server that answers the n-th chat request with the n-th answer, and every further one with the last.
 
@@ -157,6 +169,8 @@ def endpoint(
     listed = {"object": "list", "data": [{"id": "tiny", "object": "model", "owned_by": owner}]}
     given = {f"/{name}": value for name, value in paths.items()}
     server = Endpoint(answers, {"/v1/models": listed if models is None else models, **given})
+    if encrypted:
+        server.encrypt()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

@@ -44,8 +44,8 @@ def require_installed(name: str) -> None:
     if name.startswith(SCRIPTED):
         return
     if is_address(name):
-        if importlib.util.find_spec("httpx") is None:
-            raise ModelError("httpx is not installed.", hint="Install it: pip install 'glyphscope[remote]'.")
+        if importlib.util.find_spec("httpx2") is None:
+            raise ModelError("httpx2 is not installed.", hint="Install it: pip install 'glyphscope[remote]'.")
         return
     if name == EMBEDDED and importlib.util.find_spec(_PACKAGE) is None:
         raise ModelError(

@@ -8,7 +8,7 @@ Common weaknesses of other clients, and the solutions here:
 - A truncated stream looks like an answer. Here, an answer ends only with a reason from the endpoint (`answer.py`).
 - Keys end up in logs and records. Here, a key is in one header and nowhere else (`keys.py`, `failures.py`).
 
-This module imports nothing that needs httpx, which is an extra; `model.py` is imported when an endpoint is opened.
+This module imports nothing that needs httpx2, which is an extra; `model.py` is imported when an endpoint is opened.
 """
 
 from glyphscope.models.remote.address import Address, is_address, read_address, replicas_of

@@ -1,4 +1,4 @@
-"""Requests that any thread can cancel at once: httpx behind an anyio portal, whose event loop has a separate thread.
+"""Requests that any thread can cancel at once: httpx2 behind an anyio portal, whose event loop has a separate thread.
 
 A thread that waits for a socket cannot be interrupted; a task of an event loop can. The caller requests each piece, so
 the endpoint cannot send more than is read: memory is bounded by the socket's buffer.
@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import os
+import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import anyio
-import httpx
+import certifi
+import httpx2
 from anyio.from_thread import BlockingPortal
 
 from glyphscope.errors import ModelError
@@ -30,7 +33,7 @@ MAX_REFUSAL = 64 << 10
 """Bytes of an error's body that are read."""
 
 T = TypeVar("T")
-Ask: TypeAlias = Callable[[httpx.AsyncClient], Coroutine[Any, Any, T]]
+Ask: TypeAlias = Callable[[httpx2.AsyncClient], Coroutine[Any, Any, T]]
 
 
 class Interrupted(Exception):
@@ -41,7 +44,7 @@ class Reply(NamedTuple):
     """An answer that was read completely or up to its limit; the key is removed from `body`."""
 
     status: int
-    headers: httpx.Headers
+    headers: httpx2.Headers
     body: bytes
 
 
@@ -52,7 +55,7 @@ class Connection:
         self.address, self.key, self.patience = address, key, patience
         self._portal: BlockingPortal | None = None
         self._thread: threading.Thread | None = None
-        self._client: httpx.AsyncClient | None = None
+        self._client: httpx2.AsyncClient | None = None
         self._lock = threading.Lock()
 
     def begin(self, ask: Ask[T]) -> tuple[BlockingPortal, concurrent.futures.Future[T]]:
@@ -92,15 +95,15 @@ class Connection:
             portal.start_task_soon(portal.stop, True)
         thread.join(2.0)
 
-    def _made(self) -> httpx.AsyncClient:
+    def _made(self) -> httpx2.AsyncClient:
         headers = {"accept-encoding": "identity", "user-agent": "glyphscope"}
         if self.key:
             headers["authorization"] = f"Bearer {self.key}"
-        return httpx.AsyncClient(
+        return httpx2.AsyncClient(
             headers=headers,
             # without TLS, certificates are not needed
-            verify=self.address.base.startswith("https:"),
-            timeout=httpx.Timeout(self.patience.connect, read=None, write=30.0),
+            verify=_authorities() if self.address.base.startswith("https:") else False,
+            timeout=httpx2.Timeout(self.patience.connect, read=None, write=30.0),
             trust_env=not self.address.loopback,  # no proxy can reach this machine
             follow_redirects=False,
         )
@@ -118,14 +121,14 @@ class Exchange:
         self._portal: BlockingPortal | None = None
         self._future: concurrent.futures.Future[Any] | None = None
         self._task: asyncio.Task[Any] | None = None
-        self._response: httpx.Response | None = None
+        self._response: httpx2.Response | None = None
         self._bytes: AsyncIterator[bytes] | None = None
         self._cancelled = False
 
     def get(self, url: str, *, body: bytes | None = None, seconds: float = 15.0) -> Reply:
         """A complete answer to a GET, or to a POST if there is a `body` (JSON). Raises RequestFailed."""
 
-        async def asked(client: httpx.AsyncClient) -> Reply:
+        async def asked(client: httpx2.AsyncClient) -> Reply:
             headers = None if body is None else {"content-type": "application/json"}
             method = "GET" if body is None else "POST"
             request = client.build_request(method, url, content=body, headers=headers)
@@ -136,7 +139,7 @@ class Exchange:
     def open(self, url: str, body: bytes, seconds: float) -> Reply:
         """Sends the request. A reply of status 200 has no body yet: `read` returns it. Raises RequestFailed."""
 
-        async def asked(client: httpx.AsyncClient) -> Reply:
+        async def asked(client: httpx2.AsyncClient) -> Reply:
             headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
             request = client.build_request("POST", url, content=body, headers=headers)
             response = self._response = await client.send(request, stream=True)
@@ -155,7 +158,7 @@ class Exchange:
         Raises TimeoutError, and ModelError if the connection breaks.
         """
 
-        async def asked(client: httpx.AsyncClient) -> bytes:
+        async def asked(client: httpx2.AsyncClient) -> bytes:
             assert self._bytes is not None, "nothing was opened"
             async with asyncio.timeout(seconds):
                 async for data in self._bytes:
@@ -165,7 +168,7 @@ class Exchange:
 
         try:
             return self._run(asked)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise self._unreachable(error).error from error
 
     def without_key(self, said: bytes) -> bytes:
@@ -189,7 +192,7 @@ class Exchange:
         if response is not None or (task is not None and not task.done()):
             self.connection.end(self._portal, lambda: _shut(response, task))
 
-    async def _whole(self, response: httpx.Response, most: int) -> Reply:
+    async def _whole(self, response: httpx2.Response, most: int) -> Reply:
         body = bytearray()
         try:
             async for data in response.aiter_raw():
@@ -200,11 +203,11 @@ class Exchange:
             await response.aclose()
         return Reply(response.status_code, response.headers, self.without_key(bytes(body)))
 
-    def _unreachable(self, error: httpx.HTTPError) -> RequestFailed:
+    def _unreachable(self, error: httpx2.HTTPError) -> RequestFailed:
         return unreachable(error, self.connection.address, self.connection.key)
 
     def _limited(self, ask: Ask[T], seconds: float, late: str) -> T:
-        async def asked(client: httpx.AsyncClient) -> T:
+        async def asked(client: httpx2.AsyncClient) -> T:
             async with asyncio.timeout(seconds):
                 return await ask(client)
 
@@ -214,13 +217,13 @@ class Exchange:
         except TimeoutError as error:
             hint = "It may be overloaded, or the prompt is long."
             raise RequestFailed(ModelError(late, where=str(address), hint=hint), again=False) from error
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise self._unreachable(error) from error
-        except (httpx.InvalidURL, UnicodeError) as error:
+        except (httpx2.InvalidURL, UnicodeError) as error:
             raise RequestFailed(not_understood("Invalid address.", address), again=False) from error
 
     def _run(self, ask: Ask[T]) -> T:
-        async def asked(client: httpx.AsyncClient) -> T:
+        async def asked(client: httpx2.AsyncClient) -> T:
             self._task = asyncio.current_task()
             return await ask(client)
 
@@ -241,7 +244,17 @@ class Exchange:
         return result
 
 
-async def _serve(client: httpx.AsyncClient, opened: concurrent.futures.Future[BlockingPortal]) -> None:
+def _authorities() -> ssl.SSLContext:
+    """Trusts the authorities in SSL_CERT_FILE or SSL_CERT_DIR; without these variables, the system's, and those of
+    certifi, as a system may have none.
+    """
+    context = httpx2.create_ssl_context()
+    if not (os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")):
+        context.load_verify_locations(certifi.where())
+    return context
+
+
+async def _serve(client: httpx2.AsyncClient, opened: concurrent.futures.Future[BlockingPortal]) -> None:
     """The portal until it is stopped; then its tasks end, then the client is closed."""
     async with client, BlockingPortal() as portal:
         opened.set_result(portal)
@@ -250,11 +263,11 @@ async def _serve(client: httpx.AsyncClient, opened: concurrent.futures.Future[Bl
     asyncio.get_running_loop().set_default_executor(concurrent.futures.ThreadPoolExecutor(1))
 
 
-async def _shut(response: httpx.Response | None, task: asyncio.Task[Any] | None) -> None:
+async def _shut(response: httpx2.Response | None, task: asyncio.Task[Any] | None) -> None:
     if task is not None and not task.done():
         if not task.cancelling():  # a second cancel would interrupt the closing of the socket
             task.cancel()
         await asyncio.wait([task], timeout=0.3)
     if response is not None:
-        with contextlib.suppress(httpx.HTTPError):
+        with contextlib.suppress(httpx2.HTTPError):
             await response.aclose()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import httpx
+import httpx2
 
 from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelError, PromptError
 from glyphscope.models.remote.address import KEY_HINT, Address
@@ -18,19 +18,19 @@ from glyphscope.text.json_values import as_object, json_object
 from glyphscope.text.shorten import excerpt
 
 
-def unreachable(error: httpx.HTTPError, address: Address, key: str) -> RequestFailed:
+def unreachable(error: httpx2.HTTPError, address: Address, key: str) -> RequestFailed:
     """The error of a request without any answer."""
     words = excerpt(without(key, str(error)), 200) or type(error).__name__
     hint, again = "Is the server running, and is this its address?", True
     match error:
-        case httpx.ConnectTimeout():
+        case httpx2.ConnectTimeout():
             said = "The endpoint did not accept the connection in time."
-        case httpx.ConnectError() if "CERTIFICATE" in words.upper():
+        case httpx2.ConnectError() if "CERTIFICATE" in words.upper():
             said, again = f"TLS certificate verification failed: {words}", False
             hint = "Fix the certificate, or name its authority in SSL_CERT_FILE."
-        case httpx.ConnectError():
+        case httpx2.ConnectError():
             said = f"The endpoint cannot be reached: {words}."
-        case httpx.RemoteProtocolError() | httpx.ReadError() | httpx.WriteError():
+        case httpx2.RemoteProtocolError() | httpx2.ReadError() | httpx2.WriteError():
             said = f"The endpoint closed the connection instead of answering: {words}."
             hint = "See the server's log."
         case _:
