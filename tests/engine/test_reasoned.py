@@ -5,7 +5,7 @@ import pytest
 
 from glyphscope.events import SegmentClosed, SegmentOpened, ToolKnown
 from glyphscope.registry import default_registry
-from glyphscope.turns.form import ReasoningForm, TurnForm, Wrap
+from glyphscope.turns import ReasoningForm, TurnForm, Wrap
 from glyphscope.turns.reasoned import ReasonedValidator
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.turn import TurnValidator

@@ -14,8 +14,7 @@ from glyphscope.grammar import Limits, State, compile_grammar
 from glyphscope.notation import is_bare_key, shape_keys, write_value
 from glyphscope.registry import Tool, ToolRegistry, load_registry
 from glyphscope.strategies import answer_grammar
-from glyphscope.turns.grammar import TurnOptions, build_turn_grammar
-from glyphscope.turns.validator import FormValidator
+from glyphscope.turns import FormValidator, TurnOptions, build_turn_grammar
 from glyphscope.validation import CallValidator
 from turn_forms import FORMS
 from turn_forms import write as native_call

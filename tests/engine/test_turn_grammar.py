@@ -22,9 +22,16 @@ from glyphscope.grammar.match.earley import State
 from glyphscope.grammar.match.report import compile_grammar, match_text
 from glyphscope.grammar.tree import Grammar, TokenMatch
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.turns import TurnForm, TurnTools, call_violations, read_turn
-from glyphscope.turns.grammar import TurnOptions, build_turn_grammar, turn_triggers
-from glyphscope.turns.validator import FormValidator
+from glyphscope.turns import (
+    FormValidator,
+    TurnForm,
+    TurnOptions,
+    TurnTools,
+    build_turn_grammar,
+    call_violations,
+    read_turn,
+    turn_triggers,
+)
 from small_templates import SMALL, write_small
 
 TEXT = {"type": "string"}

@@ -12,15 +12,22 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from examples import at_most, rounds
 from glyphscope.events import FieldClosed, SegmentClosed, SegmentOpened, ToolKnown, Violation
 from glyphscope.registry import parse_document
-from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
-from glyphscope.turns.form import ReasoningForm
-from glyphscope.turns.read import FOREIGN
-from glyphscope.turns.validator import FormValidator
-from renderers import renderer_at
+from glyphscope.turns import (
+    FOREIGN,
+    FormValidator,
+    Prover,
+    ReasoningForm,
+    TurnForm,
+    TurnTools,
+    call_violations,
+    read_turn,
+)
+from renderers import derived_at
 from small_templates import SMALL, write_small
 from turn_forms import BEGUN, FORMS, JSON, OBJECT, REGISTRY, TAGGED, THINK, TOOLS, read, turn_form, write
 
@@ -368,11 +375,6 @@ def test_a_call_ends_reasoning_only_where_the_form_allows_it() -> None:
 # real templates
 
 
-@cache
-def derived(path: Path) -> TurnForm:
-    return form_of(renderer_at(path))[0]
-
-
 HERE = Path(__file__).parent
 CASES = [json.loads(line) for line in (HERE / "test_turns_answers.jsonl").read_text("utf-8").splitlines()]
 ANSWER_TOOLS = parse_document(json.loads((HERE / "test_turns_answers_tools.json").read_text("utf-8")))
@@ -382,7 +384,7 @@ ANSWER_TOOLS = parse_document(json.loads((HERE / "test_turns_answers_tools.json"
 def test_answers_of_many_families_have_the_verdict_of_the_reader(llama_data: Path) -> None:
     tools = TurnTools(ANSWER_TOOLS)
     for case in CASES:
-        form = derived(llama_data / "templates" / f"{case['template']}.jinja")
+        _, form, _ = derived_at(llama_data / "templates" / f"{case['template']}.jinja")
         text, thinking = case["text"], case["thinking"]
         turn = read_turn(text, form, tools, thinking)
         validator = FormValidator(form, ANSWER_TOOLS, thinking=thinking, choice="auto", most_calls=None)
@@ -430,7 +432,7 @@ def test_parameters_that_begin_with_their_key_are_read_as_written(
     inside: str, arguments: Any, strict: bool, tmp_path: Path
 ) -> None:
     path = write_small(tmp_path) / "templates" / "every value between markers.jinja"
-    form = form_of(renderer_at(path))[0]
+    _, form, _ = derived_at(path)
     text = f"<start_function_call>call:weather{{{inside}}}<end_function_call>"
     turn = read_turn(text, form, TOOLS)
     assert ([call.arguments for call in turn.calls], turn.strict) == ([arguments], strict)
@@ -445,30 +447,24 @@ def test_parameters_that_begin_with_their_key_are_read_as_written(
 def test_a_call_that_breaks_off_in_its_closing_has_the_arguments_of_its_form(
     end: str, tmp_path: Path
 ) -> None:
-    form = form_of(renderer_at(write_small(tmp_path) / "templates" / "every value between markers.jinja"))[0]
+    _, form, _ = derived_at(write_small(tmp_path) / "templates" / "every value between markers.jinja")
     text = "<start_function_call>call:weather{city:<escape>Oslo<escape>,days:<escape>3<escape>" + end
     turn = read_turn(text, form, TOOLS)
     assert [call.arguments for call in turn.calls] == [{"city": "Oslo", "days": 3}] and not turn.complete
 
 
 def _judge_rendered(path: Path, turns: int) -> bool:
-    from glyphscope.turns.prove import _KINDS, _Prover
-
-    renderer = renderer_at(path)
-    form, found = form_of(renderer)
+    renderer, form, found = derived_at(path)
     if "calls" in found.drops or not form.calls:
         return False
-    prover = _Prover(renderer, found.dialect, form, found.drops, 3)
-    prover.values = [prover._transcribed(*kind) for kind in _KINDS if kind[1] not in prover.left_out]
+    prover = Prover(renderer, found, form, 3)
     registry = parse_document(_loose(prover.document))
     chunks = random.Random(5)
-    for _ in range(turns):
-        plan = prover._plan()
-        rendered = prover._read(plan)
-        if rendered is None or not rendered[1].strict:
+    bare = replace(form, begun={})
+    for made in prover.turns(turns):
+        text, turn = made.body, made.turn
+        if turn is None or not turn.strict:
             continue
-        text, turn = rendered
-        bare = TurnForm(**{**{name: getattr(form, name) for name in form.__struct_fields__}, "begun": {}})
         own, thinking = (bare, None) if read_turn(text, bare, prover.tools) == turn else (form, True)
         options: Any = {"thinking": thinking, "choice": "auto", "most_calls": None}
         by_char = FormValidator(own, registry, **options)

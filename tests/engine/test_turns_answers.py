@@ -7,15 +7,14 @@ kind, several calls, text and reasoning around them, markers left out, doubled o
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from glyphscope.registry import parse_document
-from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
-from renderers import renderer_at
+from glyphscope.turns import TurnForm, TurnTools, call_violations, read_turn
+from renderers import derived_at
 
 pytestmark = pytest.mark.slow
 
@@ -29,9 +28,8 @@ FAMILIES = sorted({case["template"] for case in CASES})
 TOOLS = TurnTools(parse_document(json.loads((HERE / "test_turns_answers_tools.json").read_text("utf-8"))))
 
 
-@cache
 def form(folder: Path, template: str) -> TurnForm:
-    return form_of(renderer_at(folder / f"{template}.jinja"))[0]
+    return derived_at(folder / f"{template}.jinja")[1]
 
 
 @pytest.mark.parametrize("template", FAMILIES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -18,12 +17,12 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.models.turn_forms import TemplateRenderer
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.strategies import run
-from glyphscope.turns import Derived, TurnForm, TurnTools, form_of, load_form, read_turn, save_form
+from glyphscope.turns import TurnTools, form_of, load_form, read_turn, save_form
 from glyphscope.turns.corrections import corrections
 from glyphscope.turns.probe import IDS, KEYS, NAMES, Probe, SampleCall, sample_tools
 from glyphscope.turns.prove import Proof, Transcription, prove
 from glyphscope.turns.slots import written
-from renderers import renderer_at
+from renderers import derived_at, renderer_at
 
 DROPS_CALLS = {
     "HuggingFaceTB-SmolLM3-3B", "LFM2-8B-A1B", "LFM2.5-Instruct", "google-gemma-2-2b-it",
@@ -42,19 +41,13 @@ TEMPLATES = [
 ]
 
 
-@cache
-def derived(path: Path) -> tuple[TemplateRenderer, TurnForm, Derived]:
-    renderer = renderer_at(path)
-    return renderer, *form_of(renderer)
-
-
 @pytest.mark.slow
 def test_every_template_that_can_render_calls_has_a_proved_form(llama_data: Path) -> None:
     paths = sorted((llama_data / "templates").glob("*.jinja"))
     assert len(paths) >= 70
     unproved = {}
     for path in paths:
-        renderer, form, found = derived(path)
+        renderer, form, found = derived_at(path)
         proof = prove(renderer, found, form, turns=40)
         if not proof.proved:
             unproved[path.stem] = proof
@@ -66,7 +59,7 @@ def test_every_template_that_can_render_calls_has_a_proved_form(llama_data: Path
 def test_random_turns_of_every_template_are_read_back_equal(llama_data: Path) -> None:
     """docs/native-templates.md has the counts of a thousand for each."""
     for path in sorted((llama_data / "templates").glob("*.jinja")):
-        renderer, form, found = derived(path)
+        renderer, form, found = derived_at(path)
         proof = prove(renderer, found, form, turns=200 if settings().max_examples <= FULL else 1000, seed=14)
         assert proof.equal == proof.turns, (path.stem, proof.failures)
 
@@ -74,12 +67,12 @@ def test_random_turns_of_every_template_are_read_back_equal(llama_data: Path) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_the_encoding_of_arguments_is_derived_from_the_template(llama_data: Path, template: str) -> None:
-    _, form, _ = derived(llama_data / "templates" / f"{template}.jinja")
+    _, form, _ = derived_at(llama_data / "templates" / f"{template}.jinja")
     assert form.encoding == ENCODINGS[template]
 
 
 def test_reasoning_is_derived_from_three_prompts(llama_data: Path) -> None:
-    _, form, _ = derived(llama_data / "templates" / "Qwen3.5-4B.jinja")
+    _, form, _ = derived_at(llama_data / "templates" / "Qwen3.5-4B.jinja")
     assert form.reasoning is not None
     assert (form.reasoning.open, form.reasoning.close) == ("<think>\n", "\n</think>\n\n")
     assert form.reasoning.prompt == {"on": "opens", "off": "closes", "undefined": "opens"}
@@ -89,7 +82,7 @@ def test_reasoning_is_derived_from_three_prompts(llama_data: Path) -> None:
 @pytest.mark.slow
 def test_the_styles_of_ids_are_distinguished(llama_data: Path) -> None:
     styles = {
-        name: derived(llama_data / "templates" / f"{name}.jinja")[1].calls[0].id
+        name: derived_at(llama_data / "templates" / f"{name}.jinja")[1].calls[0].id
         for name in (
             "Kimi-K2-Instruct", "Qwen-Qwen3-0.6B", "upstage-Solar-Open-100B", "Kimi-K3",
             "CohereForAI-c4ai-command-r7b-12-2024-tool_use", "mistralai-Mistral-Nemo-Instruct-2407",
@@ -99,7 +92,7 @@ def test_the_styles_of_ids_are_distinguished(llama_data: Path) -> None:
 
 
 def test_the_proof_names_the_values_that_a_template_cannot_represent(llama_data: Path) -> None:
-    renderer, form, found = derived(llama_data / "templates" / "MiniMax-M3.jinja")
+    renderer, form, found = derived_at(llama_data / "templates" / "MiniMax-M3.jinja")
     proof = prove(renderer, found, form, turns=20)
     missing = {value.kind for value in proof.values if not value.expressible}
     assert missing == {"null", "a list with true and null"}
@@ -117,16 +110,16 @@ def test_reasoning_that_only_the_prompt_closes_is_derived_with_the_word_after_it
 
 
 def test_omissions_of_a_template_are_named(llama_data: Path) -> None:
-    _, _, found = derived(llama_data / "templates" / "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja")
+    _, _, found = derived_at(llama_data / "templates" / "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja")
     assert set(found.drops) == {"reasoning", "text beside a call"}
-    _, _, found = derived(llama_data / "templates" / "ibm-granite-granite-3.3-2B-Instruct.jinja")
+    _, _, found = derived_at(llama_data / "templates" / "ibm-granite-granite-3.3-2B-Instruct.jinja")
     assert "calls" in found.drops
 
 
 @pytest.mark.slow
 def test_a_form_is_saved_and_loaded_unchanged(llama_data: Path, tmp_path: Path) -> None:
     for path in sorted((llama_data / "templates").glob("*.jinja")):
-        _, form, _ = derived(path)
+        _, form, _ = derived_at(path)
         (tmp_path / "form.json").write_bytes(save_form(form))
         assert load_form(tmp_path / "form.json") == form
 
@@ -181,7 +174,7 @@ def test_the_table_of_the_docs_is_the_one_of_the_assets() -> None:
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_the_complete_part_of_a_prefix_is_part_of_the_whole(llama_data: Path, template: str) -> None:
-    renderer, form, found = derived(llama_data / "templates" / f"{template}.jinja")
+    renderer, form, found = derived_at(llama_data / "templates" / f"{template}.jinja")
     bare = msgspec.structs.replace(form, begun={})
     tools = TurnTools(parse_document(sample_tools()))
     calls = (SampleCall(NAMES[0], {KEYS[0]: "Paris", KEYS[1]: "x y"}), SampleCall(NAMES[1], {}, IDS[1]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import time
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,8 @@ from changed_turns import changes, checker, rendered
 from examples import rounds
 from glyphscope.events import FieldClosed, Violation
 from glyphscope.registry import parse_document
-from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
-from glyphscope.turns.validator import FormValidator
-from renderers import renderer_at
+from glyphscope.turns import FormValidator, TurnForm, TurnTools, call_violations, read_turn
+from renderers import derived_at
 from small_templates import write_small
 
 SAY: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -38,9 +36,8 @@ TAGGED = "<tool_call>\n<function=say>\n<parameter=text>\nhi\n</parameter>\n</fun
 MANY = 10_000
 
 
-@cache
 def _form(path: Path) -> TurnForm:
-    return form_of(renderer_at(path))[0]
+    return derived_at(path)[1]
 
 
 @pytest.fixture

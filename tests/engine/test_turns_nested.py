@@ -8,8 +8,7 @@ import pytest
 
 from glyphscope.events import Violation
 from glyphscope.registry import parse_document
-from glyphscope.turns import ArgumentsForm, CallForm, Piece, TurnForm, TurnTools, read_turn
-from glyphscope.turns.validator import FormValidator
+from glyphscope.turns import ArgumentsForm, CallForm, FormValidator, Piece, TurnForm, TurnTools, read_turn
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
 ROW = {"type": "object", "properties": {"id": {"type": "string"}, "n": {"type": ["integer", "null"]}}}

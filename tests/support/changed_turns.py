@@ -5,26 +5,31 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from glyphscope.events import FieldClosed
+from glyphscope.models.turn_forms import TemplateRenderer
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.turns import Turn, TurnForm, TurnTools, call_violations, form_of, read_turn
+from glyphscope.turns import (
+    FOREIGN,
+    Derived,
+    FormValidator,
+    Prover,
+    Turn,
+    TurnForm,
+    TurnTools,
+    call_violations,
+    read_turn,
+)
 from glyphscope.turns.markup import is_tag, tokens
-from glyphscope.turns.prove import _KINDS, _Prover
-from glyphscope.turns.read import FOREIGN
-from glyphscope.turns.validator import FormValidator
-from renderers import renderer_at
+from renderers import derived_at
 
 
-@cache
-def form(folder: Path, template: str) -> tuple[Any, TurnForm, Any]:
-    renderer = renderer_at(folder / "templates" / f"{template}.jinja")
-    return renderer, *form_of(renderer)
+def form(folder: Path, template: str) -> tuple[TemplateRenderer, TurnForm, Derived]:
+    return derived_at(folder / "templates" / f"{template}.jinja")
 
 
 def rendered(folder: Path, template: str, count: int) -> list[tuple[TurnForm, bool | None, str, TurnTools]]:
@@ -36,17 +41,14 @@ def rendered(folder: Path, template: str, count: int) -> list[tuple[TurnForm, bo
     renderer, of, derived = form(folder, template)
     if "calls" in derived.drops or not of.calls:
         return []
-    prover = _Prover(renderer, derived.dialect, of, derived.drops, 3)
-    prover.values = [prover._transcribed(*kind) for kind in _KINDS if kind[1] not in prover.left_out]
+    prover = Prover(renderer, derived, of, 3)
     found: list[tuple[TurnForm, bool | None, str, TurnTools]] = []
-    for _ in range(count):
-        plan = prover._plan()
-        got = prover._read(plan)
-        if got is None:
+    for plan in prover.turns(count):
+        if plan.turn is None:
             continue
         thinking = True if plan.reasoning else None
         begun = of.begun.get("on" if thinking else "undefined", "").strip()
-        body = got[0]
+        body = plan.body
         if of.header.strip() and of.header not in of.skips:  # another, empty turn that the template adds
             body = body.partition(of.header.strip())[0]
         for end in sorted(of.ends, key=len, reverse=True):

@@ -6,9 +6,16 @@ import json
 from typing import Any
 
 from glyphscope.registry import parse_document
-from glyphscope.turns import TurnForm, TurnTools
-from glyphscope.turns.form import ArgumentsForm, CallForm, CallObject, Piece, ReasoningForm
-from glyphscope.turns.validator import FormValidator
+from glyphscope.turns import (
+    ArgumentsForm,
+    CallForm,
+    CallObject,
+    FormValidator,
+    Piece,
+    ReasoningForm,
+    TurnForm,
+    TurnTools,
+)
 
 WEATHER = {
     "type": "object",

@@ -20,9 +20,8 @@ from glyphscope.events import Thinking, Violation
 from glyphscope.models.turn_forms import derived_form
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.text.shorten import shorten
-from glyphscope.turns import CallViolation, TurnForm, TurnTools, call_violations, read_turn
+from glyphscope.turns import CallViolation, FormValidator, TurnForm, TurnTools, call_violations, read_turn
 from glyphscope.turns.readers import Reading, Resemblance, readings, resemblance
-from glyphscope.turns.validator import FormValidator
 from glyphscope.visible import visible
 
 _STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}

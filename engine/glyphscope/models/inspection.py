@@ -19,10 +19,10 @@ from glyphscope.models.templates import TemplateSource, limited_work
 from glyphscope.models.turn_forms import ASSUMED_END, TemplateRenderer, renderer_of
 from glyphscope.processes import limited
 from glyphscope.text.figures import pluralize
-from glyphscope.turns import Derived, TurnForm, form_of
+from glyphscope.turns import Derived, Proof, TurnForm, form_of
 from glyphscope.turns.pairs import Pair, more_renderings, pairs_of
 from glyphscope.turns.probe import NAMES
-from glyphscope.turns.prove import Proof, prove
+from glyphscope.turns.prove import prove
 from glyphscope.turns.slots import Slot, ThinkingState, form_markers, slots_of, thinking_states
 
 TokenKind: TypeAlias = Literal["control", "defined", "text"]

@@ -25,7 +25,7 @@ F = TypeVar("F", bound=msgspec.Struct)
 
 
 class SentError(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """An error on its way to another process: its class in `glyphscope.errors`, its texts, and numbers in its fields."""
+    """An error on its way to another process: its class in `glyphscope.errors`, its texts, and the numbers in it."""
 
     kind: str
     message: str

@@ -27,7 +27,7 @@ from glyphscope.grammar.reach import reach
 from glyphscope.grammar.tree import Grammar, with_suffix
 from glyphscope.registry import ToolRegistry
 from glyphscope.strategies.turns import turn_form, turn_options, used_names
-from glyphscope.turns.grammar import build_turn_grammar
+from glyphscope.turns import build_turn_grammar
 
 MAX_TEXTS = 64
 MAX_CHARACTERS = 16 << 20

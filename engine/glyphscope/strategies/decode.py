@@ -34,9 +34,8 @@ from glyphscope.models.interface import Cancelled, GenerateRequest, PromptProgre
 from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.emitter import Emitter
 from glyphscope.strategies.stop_strings import StopStrings
+from glyphscope.turns import FormValidator, TurnTools
 from glyphscope.turns.readers import resemblance
-from glyphscope.turns.tools import TurnTools
-from glyphscope.turns.validator import FormValidator
 from glyphscope.validation.turn import TurnCall
 
 NO_ALLOWED_TOOL: frozenset[Code] = frozenset({"UNKNOWN_TOOL", "MISSING_TOOL"})

@@ -11,11 +11,9 @@ from glyphscope.events import RunEvent, RunRequest, Violation
 from glyphscope.models.chat import THINKING
 from glyphscope.registry import ToolRegistry
 from glyphscope.strategies.decode import Validator
-from glyphscope.turns import TurnForm
+from glyphscope.turns import FormValidator, TurnForm, TurnOptions, turn_triggers
 from glyphscope.turns.form import read_form, state_of
-from glyphscope.turns.grammar import TurnOptions, turn_triggers
 from glyphscope.turns.reasoned import PlainValidator, ReasonedValidator
-from glyphscope.turns.validator import FormValidator
 from glyphscope.validation.free_text_answer import WordsValidator, validator_of
 from glyphscope.validation.turn import TurnValidator
 

@@ -2,7 +2,8 @@
 
 A form (`TurnForm`) is data. `form_of` derives it from a renderer of the template and applies the table of corrections;
 `prove` renders random turns and reads them back; `read_turn` separates reasoning, text and calls of an answer, and
-`call_violations` lists the errors of a call. No code depends on a model's name.
+`call_violations` lists the errors of a call. `FormValidator` judges an answer while it is written, and
+`build_turn_grammar` makes the grammar of its constraint. No code depends on a model's name.
 
 A module is imported when one of its names is first used: a process that renders templates needs neither the reading
 of turns nor schemas, and most others need the form alone.
@@ -16,18 +17,34 @@ from glyphscope.interfaces import interface
 
 if TYPE_CHECKING:
     from glyphscope.turns.derive import Derived, form_of
-    from glyphscope.turns.form import ArgumentsForm, CallForm, Piece, TurnForm, load_form, save_form
-    from glyphscope.turns.read import Turn, TurnCall, read_turn
+    from glyphscope.turns.form import (
+        ArgumentsForm,
+        CallForm,
+        CallObject,
+        Piece,
+        ReasoningForm,
+        TurnForm,
+        Wrap,
+        load_form,
+        save_form,
+    )
+    from glyphscope.turns.grammar import TurnOptions, build_turn_grammar, turn_triggers
+    from glyphscope.turns.prove import Proof, Prover
+    from glyphscope.turns.read import FOREIGN, Turn, TurnCall, read_turn
     from glyphscope.turns.tools import TurnTools
+    from glyphscope.turns.validator import FormValidator
     from glyphscope.turns.violations import CallViolation, call_violations
 else:
     __getattr__ = interface(
         __name__,
         {
             "derive": "Derived form_of",
-            "form": "ArgumentsForm CallForm Piece TurnForm load_form save_form",
-            "read": "Turn TurnCall read_turn",
+            "form": "ArgumentsForm CallForm CallObject Piece ReasoningForm TurnForm Wrap load_form save_form",
+            "grammar": "TurnOptions build_turn_grammar turn_triggers",
+            "prove": "Proof Prover",
+            "read": "FOREIGN Turn TurnCall read_turn",
             "tools": "TurnTools",
+            "validator": "FormValidator",
             "violations": "CallViolation call_violations",
         },
     )

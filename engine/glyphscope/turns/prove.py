@@ -7,6 +7,7 @@ null as an empty text, `True` for `true`, a text that closes its own tag) are re
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from glyphscope.registry import parse_document
 from glyphscope.turns.derive import Derived
 from glyphscope.turns.form import TurnForm
-from glyphscope.turns.probe import Dialect, Probe, Renders, SampleCall
+from glyphscope.turns.probe import Probe, Renders, SampleCall
 from glyphscope.turns.read import Turn, read_turn
 from glyphscope.turns.tools import TurnTools
 
@@ -99,34 +100,39 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
         return self.turns > 0 and expressible and self.equal == self.turns
 
 
-class _Plan(NamedTuple):
-    """A turn to render; `kind` describes its content, as in `Proof.counts`."""
+class RandomTurn(NamedTuple):
+    """A turn to render; `kind` describes its content, as in `Proof.counts`.
+
+    `body` is the turn as written by the template, and `turn` as read back; None if the template raises an error.
+    """
 
     text: str
     calls: tuple[SampleCall, ...]
     reasoning: str
     kind: str
+    body: str = ""
+    turn: Turn | None = None
 
 
 def prove(renderer: Renders, derived: Derived, form: TurnForm, *, turns: int = 100, seed: int = 0) -> Proof:
     """The proof of a form by that many random turns. A template that does not write calls has no turns for a proof."""
     if "calls" in derived.drops or not form.calls:
         return Proof()
-    return _Prover(renderer, derived.dialect, form, derived.drops, seed).prove(turns)
+    return Prover(renderer, derived, form, seed).prove(turns)
 
 
-class _Prover:
-    def __init__(
-        self, renderer: Renders, dialect: Dialect, form: TurnForm, drops: tuple[str, ...], seed: int
-    ) -> None:
+class Prover:
+    """Random turns of a form with calls, for the tools of `document`: `tools`, with values of every kind in them."""
+
+    def __init__(self, renderer: Renders, derived: Derived, form: TurnForm, seed: int = 0) -> None:
         self.random = random.Random(seed)
-        self.drops = drops
+        self.drops = derived.drops
         self.form = form
-        self.probe = Probe(renderer, dialect)
+        self.probe = Probe(renderer, derived.dialect)
         self.left_out: tuple[str, ...] = ()
         self.document = self._accepted()
         self.tools = TurnTools(parse_document(_open(self.document)))
-        self.values: list[Transcription] = []
+        self.values = [self._transcribed(*kind) for kind in _KINDS if kind[1] not in self.left_out]
 
     def _accepted(self) -> list[dict[str, Any]]:
         """Random tools with every type of argument that the template can describe."""
@@ -150,40 +156,42 @@ class _Prover:
         return out
 
     def prove(self, turns: int) -> Proof:
-        self.values = [self._transcribed(*kind) for kind in _KINDS if kind[1] not in self.left_out]
         counts: dict[str, int] = {}
         failures: list[Failure] = []
         equal = strict = tried = refused = 0
-        for _ in range(turns):
-            plan = self._plan()
-            found = self._read(plan)
-            if found is None:
+        for made in self.turns(turns):
+            turn = made.turn
+            if turn is None:
                 refused += 1
                 continue
             tried += 1
-            counts[plan.kind] = counts.get(plan.kind, 0) + 1
-            text, turn = found
-            expected = [plan.text, plan.reasoning, [[c.name, c.arguments] for c in plan.calls]]
+            counts[made.kind] = counts.get(made.kind, 0) + 1
+            expected = [made.text, made.reasoning, [[c.name, c.arguments] for c in made.calls]]
             read = [turn.content, turn.reasoning, [[c.name, c.arguments] for c in turn.calls]]
             same = _same(expected, read)
             equal += same
             strict += same and turn.strict
             if not same and len(failures) < 3:
-                failures.append(Failure(text[:2000], expected, read))
+                failures.append(Failure(made.body[:2000], expected, read))
         return Proof(
             turns=tried, equal=equal, strict=strict, refused=refused, counts=counts,
             values=tuple(self.values), failures=tuple(failures), left_out=self.left_out,
         )  # fmt: skip
 
+    def turns(self, count: int) -> Iterator[RandomTurn]:
+        """So many random turns, rendered and read back."""
+        for _ in range(count):
+            yield self._read(self._plan())
+
     def _transcribed(self, kind: str, schema: str, value: Any) -> Transcription:
         key = f"{schema[:3]}_0"
         call = SampleCall("lookup", {key: value})
-        found = self._read(_Plan("", (call,), "", "one call"))
-        read = found[1].calls[0].arguments if found is not None and found[1].calls else None
+        turn = self._read(RandomTurn("", (call,), "", "one call")).turn
+        read = turn.calls[0].arguments if turn is not None and turn.calls else None
         same = read is not None and _same(read, call.arguments)
         return Transcription(kind, same, value, None if same else (read or {}).get(key))
 
-    def _plan(self) -> _Plan:
+    def _plan(self) -> RandomTurn:
         kinds = ["one call", "no arguments"]
         if self.form.parallel:
             kinds.append("several calls")
@@ -195,7 +203,7 @@ class _Prover:
         count = self.random.randint(2, 4) if kind == "several calls" else 1
         calls = tuple(self._call(place, kind == "no arguments") for place in range(count))
         text = self._words() if kind == "text and call" else ""
-        return _Plan(text, calls, self._words() if kind == "reasoning and call" else "", kind)
+        return RandomTurn(text, calls, self._words() if kind == "reasoning and call" else "", kind)
 
     def _call(self, place: int, empty: bool) -> SampleCall:
         function = self.random.choice(self.document)["function"]
@@ -223,12 +231,11 @@ class _Prover:
     def _words(self) -> str:
         return " ".join(self.random.choices(("so", "then", "Paris", "x-1", "über", "why?", "3.5"), k=5))
 
-    def _read(self, plan: _Plan) -> tuple[str, Turn] | None:
-        """The turn as written by the template, and as read back; None if the template raises an error."""
+    def _read(self, plan: RandomTurn) -> RandomTurn:
         thinking = True if plan.reasoning else None
         written = self.probe.turn(plan.text, plan.calls, plan.reasoning, thinking=thinking)
         if written is None:
-            return None
+            return plan
         body = written
         if self.form.header.strip() and self.form.header in written:
             body = written[written.index(self.form.header) + len(self.form.header) :]
@@ -237,7 +244,7 @@ class _Prover:
         if plan.reasoning and turn.reasoning != plan.reasoning:
             # the history omits the text that the prompt writes
             turn = read_turn(body, self.form, self.tools, True)
-        return body, turn
+        return plan._replace(body=body, turn=turn)
 
 
 def _open(document: Any) -> Any:

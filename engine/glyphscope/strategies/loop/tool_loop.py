@@ -40,7 +40,7 @@ from glyphscope.strategies.loop.guards import Guards, calls_per_turn
 from glyphscope.strategies.loop.history_policy import EMPTY_NOTE, Conversation, fault_note
 from glyphscope.strategies.request import generate_request, priced_prompt, special_tokens, with_messages
 from glyphscope.strategies.turns import form_validator, native_form
-from glyphscope.turns.validator import FormValidator
+from glyphscope.turns import FormValidator
 from glyphscope.validation.free_text_answer import WordsValidator
 from glyphscope.validation.turn import TurnValidator
 
