@@ -18,7 +18,20 @@ from glyphscope.models.remote.model import open_remote
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run
-from scripted_endpoint import DONE, SHORT, SHORTEST, Answer, Cut, Hang, chunk, endpoint, event, remote, said
+from scripted_endpoint import (
+    CERTIFICATE,
+    DONE,
+    SHORT,
+    SHORTEST,
+    Answer,
+    Cut,
+    Hang,
+    chunk,
+    endpoint,
+    event,
+    remote,
+    said,
+)
 
 REGISTRY = default_registry().to_document()
 CALL = '{action="search" query="AI"}'
@@ -127,6 +140,24 @@ def test_a_pause_that_is_too_long_is_reported_at_once():
 def test_an_invalid_pause_is_ignored(value):
     with endpoint(Answer((b"{}",), 503, "text/plain", (("retry-after", value),)), said(CALL)) as server:
         assert isinstance(reported(server)[-1], RunFinished)
+
+
+@pytest.mark.parametrize("place", ["", "SSL_CERT_FILE", "certifi"])
+def test_an_encrypted_endpoint_is_trusted_by_the_authorities_of_the_user_or_of_certifi(place, monkeypatch):
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    if place == "certifi":
+        monkeypatch.setattr("certifi.where", lambda: str(CERTIFICATE))
+    elif place:
+        monkeypatch.setenv(place, str(CERTIFICATE))
+    with endpoint(said(CALL), encrypted=True) as server:
+        if place:
+            with remote(server) as model:
+                assert run_state(list(run(request(), model))).outcome == "valid"
+            return
+        with pytest.raises(ModelError, match="TLS certificate verification failed") as caught, remote(server):
+            pass
+    assert "SSL_CERT_FILE" in caught.value.hint and "attempts" not in caught.value.message
 
 
 # -- cut, doubled, endless -------------------------------------------------------------------------------------------

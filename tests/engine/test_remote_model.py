@@ -40,19 +40,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import continue_aborted, run
 from memory_keyring import MemoryKeyring, memory_keyring
-from scripted_endpoint import (
-    CERTIFICATE,
-    DONE,
-    SHORT,
-    Answer,
-    Hang,
-    chunk,
-    counted,
-    endpoint,
-    event,
-    remote,
-    said,
-)
+from scripted_endpoint import DONE, SHORT, Answer, Hang, chunk, counted, endpoint, event, remote, said
 
 REGISTRY = default_registry().to_document()
 CALL = '{action="search" query="AI"}'
@@ -170,24 +158,6 @@ def test_opening_can_be_stopped_while_the_connection_is_made():
         timer.join()
         for each in waiting:
             each.close()
-
-
-@pytest.mark.parametrize("place", ["", "SSL_CERT_FILE", "certifi"])
-def test_an_encrypted_endpoint_is_trusted_by_the_authorities_of_the_user_or_of_certifi(place, monkeypatch):
-    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    if place == "certifi":
-        monkeypatch.setattr("certifi.where", lambda: str(CERTIFICATE))
-    elif place:
-        monkeypatch.setenv(place, str(CERTIFICATE))
-    with endpoint(ANSWER, encrypted=True) as server:
-        if place:
-            with remote(server) as model:
-                assert run_state(list(run(request(), model))).outcome == "valid"
-            return
-        with pytest.raises(ModelError, match="TLS certificate verification failed") as caught, remote(server):
-            pass
-    assert "SSL_CERT_FILE" in caught.value.hint and "attempts" not in caught.value.message
 
 
 # -- what it is sent -------------------------------------------------------------------------------------------------
