@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.load_options import Loading
-from glyphscope.cli.model_loading import opened
+from glyphscope.cli.load_options import Loading, opened
 from glyphscope.cli.output import console, diagnostics, print_json, print_note, print_text
 from glyphscope.errors import ModelError, StorageError
 from glyphscope.events import LoadOptions

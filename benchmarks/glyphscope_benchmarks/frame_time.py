@@ -27,12 +27,11 @@ from PySide6.QtWidgets import QApplication
 from glyphscope.events import AnyEvent
 from glyphscope.sessions import Places
 from glyphscope_benchmarks.long_run import long_run
-from glyphscope_gui.app import SWITCH_SECONDS
+from glyphscope_gui.app import SWITCH_SECONDS, Collector
 from glyphscope_gui.playground.evidence_dock import load_charts
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell import Window
-from glyphscope_gui.shell.gc_scheduler import Collector
 from glyphscope_gui.theme import ThemeManager
 
 SETTLE_MS = 600

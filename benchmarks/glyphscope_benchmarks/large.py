@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
-from glyphscope.cli.model_loading import opened
+from glyphscope.cli.load_options import opened
 from glyphscope.events import LoadOptions, Sampling, TokenStep
 from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.registry import default_registry

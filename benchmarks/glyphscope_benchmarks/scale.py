@@ -168,13 +168,13 @@ def _window() -> tuple[QApplication, EvalPage, EvalResultPresenter]:
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from PySide6.QtWidgets import QApplication
 
+    from glyphscope_gui.app import Collector
     from glyphscope_gui.evaluate.page import RESULT, EvalPage
     from glyphscope_gui.evaluate.reading import EvalReading
     from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter
     from glyphscope_gui.evaluate.results_model import EvalResultsModel
     from glyphscope_gui.evaluate.setup import axes
     from glyphscope_gui.shared.named_files import NamedFiles
-    from glyphscope_gui.shell.gc_scheduler import Collector
 
     app = QApplication([])
     page = EvalPage()

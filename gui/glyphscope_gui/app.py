@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.compilers import service as compilers
@@ -17,7 +18,6 @@ from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.errors import CrashLog, ErrorReporter, install_excepthooks, offer_crash_report
 from glyphscope_gui.shared.language import translate_qt
 from glyphscope_gui.shell import Window
-from glyphscope_gui.shell.gc_scheduler import Collector
 from glyphscope_gui.theme import ThemeManager
 
 SWITCH_SECONDS = 0.0001
@@ -86,6 +86,45 @@ def _let_python_see_signals(app: QApplication, window: Window) -> QTimer:
     timer.timeout.connect(lambda: None)
     timer.start()
     return timer
+
+
+EVERY_MS = 100
+"""At 2,000 tokens a second, some thousand objects are made in that time, which take a millisecond to collect."""
+THRESHOLDS = (700, 10, 10)
+"""Python's default: with those of the command line, which starts the window, each collection would block longer."""
+
+
+class Collector(QObject):
+    """Runs Python's cycle collector only in the window's thread, between two events: at Python's default thresholds;
+    the oldest generation, which takes longest, only while `is_quiet`.
+
+    By default it runs in whichever thread allocates. It may delete Qt objects there: a timer or a scene that is deleted
+    outside its thread, or while Qt iterates over a list with it, crashes the program (tested with PySide6 6.11).
+    """
+
+    def __init__(self, is_quiet: Callable[[], bool], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._is_quiet = is_quiet
+        gc.freeze()  # imported objects stay: they need no collection, not even once before the first picture
+        gc.disable()
+        self._timer = QTimer(self, interval=EVERY_MS)
+        self._timer.timeout.connect(self._look)
+        self._timer.start()
+
+    def close(self) -> None:
+        """Let the collector run automatically again."""
+        self._timer.stop()
+        gc.unfreeze()
+        gc.enable()
+
+    def _look(self) -> None:
+        young, middle, old = (count > most for count, most in zip(gc.get_count(), THRESHOLDS))
+        if old and self._is_quiet():
+            gc.collect()
+        elif middle:
+            gc.collect(1)
+        elif young:
+            gc.collect(0)
 
 
 if __name__ == "__main__":

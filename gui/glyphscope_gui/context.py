@@ -22,8 +22,8 @@ from glyphscope_gui.runs.shown_record import ShownRecord
 from glyphscope_gui.services import Services
 from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.background import end_work, is_working
-from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId, PanelId
+from glyphscope_gui.shared.verdict import EnforcementMap
 from glyphscope_gui.theme import ThemeManager
 
 

@@ -21,7 +21,7 @@ from glyphscope.events import (
 )
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state
-from glyphscope.sessions.records import encode_record
+from glyphscope.sessions import encode_record
 from glyphscope.strategies import continue_aborted, run
 from toolbox import of
 

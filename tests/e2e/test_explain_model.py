@@ -15,7 +15,7 @@ from glyphscope.explain.retokenization import boundaries_of
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import branch_request, run_state
-from glyphscope.sessions.records import encode_record
+from glyphscope.sessions import encode_record
 from glyphscope.strategies import run
 from glyphscope_gui.shared.page_ids import PageId
 from toolbox import of

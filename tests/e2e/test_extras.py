@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from fake_hub import REPO, fake_hub, gguf
 from glyphscope.cli.app import app
-from glyphscope.cli.probe_packages import OPTIONAL, requirements
+from glyphscope.cli.probes import OPTIONAL, requirements
 
 pytestmark = pytest.mark.slow  # whole programs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glyphscope.lessons.library import bundled_lessons, find_lesson
+from glyphscope.lessons import bundled_lessons, find_lesson
 from glyphscope.runs import NonInteractive, run_state
 from glyphscope.strategies import run
 from glyphscope.tools.demo import DemoTools

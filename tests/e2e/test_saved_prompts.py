@@ -15,7 +15,7 @@ import pytest
 
 from glyphscope.events import AnyEvent, PromptRendered, RunRequest, Sampling
 from glyphscope.models.opening import EMBEDDED, open_model
-from glyphscope.sessions.compare import strip_times
+from glyphscope.sessions import strip_times
 from glyphscope.strategies import run
 from prompt_folder import prompt_folder, what_decides
 from toolbox import default_tools

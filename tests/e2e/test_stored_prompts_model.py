@@ -14,7 +14,7 @@ from glyphscope.models.interface import GenerateRequest, Model, PromptProgress
 from glyphscope.models.opening import EMBEDDED, open_model
 from glyphscope.models.prompt_cache import SUFFIX, PromptCache, stored_files
 from glyphscope.registry import default_registry
-from glyphscope.sessions.compare import strip_times
+from glyphscope.sessions import strip_times
 from glyphscope.strategies import run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

@@ -16,7 +16,7 @@ from glyphscope.events import (
 )
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.registry import default_registry
-from glyphscope.sessions.compare import strip_times
+from glyphscope.sessions import strip_times
 from glyphscope.strategies import run
 from toolbox import of
 

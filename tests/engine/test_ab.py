@@ -16,16 +16,7 @@ from cli_command import command
 from examples import at_most
 from glyphscope.cli.streaming import interrupted, run_all
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.ab import (
-    AbPlan,
-    Pair,
-    Trial,
-    ab_report,
-    is_valid,
-    pair_of,
-    place_of,
-    what_differs,
-)
+from glyphscope.evals.ab import AbPlan, Pair, Trial, ab_report, is_valid, pair_of, place_of, what_differs
 from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeded, seeds_of
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.models.scripted import ScriptedModel

@@ -62,7 +62,7 @@ MADE = {"prompt", "registry", "model", "native", "form", "sources", "written", "
 
 
 def test_a_type_checker_sees_every_setting_of_a_request() -> None:
-    typed, asked = get_type_hints(api.models.RunSettings), get_type_hints(RunRequest)
+    typed, asked = get_type_hints(api.runs.RunSettings), get_type_hints(RunRequest)
     assert {*typed} == {*asked} - MADE
     for name, kind in asked.items():
         if name in typed and name != "notation":

@@ -26,8 +26,7 @@ from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, branch_tree, named_alternative, run_state
-from glyphscope.sessions import read_record
-from glyphscope.sessions.records import encode_record
+from glyphscope.sessions import encode_record, read_record
 from glyphscope.strategies import continue_aborted, run
 from scripted_endpoint import DONE, Answer, chunk, counted, endpoint, remote, said
 from toolbox import of

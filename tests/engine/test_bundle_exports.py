@@ -12,18 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundled import (
-    BAD,
-    GOOD,
-    HERMES,
-    REGISTRY,
-    REQUESTS,
-    TEXTS,
-    execute,
-    pytest_text,
-    run_of,
-    written,
-)
+from bundled import BAD, GOOD, HERMES, REGISTRY, REQUESTS, TEXTS, execute, pytest_text, run_of, written
 from cli_command import command
 from examples import at_most
 from glyphscope import resources

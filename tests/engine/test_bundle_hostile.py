@@ -1,5 +1,6 @@
 """Hostile bundles: for any content of the file, a clear error, in bounded time and memory, and nothing written."""
 
+import hashlib
 import io
 import json
 import os
@@ -19,7 +20,6 @@ from glyphscope.errors import RecordError, StorageError
 from glyphscope.sessions import archive, bundle
 from glyphscope.sessions.archive import pack, unpack
 from glyphscope.sessions.bundle import MANIFEST, make_bundle, parse_bundle, read_bundle
-from glyphscope.sessions.files import digest_of
 
 GIVEN = make_bundle(run_of(GOOD))
 DATA = pack(GIVEN.files)
@@ -56,7 +56,7 @@ def with_manifest(**changes) -> bytes:
 def with_record(content: bytes) -> bytes:
     """Return a bundle with that record and a matching manifest."""
     files = json.loads(GIVEN.files[MANIFEST])["files"]
-    files["run.jsonl"] = {"bytes": len(content), "sha256": digest_of(content)}
+    files["run.jsonl"] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     document = {**json.loads(GIVEN.files[MANIFEST]), "files": files}
     return with_files(manifest_json=json.dumps(document).encode(), run_jsonl=content)
 

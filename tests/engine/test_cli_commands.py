@@ -8,11 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cli_command import command
-from glyphscope.cli import probe_packages, probes
+from glyphscope.cli import probes
 from glyphscope.cli.app import app
-from glyphscope.cli.inputs import InputError
 from glyphscope.cli.probes import Finding
-from glyphscope.cli.sizes import call_of
 
 CALLS = '{"tool":"search","arguments":{"query":"AI news","max_results":10}}\n'
 
@@ -89,32 +87,30 @@ def test_sizes_as_text_name_the_baseline():
     )
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_a_call_is_read_in_every_shape():
+    lines = (
         {"tool": "search", "arguments": {"query": "x"}},
         {"action": "search", "query": "x"},
         {"tool": "search", "args": {"query": "x"}},
         {"name": "search", "arguments": {"query": "x"}},
         {"type": "function", "function": {"name": "search", "arguments": '{"query":"x"}'}},
-    ],
-)
-def test_a_call_is_read_in_every_shape(line):
-    assert call_of(line, "line 1") == ("search", {"query": "x"})
-
-
-@pytest.mark.parametrize(
-    "line", [{}, {"tool": "x"}, {"name": "x", "arguments": "{"}, {"tool": 1, "arguments": {}}]
-)
-def test_text_that_is_not_a_call_is_an_input_error(line):
-    with pytest.raises(InputError):
-        call_of(line, "line 1")
+    )
+    calls = json.loads(command("sizes", "--json", "-", text="\n".join(map(json.dumps, lines))).stdout)[
+        "calls"
+    ]
+    assert len(calls) == len(lines) and all(call == calls[0] for call in calls)
 
 
 DEEP = json.dumps({"function": {"name": "search", "arguments": "[" * 100_000}})
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "nonsense\n", "[]\n", '{"a":1}\n', b"\xff\xfe", DEEP])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "\n\n", "nonsense\n", "[]\n", "{}", '{"a":1}\n', b"\xff\xfe", DEEP, '{"tool": "x"}',
+        '{"name": "x", "arguments": "{"}', '{"tool": 1, "arguments": {}}',
+    ],
+)  # fmt: skip
 def test_sizes_of_no_calls_are_bad_input(text):
     result = command("sizes", "--json", "-", text=text)
     assert (result.exit_code, result.stdout) == (2, "") and result.stderr.startswith("error: ")
@@ -140,7 +136,7 @@ def test_models_show_a_file_that_cannot_be_used_with_its_reason(tmp_path):
 
 @pytest.mark.slow
 def test_doctor_gives_a_fix_for_every_missing_thing(monkeypatch):
-    monkeypatch.setattr(probe_packages, "_broken", lambda modules: {})  # importing them all takes seconds
+    monkeypatch.setattr(probes, "_broken", lambda modules: {})  # importing them all takes seconds
     result = command("doctor", "--json")
     findings = json.loads(result.stdout)["findings"]
     assert all(finding["fix"] for finding in findings if not finding["ok"])

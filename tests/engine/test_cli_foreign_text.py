@@ -37,7 +37,7 @@ from glyphscope.events import (
 )
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.sessions.records import encode_record
+from glyphscope.sessions import encode_record
 from glyphscope.strategies import run
 from glyphscope.visible import unseen
 

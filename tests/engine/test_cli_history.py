@@ -6,12 +6,12 @@ import json
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.history import app
-from glyphscope.events import ModelInfo, RunFinished, RunRequest, RunStarted, Sampling
+from cli_command import command as glyphscope
+from glyphscope.events import ModelInfo, RunRequest, RunStarted, Sampling
 from glyphscope.sessions import History, places, read_record
 from glyphscope.sessions.bundle import read_run
+from made_runs import finished
 
 
 @pytest.fixture
@@ -22,18 +22,8 @@ def command():
             run=run, request=RunRequest(prompt=prompt, registry={}), model=ModelInfo(name="smol"), versions={},
             time="2026-01-01T00:00:00Z",
         )  # fmt: skip
-        end = RunFinished(
-            run=run,
-            reason="complete",
-            valid=True,
-            tokens=1,
-            forced=0,
-            prompt_ms=0,
-            first_token_ms=0,
-            total_ms=0,
-        )
-        history.add([started, end])
-    return lambda *arguments: CliRunner().invoke(app, arguments)
+        history.add([started, finished(run=run)])
+    return lambda *arguments: glyphscope("history", *arguments)
 
 
 def test_runs_are_described_and_found_by_tags_and_score(command):

@@ -132,7 +132,7 @@ def test_a_disk_that_fills_up_under_a_record_leaves_the_older_record(tmp_path, m
 def test_commands_that_write_nothing_work_without_a_writable_home(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("GLYPHSCOPE_HOME", str(tmp_path / "file"))  # not even root can make a folder in it
-    monkeypatch.setattr("glyphscope.cli.probe_packages._broken", lambda modules: {})  # takes seconds
+    monkeypatch.setattr("glyphscope.cli.probes._broken", lambda modules: {})  # takes seconds
     runner = CliRunner()
     assert runner.invoke(app, ["check", "-"], input=CALL).exit_code == 0
     assert runner.invoke(app, ["run", *MODEL, "x"]).exit_code == 0

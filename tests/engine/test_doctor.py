@@ -15,19 +15,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from glyphscope.cli import probe_packages, probes
+from glyphscope.cli import probes
 from glyphscope.cli.app import app
-from glyphscope.cli.probe_packages import Requirement, requirements
+from glyphscope.cli.probes import Requirement, requirements
 
 
 def findings() -> dict[str, probes.Finding]:
-    return {each.name: each for each in probe_packages.packages()}
+    return {each.name: each for each in probes.packages()}
 
 
 @pytest.fixture
 def sound(monkeypatch):
     """Do not import packages to check that they can be imported."""
-    monkeypatch.setattr(probe_packages, "_broken", lambda modules: {})
+    monkeypatch.setattr(probes, "_broken", lambda modules: {})
 
 
 @pytest.mark.parametrize("package", ["numpy", "mcp", "pyside6-essentials", "llama-cpp-python", "keyring"])
@@ -50,8 +50,8 @@ def test_doctor_reports_a_missing_package(sound, monkeypatch, package):
 def test_each_required_package_is_imported_by_a_module_that_exists():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     lines = chain(project["dependencies"], *project["optional-dependencies"].values())
-    asked = [each for line in lines if (each := probe_packages._read(line)) is not None]
-    modules = [module for each in asked if (module := probe_packages._module(each))]
+    asked = [each for line in lines if (each := probes._read(line)) is not None]
+    modules = [module for each in asked if (module := probes._module(each))]
     assert len(modules) > 10
     assert [module for module in modules if find_spec(module.partition(".")[0]) is None] == []
 
@@ -59,7 +59,7 @@ def test_each_required_package_is_imported_by_a_module_that_exists():
 def test_doctor_reports_an_optional_package_only_in_the_wrong_version(sound, monkeypatch):
     real, found = metadata.version, {"pyarrow": ""}
     monkeypatch.setattr(metadata, "version", lambda name: found.get(name) if name in found else real(name))
-    monkeypatch.setattr(probe_packages, "requirements", lambda: [Requirement("pyarrow", "parquet", "17")])
+    monkeypatch.setattr(probes, "requirements", lambda: [Requirement("pyarrow", "parquet", "17")])
     assert findings() == {}
     found["pyarrow"] = "16.1"
     wrong = findings()["pyarrow"]
@@ -71,11 +71,11 @@ def test_a_frozen_program_has_everything_in_it(monkeypatch):
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "version", unlisted)
-    monkeypatch.setattr(probe_packages, "is_frozen", lambda: True)
+    monkeypatch.setattr(probes, "is_frozen", lambda: True)
     assert [each for each in findings().values() if not each.ok] == []
-    monkeypatch.setattr(probe_packages, "requirements", list)
+    monkeypatch.setattr(probes, "requirements", list)
     assert findings()["packages"].ok
-    monkeypatch.setattr(probe_packages, "is_frozen", lambda: False)
+    monkeypatch.setattr(probes, "is_frozen", lambda: False)
     assert findings()["packages"].fix == "pip install 'glyphscope[all]'"
 
 
@@ -97,14 +97,12 @@ def test_doctor_reports_a_broken_package(monkeypatch, tmp_path):
         (tmp_path / f"glyphtest_{name}.py").write_text(text)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     names = [f"glyphtest_{name}" for name in ("broken", "deadly", "sound")]
-    said = probe_packages._broken(names)
+    said = probes._broken(names)
     assert said == {
         "glyphtest_broken": "ModuleNotFoundError: No module named 'nowhere'",
         "glyphtest_deadly": "its process ended with 7",
     }
-    finding = probe_packages._finding(
-        Requirement("keyring", "remote", "25"), "25.1", said["glyphtest_broken"]
-    )
+    finding = probes._finding(Requirement("keyring", "remote", "25"), "25.1", said["glyphtest_broken"])
     assert not finding.ok and "cannot be imported: ModuleNotFoundError" in finding.detail
     assert finding.fix == "pip install --force-reinstall --no-deps 'keyring>=25'"
 
@@ -127,7 +125,7 @@ def test_a_version_range_includes_and_excludes_its_bounds(version, holds):
 
 def test_the_checked_packages_are_the_required_ones():
     extras = {each.extra for each in requirements()}
-    assert "" in extras and "all" not in extras and extras - {""} <= set(probe_packages.USES)
+    assert "" in extras and "all" not in extras and extras - {""} <= set(probes.USES)
     assert {"numpy", "msgspec", "regex"} <= {each.package for each in requirements() if not each.extra}
 
 

@@ -7,7 +7,7 @@ from glyphscope.events import RunRequest, Token
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import end_of, outcome_words, run_state, status_of
-from glyphscope.sessions.history import kin_of
+from glyphscope.sessions import kin_of
 from glyphscope.strategies import run
 from talks import BAD, SEARCH, numbered, talk
 

@@ -30,7 +30,7 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.report import write_summaries
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.segments import read_place
-from glyphscope.sessions.records import RecordWriter
+from glyphscope.sessions import RecordWriter
 from made_results import GOOD, events_of
 
 ARM = Arm(model="embedded").id

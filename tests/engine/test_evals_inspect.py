@@ -17,8 +17,8 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.sample import Failure, JudgeVerdict
 from glyphscope.events import AnyEvent, Message
 from glyphscope.resources import read_bytes
+from glyphscope.sessions import parse_record
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.records import parse_record
 from glyphscope_plugins.inspect_ai.sample import sample_document
 from made_results import WRONG, events_of, four_arms, made_manifest, made_sample, recorded_result
 

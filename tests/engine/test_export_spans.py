@@ -26,8 +26,8 @@ from glyphscope.cli.app import app
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.events import ModelInfo, RunFailed, StageFinished, Token, ToolResult
 from glyphscope.resources import read_bytes
+from glyphscope.sessions import parse_record
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.records import parse_record
 from glyphscope_plugins.spans import run_spans, send_spans, spans_json
 
 pytest.importorskip("opentelemetry.sdk")

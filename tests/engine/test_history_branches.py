@@ -9,20 +9,11 @@ import msgspec
 import pytest
 
 from glyphscope.errors import RecordError
-from glyphscope.events import (
-    BranchPoint,
-    ModelInfo,
-    RunFinished,
-    RunRequest,
-    RunStarted,
-    Sampling,
-    Token,
-    TokenStep,
-)
+from glyphscope.events import BranchPoint, ModelInfo, RunRequest, RunStarted, Sampling, Token, TokenStep
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_tree
-from glyphscope.sessions import History
-from glyphscope.sessions.records import encode_record
+from glyphscope.sessions import History, encode_record
+from made_runs import finished
 
 REQUEST = RunRequest(prompt="Search for AI news", registry=default_registry().to_document())
 
@@ -37,10 +28,7 @@ def run_of(run, parent="", minute=0, text="{"):
         time=f"2026-01-01T00:{minute:02}:00Z",
     )
     step = TokenStep(index=0, id=1, data=text.encode(), text=text)
-    end = RunFinished(
-        run=run, reason="complete", valid=True, tokens=1, forced=0, prompt_ms=0, first_token_ms=0, total_ms=0
-    )
-    return [started, Token(run=run, step=step, start=0, end=len(text)), end]
+    return [started, Token(run=run, step=step, start=0, end=len(text)), finished(run=run)]
 
 
 @pytest.fixture

@@ -34,9 +34,9 @@ from glyphscope.events import (
 )
 from glyphscope.explain.masked import masked_reasons
 from glyphscope.runs import run_state
+from glyphscope.sessions import encode_record, parse_record
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports.html_page import MAX_RUNS, html_page, run_data
-from glyphscope.sessions.records import encode_record, parse_record
 from glyphscope.text.figures import byte_size, duration_ms, percent
 from glyphscope.visible import visible
 from page_runs import BUILT, SOURCE, dump, dumps_of_page, in_browser, node, with_modules

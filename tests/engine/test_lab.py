@@ -11,12 +11,7 @@ from glyphscope.events import Sampling, ToolContent
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
-from glyphscope_plugins.lab.mask_driven import (
-    MaskDrivenLab,
-    build_tool_call_schema,
-    check_folder,
-    write_lab,
-)
+from glyphscope_plugins.lab.mask_driven import MaskDrivenLab, build_tool_call_schema, check_folder, write_lab
 from glyphscope_plugins.verbs.tools import verb_tools
 
 TENSE = {"type": "string", "enum": ["past", "present"]}

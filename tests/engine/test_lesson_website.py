@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from glyphscope.errors import GlyphscopeError, LessonError, StorageError
-from glyphscope.lessons.library import LessonPlace, bundled_lessons, find_lesson
-from glyphscope.lessons.questions import Choice, Sheet, grade
+from glyphscope.lessons import Choice, LessonPlace, Sheet, bundled_lessons, find_lesson, grade
 from glyphscope.lessons.website import INDEX, export_website, inline, rendered, website
 from lesson_texts import LESSON, written_lesson
 from page_runs import BUILT, in_browser, node

@@ -9,14 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glyphscope.errors import LessonError, RecordError, StorageError
-from glyphscope.lessons.blocks import split_steps
-from glyphscope.lessons.checking import check_lesson
-from glyphscope.lessons.lesson import Experiment, NextQuestion, Watch
-from glyphscope.lessons.library import MAX_RECORD_BYTES, MAX_TOKENS, LessonPlace, find_lesson
-from glyphscope.lessons.progress import LessonProgress, Progress
-from glyphscope.lessons.questions import grade, sheet
-from glyphscope.lessons.reading import MAX_BYTES, MAX_LINES, MAX_STEPS, parse_lesson
-from glyphscope.lessons.run_settings import varied_request
+from glyphscope.lessons import (
+    Experiment,
+    LessonPlace,
+    LessonProgress,
+    NextQuestion,
+    Progress,
+    Watch,
+    check_lesson,
+    find_lesson,
+    grade,
+    parse_lesson,
+    sheet,
+    varied_request,
+)
 from lesson_texts import HEAD, LESSON, RUN, written_lesson
 
 NEXT = '```question\nkind = "next"\n{}\n```\n'
@@ -52,17 +58,10 @@ def test_a_lesson_is_read_as_it_was_written():
 
 
 def test_headings_and_fences_inside_of_code_do_not_divide_a_step():
-    sections, left_open = split_steps(
-        "# A\n````md\n# no\n```run\n```\n````\n```json\n## no\n```\n~~~note\nhi\n~~~\n"
-    )
-    assert left_open is None and [section.title for section in sections] == ["", "A"]
-    assert [section.title for section in split_steps("#  A b ## \n## C#\n##\t \n#x")[0]] == [
-        "",
-        "A b",
-        "C#",
-        "",
-    ]
-    assert [block.kind for block in sections[1].blocks] == ["", "note"]
+    code = "````md\n# no\n```run\n```\n````\n```json\n## no\n```\n"
+    (step,) = parse(f"{HEAD}# A\n{code}~~~note\nhi\n~~~\n").steps
+    assert step.title == "A" and step.notes == "hi" and [part.text for part in step.shown] == [code.strip()]
+    assert [step.title for step in parse(f"{HEAD}#  A b ## \n## C#\n#x").steps] == ["A b", "C#"]
 
 
 WRONG = [
@@ -131,14 +130,14 @@ def test_any_text_is_a_lesson_or_a_lesson_error(text):
 HOSTILE = [
     "#" * 100_000,
     "```" * 100_000,
-    "## a\n" * (MAX_STEPS + 1),
+    "## a\n" * 201,
     HEAD + "```run\nx = " + "[" * 20_000 + "\n```",
     HEAD + "```run\n" + ".".join("a" * 20_000) + " = 1\n```",
     HEAD + "```run\nx = " + "1" * 20_000 + "\n```",
     HEAD + "```note\n```\n" * 1_000,
     HEAD + "".join(f'```run\nname = "r{n}"\nprompt = "x"\n```\n' for n in range(100)),
-    "x" * (MAX_BYTES + 1),
-    "# a\n" * (MAX_LINES + 1),
+    "x" * 1_000_001,
+    "# a\n" * 20_001,
     b"\xff\xfe",
     "\x00" * 1000,
     HEAD + "## A\n" + "x " * 20_000,
@@ -198,11 +197,11 @@ def test_a_recording_that_is_too_long_is_rejected(tmp_path):
     path = tmp_path / "runs" / "one.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     token = next(line for line in lines if b'"type":"token"' in line)
-    path.write_bytes(b"".join([*lines[:2], *[token] * (MAX_TOKENS + 1)]))
+    path.write_bytes(b"".join([*lines[:2], *[token] * 8_001]))
     with pytest.raises(RecordError, match="at most 8,000 are shown"):
         place.events("one")
     with open(path, "wb") as file:
-        file.truncate(MAX_RECORD_BYTES + 1)
+        file.truncate(16_000_001)
     with pytest.raises(StorageError, match="has at most"):
         place.events("one")
 

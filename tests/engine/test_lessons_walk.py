@@ -13,11 +13,18 @@ import pytest
 from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
-from glyphscope.lessons.checking import check_lesson, is_of
-from glyphscope.lessons.lesson import Experiment, Question, Watch
-from glyphscope.lessons.library import FOLDER, RUNS, bundled_lessons
-from glyphscope.lessons.questions import grade, sheet
-from glyphscope.lessons.reading import parse_lesson
+from glyphscope.lessons import (
+    Experiment,
+    Note,
+    Question,
+    Watch,
+    bundled_lessons,
+    check_lesson,
+    grade,
+    is_of,
+    parse_lesson,
+    sheet,
+)
 from glyphscope.resources import names
 from glyphscope.runs import run_state
 
@@ -34,7 +41,11 @@ def without_llama_cpp(monkeypatch):
 def test_every_lesson_can_be_taken_from_its_first_step_to_its_last(place):
     lesson = check_lesson(place)
     assert lesson.order == int(place.file.split("-")[0]), "the number of the file and `order` are the same"
-    assert lesson.questions, "a lesson asks something"
+    assert 3 <= len(lesson.steps) <= 9 and all(step.title and step.shown for step in lesson.steps)
+    assert sum(isinstance(part, Note) for part in lesson.parts()) >= 2
+    changed = {field for part in lesson.experiments for field in part.given}
+    assert changed & {"change", "remove", "tools"}, "no experiment changes the tools"
+    assert any(type(question).__name__ != "ChoiceQuestion" for question in lesson.questions)
     for part in lesson.parts():
         if isinstance(part, Watch | Experiment):
             state = run_state(place.events(part.run))
@@ -62,14 +73,7 @@ def test_every_recording_belongs_to_a_lesson_and_equal_names_to_equal_runs():
     for place in LESSONS:
         for name, request in place.read().runs.items():
             assert runs.setdefault(name, request) == request, name
-    assert {f"{name}.jsonl" for name in runs} == set(names(f"{FOLDER}/{RUNS}", ".jsonl"))
-
-
-def test_every_lesson_has_notes_and_text_at_its_steps():
-    for place in LESSONS:
-        lesson = place.read()
-        assert any(step.notes for step in lesson.steps), place.name
-        assert all(step.title and step.shown for step in lesson.steps), place.name
+    assert {f"{name}.jsonl" for name in runs} == set(names("lessons/runs", ".jsonl"))
 
 
 def test_a_lesson_is_taken_in_the_terminal_with_typed_answers(own_home):

@@ -6,8 +6,7 @@ from glyphscope.cli.bundle import _comparable, rerun
 from glyphscope.events import ApprovalGiven, ApprovalRule, RunFinished, Token, ToolContent
 from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.runs import Decision, NonInteractive
-from glyphscope.sessions import first_difference
-from glyphscope.sessions.records import encode_record, parse_record
+from glyphscope.sessions import encode_record, first_difference, parse_record
 from glyphscope.strategies import run
 from glyphscope.tools import Outcome
 from talks import BAD, BROWSE, SEARCH, Clock, Talker, box, numbered, request_of, talk

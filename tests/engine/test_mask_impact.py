@@ -26,7 +26,7 @@ from glyphscope.grammar import MatchLimit, compile_grammar
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state
-from glyphscope.sessions.records import encode_record
+from glyphscope.sessions import encode_record
 from glyphscope.strategies import answer_grammar, run
 
 REGISTRY = default_registry()

@@ -23,7 +23,7 @@ from glyphscope.explain.masked import (
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry, load_registry
 from glyphscope.runs import RunState, run_state
-from glyphscope.sessions.records import parse_record
+from glyphscope.sessions import parse_record
 from glyphscope.strategies import run
 
 RECORDS = [f"runs/{name}" for name in resources.names("runs", ".jsonl")]

@@ -19,7 +19,6 @@ from xml.etree import ElementTree
 import pytest
 
 from glyphscope import processes
-from glyphscope.sessions.project import SUFFIX
 
 ROOT = Path(__file__).parents[2]
 LINUX = ROOT / "packaging" / "linux"
@@ -232,7 +231,7 @@ def test_the_menu_entry_opens_the_declared_file_types(script) -> None:
     assert opened == [each.text for each in metainfo.findall("provides/mediatype")]
     assert opened == list(script("clean_root").TYPES.values())
     globs = [glob.get("pattern") for each in declared for glob in each.findall(f"{MIME}glob")]
-    assert globs == [f"*{SUFFIX}", "*.glyphrun", "*.gbnf"]
+    assert globs == ["*.glyphscope", "*.glyphrun", "*.gbnf"]
 
 
 def test_the_description_for_software_centres_is_of_this_program(script) -> None:

@@ -18,8 +18,8 @@ from glyphscope.events import RepairSettings, RunFailed, RunRequest
 from glyphscope.explain.mask_impact import mask_impact
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.runs import run_state
+from glyphscope.sessions import parse_record
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.records import parse_record
 from glyphscope.strategies import run
 from glyphscope_plugins.inspect_ai import log as inspect_log
 from glyphscope_plugins.spans import run_spans, spans_json

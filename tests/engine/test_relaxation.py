@@ -29,8 +29,8 @@ from glyphscope.notation import write_call
 from glyphscope.proof import boundary_examples
 from glyphscope.registry import bundled_registries, bundled_registry, default_registry, parse_document
 from glyphscope.runs import branch_request, enforced_registry, relaxed, run_state
+from glyphscope.sessions import encode_record
 from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.sessions.records import encode_record
 from glyphscope.strategies import continue_aborted, run
 from glyphscope.validation import CallValidator, validator_of
 from toolbox import of

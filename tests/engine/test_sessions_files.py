@@ -26,10 +26,10 @@ from glyphscope.sessions import (
     load_project,
     load_settings,
     places,
+    replace_folder,
     save_project,
     save_settings,
 )
-from glyphscope.sessions.files import replace_folder
 
 REQUEST = RunRequest(
     prompt="Search for AI news", registry=default_registry().to_document(), system="Be brief — {{ x }}"

@@ -20,7 +20,6 @@ from glyphscope.events import (
     PromptEvaluated,
     PromptRendered,
     RunFailed,
-    RunFinished,
     RunRequest,
     RunStarted,
     SegmentClosed,
@@ -37,14 +36,14 @@ from glyphscope.sessions import (
     Journal,
     Project,
     RecordWriter,
+    encode_record,
     first_difference,
     load_project,
     read_record,
     save_project,
+    strip_times,
 )
-from glyphscope.sessions.compare import strip_times
-from glyphscope.sessions.files import digest_of
-from glyphscope.sessions.records import encode_record
+from made_runs import finished
 
 REQUEST = RunRequest(prompt="Search for\n AI news", registry=default_registry().to_document())
 
@@ -54,28 +53,14 @@ def run_of(run: str = "r1", time: str = "2026-01-01T00:00:00Z", t: float = 0.0, 
     step = TokenStep(index=0, id=7, data=b"\xf0\x9f", text="", logprob=-0.5 + t * 1e-9, mask_ms=t)
     return [
         RunStarted(
-            run=run,
-            request=asked,
-            model=ModelInfo(name="smol", sha256="ab"),
-            versions={"x": "1"},
-            time=time,
+            run=run, request=asked, model=ModelInfo(name="smol", sha256="ab"), versions={"x": "1"}, time=time
         ),
         PromptRendered(run=run, t=t, text="p", tokens=3, cached=int(t)),
         PromptEvaluated(run=run, t=t, done=3, total=3, ms=t),
         Token(run=run, t=t, step=step, start=0, end=0),
         ToolKnown(run=run, t=t, name="search", allowed=True, char=9),
         CallReady(run=run, t=t, tool="search", arguments={"query": "AI"}, text="{}"),
-        RunFinished(
-            run=run,
-            t=t,
-            reason="complete",
-            valid=True,
-            tokens=9,
-            forced=2,
-            prompt_ms=t,
-            first_token_ms=t,
-            total_ms=t,
-        ),
+        finished(run=run, t=t, tokens=9, forced=2, prompt_ms=t, first_token_ms=t, total_ms=t),
     ]
 
 
@@ -219,32 +204,11 @@ def test_the_history_lists_finds_pins_and_deletes(tmp_path):
         (
             [
                 Aborted(code="UNKNOWN_TOOL", message="", path="", char=1, token=1, tokens_decoded=1),
-                RunFinished(
-                    reason="aborted",
-                    valid=False,
-                    tokens=1,
-                    forced=0,
-                    prompt_ms=0,
-                    first_token_ms=0,
-                    total_ms=0,
-                ),
+                finished("aborted", valid=False),
             ],
             "aborted UNKNOWN_TOOL",
         ),
-        (
-            [
-                RunFinished(
-                    reason="length",
-                    valid=False,
-                    tokens=1,
-                    forced=0,
-                    prompt_ms=0,
-                    first_token_ms=0,
-                    total_ms=0,
-                )
-            ],
-            "length",
-        ),
+        ([finished("length", valid=False)], "length"),
     ],
 )
 def test_the_history_records_how_a_run_ended(tmp_path, last, outcome):
@@ -361,7 +325,7 @@ def test_a_damaged_journal_is_renamed_and_ignored(tmp_path):
 def test_a_full_disk_leaves_the_last_journal(tmp_path, monkeypatch):
     journal = Journal(tmp_path)
     journal.write(Project(request=REQUEST, notes="one"))
-    before = digest_of(journal.file.read_bytes())
+    before = journal.file.read_bytes()
 
     def full(*_):
         raise OSError(errno.ENOSPC, "full")
@@ -370,7 +334,7 @@ def test_a_full_disk_leaves_the_last_journal(tmp_path, monkeypatch):
     with pytest.raises(StorageError, match="disk is full"):
         journal.write(Project(request=REQUEST, notes="two"))
     monkeypatch.undo()
-    assert digest_of(journal.file.read_bytes()) == before
+    assert journal.file.read_bytes() == before
     journal.clear()
 
 

@@ -18,7 +18,6 @@ from glyphscope.events import (
     wrong_values,
 )
 from glyphscope.sessions import Settings, load_settings, save_settings
-from glyphscope.sessions.settings import VERSION
 
 OLD = {
     "glyphscope_settings": 1,
@@ -49,7 +48,7 @@ def test_a_settings_file_of_version_1_is_upgraded(tmp_path):
         history_limit=100,
     )  # fmt: skip
     save_settings(tmp_path / "s.json", settings)
-    assert json.loads((tmp_path / "s.json").read_text())["glyphscope_settings"] == VERSION
+    assert json.loads((tmp_path / "s.json").read_text())["glyphscope_settings"] == 2
     assert load_settings(tmp_path / "s.json") == (settings, "")
 
 
@@ -76,7 +75,7 @@ def test_values_of_version_1_outside_the_bounds_are_adjusted(tmp_path):
     ],
 )
 def test_an_invalid_value_is_reported_and_replaced_by_its_default(tmp_path, name, value, words):
-    document = {**OLD, "glyphscope_settings": VERSION, name: value}
+    document = {**OLD, "glyphscope_settings": 2, name: value}
     settings, notice = loaded(tmp_path / "s.json", document)
     assert words in notice and len(notice) < 300
     assert settings.font_size == 12

@@ -24,8 +24,8 @@ from glyphscope.events import (
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.runs import NonInteractive
+from glyphscope.sessions import RecordWriter, read_record
 from glyphscope.sessions.bundle import write_bundle
-from glyphscope.sessions.records import RecordWriter, read_record
 from glyphscope.strategies import run
 from glyphscope.tools.demo import DemoTools
 

@@ -164,7 +164,7 @@ WINDOWS = {
     "gui/glyphscope_gui/calls/call_texts.py": "says where the rest is",
     "gui/glyphscope_gui/grammar/step.py": "names, not characters",
     "gui/glyphscope_gui/runs/compare_fields.py": "a text around a character",
-    "gui/glyphscope_gui/shared/long_texts.py": "says how many more there are",
+    "gui/glyphscope_gui/shared/plain_text.py": "says how many more there are",
 }
 """Files in which a slice beside an ellipsis is not a text cut to a length."""
 EVENTS = {"engine/glyphscope/strategies/loop/guards.py"}

@@ -27,11 +27,9 @@ from glyphscope.models.remote.dialect import DIALECTS
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
-from glyphscope.sessions import RecordWriter, load_project, save_project
+from glyphscope.sessions import Project, RecordWriter, encode_record, load_project, read_record, save_project
 from glyphscope.sessions.bundle import write_bundle
 from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.sessions.project import Project
-from glyphscope.sessions.records import encode_record, read_record
 from glyphscope.strategies import run
 from glyphscope.strategies.request import first_prompt, generate_request
 from scripted_endpoint import Answer, endpoint, remote, said

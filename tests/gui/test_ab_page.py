@@ -12,7 +12,6 @@ from glyphscope.events import RunRequest
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import save_project
-from glyphscope.sessions.project import SUFFIX
 from glyphscope_gui.compare.ab_prompts import expected_text, plan
 from glyphscope_gui.compare.words import earlier_words
 from glyphscope_gui.context import PromptsPlace
@@ -164,7 +163,7 @@ def test_the_message_names_the_side_without_a_prompt(page):
 def test_a_project_file_supplies_a_prompt_and_an_unreadable_one_changes_nothing(page, qtbot, tmp_path):
     view, project = page.ab_view, page.context.project
     project.prompt.set_system("Call briefly.")
-    path = tmp_path / f"brief{SUFFIX}"
+    path = tmp_path / "brief.glyphscope"
     save_project(path, project.project(), None)
     project.prompt.set_system("Call.")
     page.ab._read(0, path)

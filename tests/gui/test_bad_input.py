@@ -18,9 +18,7 @@ from glyphscope.models.interface import RenderedPrompt
 from glyphscope.models.opening import open_model
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.runs import branch_tree
-from glyphscope.sessions import places
-from glyphscope.sessions.files import atomic_write
-from glyphscope.sessions.history import kin_of
+from glyphscope.sessions import atomic_write, kin_of, places
 from glyphscope_gui.context import Page
 from glyphscope_gui.playground.branches.tree import BranchTreeModel
 from glyphscope_gui.runs.run_controller import Phase

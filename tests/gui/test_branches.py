@@ -14,7 +14,7 @@ from glyphscope.models.interface import Vocabulary
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_tree, end_of, run_state
-from glyphscope.sessions.history import kin_of
+from glyphscope.sessions import kin_of
 from glyphscope_gui.playground.branches.tree import MAX_INDENT, BranchCard
 from glyphscope_gui.playground.branches.words import (
     LOOKING,

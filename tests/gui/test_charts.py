@@ -25,8 +25,7 @@ from glyphscope_gui.playground.evidence_words import size_words, token_words
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.runs.token_table import COLUMNS
-from glyphscope_gui.shared.bars import BarChart, Series
-from glyphscope_gui.shared.chart import Chart
+from glyphscope_gui.shared.chart import BarChart, Chart, Series
 from glyphscope_gui.shared.chart_roles import edge_role
 from glyphscope_gui.theme import theme
 

@@ -13,7 +13,7 @@ from glyphscope_gui.grammar.railroad_drawing import _ROLES as DIAGRAM
 from glyphscope_gui.playground import timeline
 from glyphscope_gui.runs import compare_fields
 from glyphscope_gui.servers import words as servers_words
-from glyphscope_gui.shared import enforcement_badge
+from glyphscope_gui.shared import verdict
 from glyphscope_gui.shared.verdict import FORCED, VERDICTS
 from glyphscope_gui.theme import load_theme
 from glyphscope_gui.theme.manager import style_sheet
@@ -186,7 +186,7 @@ def test_states_differ_by_more_than_colour():
     for signs in (
         [sign for sign, _role in timeline.MARKS.values()],
         [style for style, _role in LINES.values()],
-        [words for words, _role, _tip in enforcement_badge._WORDS.values()],
+        [words for words, _role, _tip in verdict._ENFORCEMENT.values()],
         [state.words for state in servers_words._PHASES.values()],
         list(compare_fields.MARKS.values()),
     ):

@@ -14,13 +14,7 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run
-from glyphscope_gui.playground.mask_impact_view import (
-    FIELD,
-    MASKED,
-    TAKEN,
-    MaskImpactModel,
-    MaskImpactTable,
-)
+from glyphscope_gui.playground.mask_impact_view import FIELD, MASKED, TAKEN, MaskImpactModel, MaskImpactTable
 from glyphscope_gui.runs.model_queries import Answered, token_boundaries
 from glyphscope_gui.runs.token_table import CUT_ROLE, TOKEN
 

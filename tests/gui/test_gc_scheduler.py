@@ -8,7 +8,7 @@ import threading
 import pytest
 from PySide6.QtCore import QTimer
 
-from glyphscope_gui.shell.gc_scheduler import Collector
+from glyphscope_gui.app import Collector
 
 
 @pytest.fixture

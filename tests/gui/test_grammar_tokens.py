@@ -13,7 +13,7 @@ from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare, relaxed, run_state
-from glyphscope.sessions.records import parse_record
+from glyphscope.sessions import parse_record
 from glyphscope.strategies import run
 from glyphscope_gui.context import RulePlace
 from glyphscope_gui.grammar.page import MEAN, NOT_MEASURED, RuleCosts

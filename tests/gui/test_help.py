@@ -8,14 +8,13 @@ from itertools import pairwise
 import pytest
 from markdown_it import MarkdownIt
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
 
 from fake_context import scripted
 from glyphscope.resources import read_page
 from glyphscope_gui.help.commands import CommandPalette, commands_of, matching
-from glyphscope_gui.help.guide import GuideDialog, GuideText
-from glyphscope_gui.help.pages import PAGES, SHORTCUTS, page_text, slug_of
+from glyphscope_gui.help.guide import PAGES, SHORTCUTS, GuideDialog, GuideText, page_text, slug_of
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.theme.manager import ThemeManager
@@ -140,30 +139,40 @@ def test_every_page_that_the_guide_links_to_is_in_its_list():
 
 
 @pytest.mark.slow
-def test_the_palette_shows_whole_names_of_commands_when_it_opens(open_window):
+def test_the_palette_of_the_window_shows_the_whole_name_of_every_action_of_its_menus(open_window):
     palette = open_window(scripted).help.show_palette()
     QApplication.processEvents()
     names = [palette.list.topLevelItem(place).text(0) for place in range(palette.list.topLevelItemCount())]
+    assert {"Run › Run", "View › Grammar", "Help › Tour"} <= set(names)
     widest = max(palette.list.fontMetrics().horizontalAdvance(name) for name in names)
     assert palette.list.columnWidth(0) > min(widest, palette.list.viewport().width() / 2)
     palette.reject()
 
 
+OF_TEXT = {"Ctrl+C", "Ctrl+Ins", "F16", "Ctrl+X", "Shift+Del", "F20", "Ctrl+V", "Shift+Ins", "F18", "Ctrl+A"}
+"""Keys of every text field."""
+
+
 @pytest.mark.slow
-def test_the_palette_of_the_window_has_every_action_of_its_menus(open_window):
-    window = open_window(scripted)
-    palette = window.help.show_palette()
-    listed = {palette.list.topLevelItem(place).text(0) for place in range(palette.list.topLevelItemCount())}
-    assert {"Run › Run", "View › Grammar", "Help › Tour"} <= listed
-    assert all(isinstance(command.action, QAction) for command in palette._commands)
-    palette.reject()
+def test_the_guide_lists_every_key_of_the_window(open_window):
+    section = read_page("guide.md").partition("## Keyboard")[2]
+    rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("|")]
+    listed = {key for row in rows for key in re.findall(r"`([^`]+)`", row)}
+    for first, last in re.findall(r"`Ctrl\+(\d)` … `Ctrl\+(\d)`", section):  # a row of pages
+        listed |= {f"Ctrl+{number}" for number in range(int(first), int(last) + 1)}
+    keys = {
+        shortcut.toString(QKeySequence.SequenceFormat.PortableText): action.text()
+        for action in open_window(scripted).findChildren(QAction)
+        for shortcut in action.shortcuts()[:1]
+    }
+    assert {key: words for key, words in keys.items() if key not in listed | OF_TEXT} == {}
 
 
 def test_a_search_passes_over_pages_that_are_missing(qtbot, monkeypatch):
     def missing(_name):
         raise FileNotFoundError
 
-    monkeypatch.setattr("glyphscope_gui.help.pages.read_page", missing)
+    monkeypatch.setattr("glyphscope_gui.help.guide.read_page", missing)
     owner = QWidget()
     qtbot.addWidget(owner)
     guide = GuideDialog((), owner)

@@ -24,7 +24,6 @@ from glyphscope.events import (
     ModelInfo,
     RepairSettings,
     RunFailed,
-    RunFinished,
     RunRequest,
     RunStarted,
     Sampling,
@@ -34,10 +33,9 @@ from glyphscope.events import (
     decode_event,
 )
 from glyphscope.runs import end_of, outcome_words, run_state, status_of
-from glyphscope.sessions import History
+from glyphscope.sessions import History, kin_of
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports import html_page as pages
-from glyphscope.sessions.history import kin_of
 from glyphscope.text.figures import pluralize
 from glyphscope_gui.history import dock as history_dock
 from glyphscope_gui.history.dock import HistoryDock
@@ -45,10 +43,10 @@ from glyphscope_gui.history.model import facts, sampled, when
 from glyphscope_gui.history.presenter import HistoryPresenter, SuiteDialog
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.model_names import opened_name
+from glyphscope_gui.shared.run_words import opened_name
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme.manager import ThemeManager
-from made_runs import loop_request, loop_run, parts_run
+from made_runs import finished, loop_request, loop_run, parts_run
 from page_text import PageText
 
 SERIES = (
@@ -67,10 +65,7 @@ def run(number, prompt, *, valid=True):
         versions={},
         time=f"2026-11-21T08:0{number}:00+00:00",
     )
-    end = RunFinished(
-        reason="complete" if valid else "aborted", valid=valid, tokens=17, forced=9,
-        prompt_ms=1, first_token_ms=1, total_ms=1,
-    )  # fmt: skip
+    end = finished("complete" if valid else "aborted", valid=valid, tokens=17)
     middle = [] if valid else [
         Aborted(code="CONSTRAINT_MAX", message="", path="", char=1, token=1, tokens_decoded=9)
     ]  # fmt: skip

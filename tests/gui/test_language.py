@@ -13,8 +13,7 @@ from PySide6.QtCore import QCoreApplication
 
 import pseudo_language
 from glyphscope_gui.shared import language
-from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.qm_file import is_sound
+from glyphscope_gui.shared.language import is_sound, tr
 
 
 class Texts:

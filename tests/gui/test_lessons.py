@@ -17,14 +17,13 @@ from PySide6.QtWidgets import QDockWidget, QFileDialog, QMainWindow, QWidget
 from fake_context import fake_context
 from glyphscope.errors import ModelError
 from glyphscope.events import Token
-from glyphscope.lessons.library import bundled_lessons, find_lesson
-from glyphscope.lessons.progress import LessonProgress, Progress
+from glyphscope.lessons import LessonProgress, Progress, bundled_lessons, find_lesson
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import Places, places
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.lessons import LessonsPresenter
-from glyphscope_gui.lessons.list_view import LessonRow
 from glyphscope_gui.lessons.opened import lecture_slides
+from glyphscope_gui.lessons.page import LessonRow
 from glyphscope_gui.lessons.player import LessonPlayer
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.question import LessonQuestion

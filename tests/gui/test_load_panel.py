@@ -20,7 +20,7 @@ from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.presenter import ModelPresenter
 from glyphscope_gui.model_picker.words import status_words
 from glyphscope_gui.runs.worker.jobs import ModelStatus
-from glyphscope_gui.settings.presenter import SettingsPresenter
+from glyphscope_gui.settings.dialog import SettingsPresenter
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shell.window_presenter import model_words
 
@@ -119,7 +119,7 @@ class Closing(ScriptedModel):
 def test_options_reload_the_open_model_and_unload_frees_it_until_the_next_run(
     open_context, qtbot, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("glyphscope_gui.settings.presenter.REOPEN_MS", 20)
+    monkeypatch.setattr("glyphscope_gui.settings.dialog.REOPEN_MS", 20)
     monkeypatch.setattr(Closing, "closed", 0)
     Closing.may_close.set()
     file = tmp_path / "a.gguf"

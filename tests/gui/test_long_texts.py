@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 
 import msgspec
 import pytest
@@ -14,12 +15,12 @@ from fake_context import scripted
 from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
 from glyphscope.events import RunRequest
 from glyphscope.registry import parse_document
-from glyphscope.sessions import Project, save_project
-from glyphscope.sessions.history import kin_of
+from glyphscope.sessions import Project, kin_of, save_project
 from glyphscope_gui.evaluate.suite_editor import SuiteEditor
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.long_texts import (
+from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.plain_text import (
     MAX_CHARACTERS,
     MAX_LINE,
     MAX_LINES,
@@ -28,7 +29,6 @@ from glyphscope_gui.shared.long_texts import (
     is_long,
     shown_part,
 )
-from glyphscope_gui.shared.page_ids import PageId
 from window_blocks import Blocks, long_suite, registry_of, settle
 
 SECONDS = 0.4
@@ -91,9 +91,9 @@ def test_no_registry_blocks_the_window(open_window):
         first = registry.tools[0]
         argument = next(iter(first.parameters["properties"]))
         spent = {
-            "tools": cpu_of(lambda: tools.replace_registry(registry)),  # noqa: B023 - called at once
-            "argument": cpu_of(lambda: window.panels.reveal_argument(first.name, argument)),  # noqa: B023
-            "edit": cpu_of(lambda: tools.set_description(first.name, "Another one.")),  # noqa: B023
+            "tools": cpu_of(partial(tools.replace_registry, registry)),
+            "argument": cpu_of(partial(window.panels.reveal_argument, first.name, argument)),
+            "edit": cpu_of(partial(tools.set_description, first.name, "Another one.")),
             "undo": cpu_of(tools.undo_stack.undo),
         }
         assert max(spent.values()) < SECONDS, (name, spent)

@@ -16,7 +16,7 @@ from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.presenter import ModelPresenter
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.run_words import model_name
 from memory_keyring import memory_keyring
 
 FOUND = [

@@ -217,7 +217,7 @@ from glyphscope.cli.app import app
 from glyphscope.runs import RunState, reduce_event
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports.html_page import html_page
-from glyphscope.sessions.records import parse_record
+from glyphscope.sessions import parse_record
 from glyphscope_gui.playground.timeline_model import TimelineModel
 
 def run(tmp_path):

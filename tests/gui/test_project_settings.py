@@ -17,10 +17,9 @@ from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.services import make_services
-from glyphscope_gui.settings.dialog import SettingsDialog
-from glyphscope_gui.settings.network_contacts import contacts, summary
-from glyphscope_gui.settings.places_section import FolderLine, ModelFolders
-from glyphscope_gui.settings.presenter import SettingsPresenter
+from glyphscope_gui.settings.dialog import SettingsDialog, SettingsPresenter
+from glyphscope_gui.settings.privacy import contacts, summary
+from glyphscope_gui.settings.sections import FolderLine, ModelFolders
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.theme import ThemeManager, mono_font
 from glyphscope_gui.theme.fonts import choose_mono, fixed_families, mono_families
@@ -194,7 +193,7 @@ def test_every_destination_that_receives_data_is_listed():
 
 @pytest.mark.slow
 def test_settings_take_effect_at_once(open_context, qtbot, qapp, monkeypatch):
-    monkeypatch.setattr("glyphscope_gui.settings.presenter.REOPEN_MS", 20)
+    monkeypatch.setattr("glyphscope_gui.settings.dialog.REOPEN_MS", 20)
     opened = []
 
     def opener(name, *, options, **_more):

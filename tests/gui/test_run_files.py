@@ -15,10 +15,9 @@ from PySide6.QtWidgets import QLabel, QMenu
 from glyphscope.errors import ModelError
 from glyphscope.events import ApprovalRule
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.sessions import read_record
+from glyphscope.sessions import encode_record, read_record
 from glyphscope.sessions.bundle import read_bundle, write_bundle
 from glyphscope.sessions.exports import EXPORTS, export_forms, form_named
-from glyphscope.sessions.records import encode_record
 from glyphscope_gui.history.export_dialog import MAX_SHOWN, ExportDialog, ExportMenu
 from glyphscope_gui.runs.export_formats import exported, file_name, record_summary
 from glyphscope_gui.runs.recorder import bundled_run, bundled_runs

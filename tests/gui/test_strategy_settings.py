@@ -27,7 +27,7 @@ from glyphscope_gui.run_settings.strategy_settings import (
     read_approvals,
     read_lists,
 )
-from glyphscope_gui.shared import run_choices
+from glyphscope_gui.shared.run_words import STRATEGIES as OFFERED
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def choose(field, value):
 
 
 def test_every_strategy_is_in_the_picker():
-    assert tuple(name for name, _, _ in run_choices.STRATEGIES) == STRATEGIES
-    assert all(about.endswith(".") and about.count(".") == 1 for _, _, about in run_choices.STRATEGIES)
+    assert tuple(name for name, _, _ in OFFERED) == STRATEGIES
+    assert all(about.endswith(".") and about.count(".") == 1 for _, _, about in OFFERED)
 
 
 def test_every_setting_of_the_loop_is_in_the_panel(panel):

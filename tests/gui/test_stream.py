@@ -22,8 +22,8 @@ from glyphscope_gui.runs.alternatives_table import reasons
 from glyphscope_gui.runs.field_table import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTable, FieldTableModel
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import COLUMNS, TOKEN, TokenTable, TokenTableModel
+from glyphscope_gui.shared.run_words import step_text
 from glyphscope_gui.shared.text_places import MAX_LINE, TextPlaces
-from glyphscope_gui.shared.token_words import step_text
 
 BAD = '{action="search" query="AI 🤖 news" max_results=500}'
 

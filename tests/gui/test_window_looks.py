@@ -182,7 +182,7 @@ def test_the_timeline_and_the_fields_show_no_part_of_a_row(open_window, qtbot):
 
 
 @pytest.mark.slow
-def test_in_a_low_window_an_answer_without_a_call_has_no_empty_table_of_fields(open_window, qtbot):
+def test_a_low_window_has_no_empty_table_of_fields_and_no_headings_even_below_a_banner(open_window, qtbot):
     window = open_window(scripted, size=(1024, 700))
     view = window.page(PageId.PLAYGROUND).view
     for events, has_fields in (
@@ -193,20 +193,13 @@ def test_in_a_low_window_an_answer_without_a_call_has_no_empty_table_of_fields(o
         with qtbot.waitSignal(window.runs.ended):
             window.runs.show_record(tuple(events))
         assert view.field_card.isVisible() is has_fields
-    window.resize(1440, 900)
-    qtbot.waitUntil(view.field_card.isVisible)
-    assert view.field_card.heading.isVisible()
-
-
-@pytest.mark.slow
-def test_a_page_with_a_banner_in_a_low_window_keeps_its_headings_hidden(open_window, qtbot):
-    window = open_window(scripted, size=(1024, 700))
-    view = window.page(PageId.PLAYGROUND).view
-    with qtbot.waitSignal(window.runs.ended):
-        window.runs.show_record(bundled_run("verbs-loop.jsonl"))
     view.notice.show_words("A banner of several lines, with which the page is higher than its place. " * 9)
     qtbot.waitUntil(lambda: view.height() > LOW)
     assert not view.token_card.heading.isVisible()
+    view.notice.hide()
+    window.resize(1440, 900)
+    qtbot.waitUntil(view.field_card.isVisible)
+    assert view.field_card.heading.isVisible()
 
 
 def test_a_table_hides_columns_rather_than_the_name(qtbot):
@@ -237,19 +230,12 @@ def test_sides_stored_by_a_larger_window_are_fitted_to_a_smaller_one(open_window
 
 
 @pytest.mark.slow
-def test_the_sides_have_their_widths_whatever_the_other_pages_need(open_window, qtbot):
+def test_the_sides_have_their_widths_whatever_the_other_pages_need_and_follow_the_window(open_window, qtbot):
     window = open_window(scripted)
     assert max(page.widget.minimumSizeHint().width() for page in window.pages.values()) > 800
     window.fit_sides()
     qtbot.waitUntil(lambda: abs(window.right.width() - RIGHT) < 10)
     qtbot.waitUntil(lambda: abs(window.panels.docks[PanelId.TOOLS].width() - LEFT) < 10)
-
-
-@pytest.mark.slow
-def test_the_sides_become_narrower_with_the_window_and_wide_again(open_window, qtbot):
-    window = open_window(scripted)
-    window.fit_sides()
-    qtbot.waitUntil(lambda: abs(window.right.width() - RIGHT) < 10)
     window.resize(1024, 700)
     qtbot.waitUntil(lambda: window.right.width() < 0.8 * RIGHT)
     window.resize(1440, 900)
@@ -315,7 +301,7 @@ def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(ope
 
 
 @pytest.mark.slow
-def test_the_reason_of_an_abort_fits_a_narrow_page(open_window, qtbot):
+def test_the_reason_of_an_abort_fits_a_narrow_page_and_is_then_no_higher_than_its_lines(open_window, qtbot):
     window = open_window(scripted)
     with qtbot.waitSignal(window.runs.ended):
         window.runs.replay(bundled_run(ABORTED), 0)
@@ -324,14 +310,6 @@ def test_the_reason_of_an_abort_fits_a_narrow_page(open_window, qtbot):
     beside = banner.minimumSizeHint().width()
     banner.resize(beside, banner.height())
     qtbot.waitUntil(lambda: banner.minimumSizeHint().width() < 0.8 * beside)
-
-
-@pytest.mark.slow
-def test_the_words_of_an_abort_are_no_higher_than_their_lines_after_they_were_narrow(open_window, qtbot):
-    window = open_window(scripted)
-    with qtbot.waitSignal(window.runs.ended):
-        window.runs.replay(bundled_run(ABORTED), 0)
-    banner = window.findChild(AbortBanner)
     line = banner.title.fontMetrics().height()
     banner.setMaximumWidth(260)
     qtbot.waitUntil(lambda: banner.title.height() > 1.5 * line)

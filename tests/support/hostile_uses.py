@@ -41,8 +41,7 @@ from glyphscope.grammar.builder.uncallable import uncallable
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.regular import found
 from glyphscope.grammar.tree import Grammar
-from glyphscope.lessons.checking import check_lesson
-from glyphscope.lessons.library import LessonPlace
+from glyphscope.lessons import LessonPlace, check_lesson
 from glyphscope.lessons.website import website
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.models.inspection import inspect_template, with_proof
@@ -54,13 +53,11 @@ from glyphscope.processes import limited
 from glyphscope.prompting.messages import example_calls, render_messages
 from glyphscope.registry import ToolRegistry, load_registry, make_tool, to_json, to_openai
 from glyphscope.runs import branch_request, branch_tree, run_state
-from glyphscope.sessions import first_difference
+from glyphscope.sessions import encode_record, first_difference, load_project, parse_record, save_project
 from glyphscope.sessions.archive import pack
 from glyphscope.sessions.bundle import make_bundle, parse_bundle, redacted
 from glyphscope.sessions.exports import EXPORTS, RecordedRun, export
 from glyphscope.sessions.exports.html_page import html_page
-from glyphscope.sessions.project import load_project, save_project
-from glyphscope.sessions.records import encode_record, parse_record
 from glyphscope.strategies import first_prompt, run
 from glyphscope.validation import CallValidator
 from glyphscope_plugins.bfcl.questions import import_bfcl

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from glyphscope.lessons.library import LessonPlace
-from glyphscope.lessons.recording import record_lesson
+from glyphscope.lessons import LessonPlace, record_lesson
 from glyphscope.models.scripted import ScriptedModel
 
 HEAD = '```lesson\ntitle = "A title"\nabout = "What it is about."\nminutes = 5\n```\n'

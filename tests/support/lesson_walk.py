@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from glyphscope.lessons.library import LessonPlace
+from glyphscope.lessons import LessonPlace
 from glyphscope_gui.lessons import LessonsPresenter
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.question import LessonQuestion

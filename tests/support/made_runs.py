@@ -48,6 +48,12 @@ GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'
 
 
+def finished(reason: str = "complete", *, valid: bool = True, **changes: Any) -> RunFinished:
+    """The end of a run of one token that took no time."""
+    times = {"prompt_ms": 0, "first_token_ms": 0, "total_ms": 0}
+    return RunFinished(**{"reason": reason, "valid": valid, "tokens": 1, "forced": 0, **times, **changes})
+
+
 def loop_request(**changes: Any) -> RunRequest:
     fields = {
         "prompt": "Search for AI news, 10 results, and tell me what is new",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,6 +72,12 @@ class Found(NamedTuple):
     instead: str
 
 
+@lru_cache(maxsize=1)
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a module, for all that is asked of it in turn."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def texts_of(path: Path) -> Iterator[tuple[int, str]]:
     """The texts of a file that a person reads, with their lines."""
     source = path.read_text(encoding="utf-8")
@@ -80,7 +87,7 @@ def texts_of(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".jinja":
         yield from enumerate((_TAG.sub(" ", line) for line in source.split("\n")), 1)
         return
-    tree = ast.parse(source)
+    tree = tree_of(path)
     own = {id(node) for node in docstrings(tree)}
     inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
@@ -107,7 +114,7 @@ def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
 def comments_of(path: Path) -> Iterator[tuple[int, str]]:
     """The docstrings and comments of a module, with their lines; code between backquotes is left out."""
     source = path.read_text(encoding="utf-8")
-    for node in docstrings(ast.parse(source)):
+    for node in docstrings(tree_of(path)):
         yield node.lineno, re.sub(r"`[^`]*`", "`c`", str(node.value))
     for number, line in enumerate(source.split("\n"), 1):
         if comment := _COMMENT.search(line):
@@ -189,7 +196,7 @@ _NAMES = [(re.compile(rf"(?:^|_)(?:{pattern})(?:_|$)"), instead) for pattern, in
 def names_of(path: Path) -> Iterator[tuple[int, str]]:
     """The names that a module gives: its own and those of classes, functions, arguments, variables and attributes."""
     yield 1, path.parent.name if path.name == "__init__.py" else path.stem
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield node.lineno, name
@@ -210,9 +217,24 @@ def refused_name(name: str) -> str:
     return next((instead for pattern, instead in _NAMES if pattern.search(words)), "")
 
 
+def all_refused() -> list[Found]:
+    """The refused words in texts, docstrings, comments and names; each file is read once."""
+    shown, own, found = set(files()), set(modules()), []
+    for path in sorted(shown | own):
+        if path in shown:
+            found += refused(path)
+        if path in own:
+            found += refused(path, comments_of)
+            found += [
+                Found(path.relative_to(ROOT).as_posix(), line, name, name, instead)
+                for line, name in names_of(path)
+                if (instead := refused_name(name))
+            ]
+    return found
+
+
 def main() -> None:
-    found = [one for path in files() for one in refused(path)]
-    found += [one for path in modules() for one in refused(path, comments_of)]
+    found = all_refused()
     for one in found:
         print(f"{one.path}:{one.line}: {one.words!r}: {one.instead}\n    {one.text[:160]!r}")
     print(f"{len(found)} in {len({one.path for one in found})} files")

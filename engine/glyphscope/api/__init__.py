@@ -3,11 +3,9 @@
 The names in `__all__` and their documented behaviour follow semantic versioning; all other modules are internal.
 """
 
-from glyphscope.api.assertions import assert_tool_call
-from glyphscope.api.checking import build_grammar, check_call
+from glyphscope.api.checking import assert_tool_call, build_grammar, check_call
 from glyphscope.api.evaluation import Evaluation, evaluate
-from glyphscope.api.models import Model, open_model
-from glyphscope.api.runs import Run, read_run
+from glyphscope.api.runs import Model, Run, open_model, read_run
 from glyphscope.api.tools import Tools
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import ApprovalRule, LoadOptions, LoopSettings, Message, RepairSettings, Sampling

@@ -1,17 +1,23 @@
-"""Calls and grammars without a model: whether a text is a call of the tools, and the grammar of all such texts."""
+"""Calls and grammars without a model: whether a text is a call of the tools, the grammar of all such texts, and an
+assertion whose failure names the field, the character, and the values that were possible.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
+from glyphscope.api.runs import Run
 from glyphscope.api.tools import ToolLike, Tools
-from glyphscope.events import ArgumentOrder, Notation, Shape, default_order
+from glyphscope.evals.scoring.matching import Values
+from glyphscope.events import ArgumentOrder, Notation, Shape, Violation, default_order
 from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.validation.call import CallValidator, CheckReport
+from glyphscope.validation.call import CallValidator, CheckError, CheckReport
+from glyphscope.visible import visible
 
 
 def check_call(
@@ -48,3 +54,52 @@ def build_grammar(
         return json.dumps(call_schema(registry, shape, options), indent=2, ensure_ascii=False)
     grammar = build_call_grammar(registry, notation, shape, options)
     return to_lark(grammar) if to == "lark" else emit_gbnf(grammar).text
+
+
+_AROUND = 40
+"""Characters of an answer that are shown before a violation, and after it."""
+
+
+def assert_tool_call(
+    answer: Run | str,
+    tool: str,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    tools: ToolLike = "default",
+    notation: Notation = "json",
+    shape: Shape = "name-arguments",
+) -> dict[str, Any]:
+    """Assert that the answer is a valid call of this tool, with these arguments if given. Returns its arguments.
+
+    Numbers are compared by value. `tools`, `notation` and `shape` apply to a text; a run has its own. Raises
+    AssertionError, and GlyphscopeError for a run that failed.
+    """
+    __tracebackhide__ = True
+    violations: tuple[Violation | CheckError, ...]
+    if isinstance(answer, Run):
+        text, violations, made, given = answer.text, answer.violations, answer.tool, answer.arguments
+    else:
+        report = check_call(answer, tools, notation=notation, shape=shape)
+        text, violations = answer, tuple(report.errors)
+        made, given = (report.tool, report.arguments) if report.valid else (None, None)
+    if made is None or given is None:
+        raise AssertionError("\n".join(["the answer is not a valid call", *_explained(text, violations)]))
+    if made != tool:
+        raise AssertionError(f"the call is of {made}, not of {tool}: {visible(text)}")
+    difference = None if arguments is None else Values().difference(dict(arguments), given)
+    if difference is not None:
+        raise AssertionError(f"{tool}: {difference.words}\n  {visible(text)}")
+    return given
+
+
+def _explained(text: str, violations: tuple[Violation | CheckError, ...]) -> list[str]:
+    if not violations:
+        return [f"  {visible(text)}" if text else "  it is empty"]
+    lines = []
+    for each in violations:
+        possible = f"; possible: {each.viable}" if each.viable else ""
+        path = f" {each.path}" if each.path else ""
+        lines.append(f"{each.code} at character {each.char:,}{path}: {each.message}{possible}")
+    char = violations[0].char
+    before = visible(text[max(char - _AROUND, 0) : char])
+    return [*lines, f"  {before}{visible(text[char : char + _AROUND])}", f"  {' ' * len(before)}^"]

@@ -11,8 +11,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, parse_json, read_registry, read_text
-from glyphscope.cli.load_options import Loading, StoredPrompts
-from glyphscope.cli.model_loading import opened
+from glyphscope.cli.load_options import Loading, StoredPrompts, opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, RegistryOption, model_option
 from glyphscope.cli.output import TextTable, console, print_json, print_note, print_text

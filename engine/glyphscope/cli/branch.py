@@ -13,8 +13,7 @@ import typer
 from glyphscope.cli.explain import print_cost
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.interaction import TerminalInteraction
-from glyphscope.cli.load_options import Loading, StoredPrompts
-from glyphscope.cli.model_loading import opened
+from glyphscope.cli.load_options import Loading, StoredPrompts, opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, model_option
 from glyphscope.cli.run import exit_code, show

@@ -28,14 +28,7 @@ from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.runs import CONTINUATION
 from glyphscope.sessions import Record, first_difference, strip_words
-from glyphscope.sessions.bundle import (
-    MANIFEST,
-    export_file,
-    export_page,
-    read_run,
-    redacted,
-    write_bundle,
-)
+from glyphscope.sessions.bundle import MANIFEST, export_file, export_page, read_run, redacted, write_bundle
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports.forms import EXPORTS, export_forms, exporter
 from glyphscope.sessions.files import atomic_write

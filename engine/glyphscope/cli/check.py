@@ -18,13 +18,7 @@ from glyphscope.cli.inputs import (
     read_registry,
     read_text,
 )
-from glyphscope.cli.options import (
-    JsonOption,
-    NotationOption,
-    RegistryOption,
-    ShapeOption,
-    ThinkingOption,
-)
+from glyphscope.cli.options import JsonOption, NotationOption, RegistryOption, ShapeOption, ThinkingOption
 from glyphscope.cli.output import (
     TextTable,
     console,

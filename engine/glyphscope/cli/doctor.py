@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from glyphscope.cli import probe_packages, probes
-from glyphscope.cli.model_loading import opened
+from glyphscope.cli import probes
+from glyphscope.cli.load_options import opened
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json, print_text
 from glyphscope.cli.probes import Finding
@@ -47,8 +47,8 @@ def doctor(
 
 def _examine(deep: bool) -> Iterator[Finding]:
     yield probes.python()
-    yield from probe_packages.packages()
-    yield from probe_packages.other_plugins()
+    yield from probes.packages()
+    yield from probes.other_plugins()
     yield probes.qt_libraries()
     yield probes.display()
     yield _model()

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.model_loading import opened
+from glyphscope.cli.load_options import opened
 from glyphscope.cli.options import JsonOption, model_option
 from glyphscope.cli.output import TextTable, console, print_json, print_text, short_pointer
 from glyphscope.cli.signals import closing_when_ended
@@ -31,12 +31,7 @@ from glyphscope.explain.mask_impact import (
     worst_words,
 )
 from glyphscope.explain.relaxation_cost import RelaxationCost, cost_words, relaxation_cost
-from glyphscope.explain.retokenization import (
-    Boundaries,
-    boundaries_of,
-    boundary_diff_words,
-    boundary_words,
-)
+from glyphscope.explain.retokenization import Boundaries, boundaries_of, boundary_diff_words, boundary_words
 from glyphscope.models.interface import Model, same_model
 from glyphscope.models.remote import is_address
 from glyphscope.registry import ToolRegistry

@@ -24,12 +24,11 @@ from glyphscope.cli.output import (
 from glyphscope.cli.run_printer import RunView
 from glyphscope.errors import LessonError
 from glyphscope.evals.align import align, difference_words
-from glyphscope.lessons.checking import check_lesson
+from glyphscope.lessons.checking import check_lesson, record_lesson
 from glyphscope.lessons.lesson import Experiment, Lesson, Note, Prose, Question, Watch
 from glyphscope.lessons.library import LessonPlace, all_lessons, bundled_lessons, find_lesson
 from glyphscope.lessons.progress import LessonProgress, Progress
 from glyphscope.lessons.questions import DEFAULT_ASK, Sheet, grade, sheet
-from glyphscope.lessons.recording import record_lesson
 from glyphscope.lessons.website import export_website
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.runs import run_state

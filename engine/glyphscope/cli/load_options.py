@@ -1,17 +1,24 @@
-"""The options for loading a GGUF file, shared by all commands that load one."""
+"""The options for loading a GGUF file, shared by all commands that load one, and the opened model."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import BarColumn, Progress, TextColumn
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.option_groups import Given
+from glyphscope.cli.output import diagnostics
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
-from glyphscope.models.prompt_cache import PromptCache
+from glyphscope.models.interface import Model
+from glyphscope.models.prompt_cache import PromptCache, PromptCaches
 from glyphscope.models.remote import is_address
+from glyphscope.sessions.named_models import open_named
 from glyphscope.sessions.settings import users_prompt_cache
 
 
@@ -57,3 +64,37 @@ class Loading:
         """For a command that does not load a model this time: raises InputError if options are given."""
         if self.given:
             raise InputError(f"{why}: {', '.join(self.given.flags)} cannot be used.", hint=hint)
+
+
+@contextmanager
+def opened(
+    name: str,
+    *,
+    options: LoadOptions = DEFAULT_LOAD,
+    prompts: PromptCaches = lambda: None,
+    quiet: bool = False,
+) -> Iterator[Model]:
+    """The model of that name, closed at the end; loading is shown on stderr. Raises ModelError, StorageError."""
+    model = _open(name, options, prompts, quiet)
+    try:
+        yield model
+    finally:
+        model.close()
+
+
+def _open(name: str, options: LoadOptions, prompts: PromptCaches, quiet: bool) -> Model:
+    out = diagnostics()
+    bar = Progress(
+        TextColumn("loading {task.description}", markup=False),
+        BarColumn(),
+        console=out,
+        transient=True,
+        disable=quiet or not out.is_terminal,
+    )
+    with bar:
+        task = bar.add_task(Path(name).name, total=1.0)
+
+        def progress(share: float) -> None:
+            bar.update(task, completed=share)
+
+        return open_named(name, options=options, progress=progress, prompts=prompts)

@@ -14,8 +14,7 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.cli.load_options import Loading
-from glyphscope.cli.model_loading import opened
+from glyphscope.cli.load_options import Loading, opened
 from glyphscope.cli.models_hub import get, search
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption

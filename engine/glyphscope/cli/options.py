@@ -7,15 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from glyphscope.events import (
-    AnyNotation,
-    ArgumentOrder,
-    Notation,
-    RunRequest,
-    Shape,
-    Thinking,
-    settings_of,
-)
+from glyphscope.events import AnyNotation, ArgumentOrder, Notation, RunRequest, Shape, Thinking, settings_of
 
 _REQUEST = settings_of(RunRequest)
 

@@ -11,16 +11,9 @@ from rich.text import Text
 
 from glyphscope.cli.conversation import MessagesOption, SystemOption, conversation_members
 from glyphscope.cli.inputs import InputError, read_registry
-from glyphscope.cli.load_options import Loading
-from glyphscope.cli.model_loading import opened
+from glyphscope.cli.load_options import Loading, opened
 from glyphscope.cli.option_groups import with_groups
-from glyphscope.cli.options import (
-    AnyNotationOption,
-    JsonOption,
-    ModelOption,
-    RegistryOption,
-    ShapeOption,
-)
+from glyphscope.cli.options import AnyNotationOption, JsonOption, ModelOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import TextTable, console, print_json, print_text
 from glyphscope.events import (
     AnyNotation,

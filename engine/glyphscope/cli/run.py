@@ -25,8 +25,7 @@ from glyphscope.cli.conversation import (
 )
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.interaction import TerminalInteraction
-from glyphscope.cli.load_options import Loading, StoredPrompts
-from glyphscope.cli.model_loading import opened
+from glyphscope.cli.load_options import Loading, StoredPrompts, opened
 from glyphscope.cli.option_groups import Given, with_groups
 from glyphscope.cli.options import JsonOption, ModelOption, RegistryOption
 from glyphscope.cli.output import (

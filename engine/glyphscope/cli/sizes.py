@@ -9,8 +9,7 @@ import msgspec
 import typer
 
 from glyphscope.cli.inputs import InputError, in_shape, parse_json, read_json_lines, read_registry
-from glyphscope.cli.load_options import Loading
-from glyphscope.cli.model_loading import opened
+from glyphscope.cli.load_options import Loading, opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, RegistryOption, ShapeOption, model_option
 from glyphscope.cli.output import TextTable, console, print_json, print_text

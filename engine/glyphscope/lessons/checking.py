@@ -1,18 +1,25 @@
-"""Check a whole lesson with its recordings: they exist, match the current requests, and every part works."""
+"""Check a whole lesson with its recordings: they exist, match the current requests, every part works; and make them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 
 from glyphscope.errors import GlyphscopeError, LessonError, PlacedProblem, StorageError
 from glyphscope.events import AnyEvent, RunFailed, RunFinished, RunRequest, RunStarted
 from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Question, Watch
-from glyphscope.lessons.library import LessonPlace
+from glyphscope.lessons.library import RUNS, LessonPlace
 from glyphscope.lessons.questions import sheet, stage_of
 from glyphscope.lessons.reading import lesson_error
-from glyphscope.runs import run_state
+from glyphscope.models.interface import Model
+from glyphscope.models.opening import EMBEDDED, open_model
+from glyphscope.runs import NonInteractive, run_state
+from glyphscope.sessions import RecordWriter
+from glyphscope.sessions.files import own_file
+from glyphscope.strategies import run
+from glyphscope.tools.demo import DemoTools
 
 
 def check_lesson(place: LessonPlace) -> Lesson:
@@ -86,3 +93,48 @@ def _watch(part: Watch, place: LessonPlace) -> None:
             raise LessonError(
                 f"{name}: the recorded run has {count:,} tokens, with the numbers 0 to {count - 1}."
             )
+
+
+def record_lesson(
+    lesson: Lesson,
+    folder: Path,
+    names: frozenset[str] = frozenset(),
+    open_: Callable[[], Model] | None = None,
+) -> Iterator[tuple[str, Path]]:
+    """Record the lesson's runs (or those of `names`) below `folder`, and report each with its file.
+
+    Each is run by a newly opened model, so that no state of another run affects it. The requests contain all settings,
+    so the same model produces the same tokens. Raises LessonError for a run that fails, whose older recording is kept,
+    and the errors of opening the model.
+    """
+    if unknown := names - lesson.runs.keys():
+        raise LessonError(
+            f'The lesson has no run "{min(unknown)}".', hint=f"It has {', '.join(lesson.runs) or 'none'}."
+        )
+    for name, request in lesson.runs.items():
+        if not names or name in names:
+            path = own_file(folder, f"{RUNS}/{name}.jsonl")
+            _record(name, request, path, open_ or (lambda: open_model(EMBEDDED)))
+            yield name, path
+
+
+def _record(name: str, request: RunRequest, path: Path, open_: Callable[[], Model]) -> None:
+    model, tools = open_(), DemoTools()
+    try:
+        events = [without_place(event) for event in run(request, model, NonInteractive({"demo": tools}))]
+    finally:
+        tools.close()
+        model.close()
+    if isinstance(failed := events[-1], RunFailed):
+        raise LessonError(f"The run failed: {failed.code}: {failed.message}", where=name, hint=failed.hint)
+    with RecordWriter(path) as writer:
+        for event in events:
+            writer.write(event)
+
+
+def without_place(event: AnyEvent) -> AnyEvent:
+    """The event without the model's folder, which a published recording must not contain."""
+    if not isinstance(event, RunStarted):
+        return event
+    model = msgspec.structs.replace(event.model, path=Path(event.model.path).name)
+    return msgspec.structs.replace(event, model=model)

@@ -6,12 +6,15 @@ answers: `questions.py` computes them from the recorded runs and from grammars.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from glyphscope.events import RunRequest
+from glyphscope.text.shorten import shorten
+from glyphscope.text.translate import Translate, english
 
 View: TypeAlias = Literal["alternatives", "fields", "tokens"]
 
@@ -106,6 +109,21 @@ class Experiment(Part, frozen=True, kw_only=True):
     given: dict[str, object] = msgspec.field(default_factory=dict)
     vary: tuple[str, ...] = ()
     show: tuple[View, ...] = ("alternatives",)
+
+    def change_words(self, tr: Translate = english) -> Iterator[str]:
+        """The changes that the lesson makes; its text describes the long ones."""
+        for name, value in self.given.items():
+            if name == "change" and isinstance(value, dict):
+                found = [f"{place} = {_json(each)}" for place, each in value.items()]
+            elif name == "remove" and isinstance(value, list | tuple):
+                found = [tr("without {place}", place=place) for place in value]
+            else:
+                found = [f"{name} = {_json(value)}"]
+            yield from (shorten(each, 120) for each in found)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 AnyPart: TypeAlias = Prose | Note | Watch | NextQuestion | CharacterQuestion | ChoiceQuestion | Experiment

@@ -17,7 +17,6 @@ from glyphscope.errors import LessonError, PlacedProblem
 from glyphscope.evals.suites.structure import problems_of
 from glyphscope.events import RunRequest
 from glyphscope.inputs import utf8_text
-from glyphscope.lessons.blocks import Block, Section, split_steps
 from glyphscope.lessons.lesson import (
     AnyPart,
     CharacterQuestion,
@@ -33,12 +32,15 @@ from glyphscope.lessons.lesson import (
 from glyphscope.lessons.run_settings import NAMES, VARY, bound_problems, merged, request_of, value_at
 from glyphscope.lessons.tables import (
     QUESTIONS,
+    Block,
     ChoiceTable,
     LessonExperiment,
     LessonHead,
     LessonRun,
+    Section,
     place,
     read_toml,
+    split_steps,
 )
 from glyphscope.structs import ready
 from glyphscope.text.figures import byte_size

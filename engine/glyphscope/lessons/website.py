@@ -7,7 +7,6 @@ window shows it. HTML in a lesson is text, pictures are not loaded, and links le
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -203,7 +202,7 @@ class _Page:
             "experiment",
             title=one_line(part.title),
             about=rendered(part.about),
-            changes=[one_line(each) for each in _change_words(part)],
+            changes=[one_line(each) for each in part.change_words()],
             run=recorded.summary,
             difference=one_line(capitalised(words)),
         )
@@ -245,22 +244,6 @@ class _Page:
 def _stage_number(state: RunState, name: str) -> int | None:
     """The place of the stage with that name; None for all of them."""
     return next((place for place, stage in enumerate(state.stages) if name and stage.name == name), None)
-
-
-def _change_words(part: Experiment) -> Iterator[str]:
-    """The changes that the lesson makes; its text describes the long ones."""
-    for name, value in part.given.items():
-        if name == "change" and isinstance(value, dict):
-            found = [f"{place} = {_json(each)}" for place, each in value.items()]
-        elif name == "remove" and isinstance(value, list | tuple):
-            found = [f"without {place}" for place in value]
-        else:
-            found = [f"{name} = {_json(value)}"]
-        yield from (shorten(each, 120) for each in found)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 # Markdown

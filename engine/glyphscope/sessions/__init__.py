@@ -1,8 +1,7 @@
 """Stored data: projects, run records, the history, unsaved edits and settings."""
 
-from glyphscope.sessions.compare import first_difference, strip_words
-from glyphscope.sessions.files import ChangedOnDisk, atomic_file, atomic_write
-from glyphscope.sessions.history import History, HistoryRow, Kin
+from glyphscope.sessions.files import ChangedOnDisk, atomic_file, atomic_write, replace_folder
+from glyphscope.sessions.history import History, HistoryRow, Kin, kin_of
 from glyphscope.sessions.journal import Journal
 from glyphscope.sessions.places import Places, places
 from glyphscope.sessions.project import (
@@ -13,6 +12,15 @@ from glyphscope.sessions.project import (
     load_project,
     save_project,
 )
-from glyphscope.sessions.records import Record, RecordWriter, read_record
+from glyphscope.sessions.records import (
+    Record,
+    RecordWriter,
+    encode_record,
+    first_difference,
+    parse_record,
+    read_record,
+    strip_times,
+    strip_words,
+)
 from glyphscope.sessions.servers import KnownServers, load_servers, save_servers
 from glyphscope.sessions.settings import Settings, load_settings, save_settings

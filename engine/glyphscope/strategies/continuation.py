@@ -9,14 +9,7 @@ from dataclasses import replace
 import msgspec
 
 from glyphscope.errors import GlyphscopeError, ModelError, PromptError
-from glyphscope.events import (
-    AnyEvent,
-    PromptEvaluated,
-    PromptPart,
-    PromptRendered,
-    RunRequest,
-    Token,
-)
+from glyphscope.events import AnyEvent, PromptEvaluated, PromptPart, PromptRendered, RunRequest, Token
 from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.prompting.messages import render_messages
 from glyphscope.runs.context import Context

@@ -12,8 +12,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from glyphscope.cli.load_options import Loading, StoredPrompts
-from glyphscope.cli.model_loading import opened
+from glyphscope.cli.load_options import Loading, StoredPrompts, opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.cli.output import diagnostics, print_json, print_text

@@ -35,8 +35,8 @@ from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
-from glyphscope_gui.shared.model_names import model_name, opened_name
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
+from glyphscope_gui.shared.run_words import model_name, opened_name
 
 PROGRESS_MS = 250
 """Four times a second: figures and fields that change faster cannot be read."""

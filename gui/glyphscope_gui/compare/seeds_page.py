@@ -23,7 +23,7 @@ from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, n
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.run_choices import MAX_TEMPERATURE
+from glyphscope_gui.shared.run_words import MAX_TEMPERATURE
 from glyphscope_gui.shared.settings_grid import DecimalSetting
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.shared.text_edits import LineEdit

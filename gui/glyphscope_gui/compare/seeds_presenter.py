@@ -22,9 +22,9 @@ from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.runs.worker.jobs import TokenPlace
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.long_texts import MAX_LABEL
-from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.plain_text import MAX_LABEL
+from glyphscope_gui.shared.run_words import model_name
 
 
 class SeedRuns(Experiment):

@@ -19,14 +19,7 @@ from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, hbox
-from glyphscope_gui.shared.model_names import model_name
-from glyphscope_gui.shared.run_choices import (
-    CONSTRAINTS,
-    NOTATIONS,
-    SHAPES,
-    STARTS,
-    STRATEGIES,
-)
+from glyphscope_gui.shared.run_words import CONSTRAINTS, NOTATIONS, SHAPES, STARTS, STRATEGIES, model_name
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, FormRow, LinesSetting, SettingsGrid
 
 _UNANSWERED = tr("Its questions are not answered here.")

@@ -27,9 +27,7 @@ from glyphscope.runs.sampling import stop_lines
 from glyphscope.text.shorten import excerpt
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.language import in_language, tr
-from glyphscope_gui.shared.model_names import model_name
-from glyphscope_gui.shared.run_choices import MAX_TEMPERATURE, WORDS
-from glyphscope_gui.shared.sampling_words import value_words
+from glyphscope_gui.shared.run_words import MAX_TEMPERATURE, WORDS, model_name, value_words
 
 Notation: TypeAlias = Literal["glyph", "json", "native"]
 MIN_COLUMNS, MAX_COLUMNS = 2, 4

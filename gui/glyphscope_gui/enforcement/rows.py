@@ -14,8 +14,8 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.text.shorten import capitalised, shorten
 from glyphscope_gui.enforcement.table import Cell, EnforcementRow
-from glyphscope_gui.shared.enforcement_badge import Enforcement
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.verdict import Enforcement
 
 MAX_VALUE = 14
 """Characters of a leaking value, and of a constraint's value."""

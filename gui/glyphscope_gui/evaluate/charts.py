@@ -15,9 +15,8 @@ from glyphscope.evals.results.figures import ArmFigures, Summary
 from glyphscope.evals.statistics import Share
 from glyphscope.text.figures import percent
 from glyphscope.text.shorten import shorten
-from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.card import Heading
-from glyphscope_gui.shared.chart import Chart
+from glyphscope_gui.shared.chart import BarChart, Chart, Series
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import ScrollArea, vbox
 from glyphscope_gui.theme import theme, ui_font

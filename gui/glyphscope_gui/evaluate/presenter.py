@@ -40,9 +40,9 @@ from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.worker.model_keeper import OptionsOf
 from glyphscope_gui.shared.dialogs import ask_for_files, ask_for_folder, ask_where_to_save, open_once
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.named_files import NamedFile
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.run_words import model_name
 from glyphscope_gui.slices import Slices, Steps
 
 PRICE_MS = 150

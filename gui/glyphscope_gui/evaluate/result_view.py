@@ -25,8 +25,8 @@ from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import ElidedLabel, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import fill_splitter, holder, splitter, vbox
-from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.plain_table import WholeRows
+from glyphscope_gui.shared.run_words import model_name
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 

@@ -29,7 +29,7 @@ from glyphscope_gui.evaluate.lines_form import MIN_BOX, FormLine, LinesForm
 from glyphscope_gui.shared.labels import link, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, holder, stack, vbox
-from glyphscope_gui.shared.long_texts import document_part, is_long
+from glyphscope_gui.shared.plain_text import document_part, is_long
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
 from glyphscope_gui.theme import mono_font

@@ -24,7 +24,7 @@ from glyphscope.inputs import read_file
 from glyphscope.text.figures import estimate
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.named_files import NamedFile, NamedFiles
-from glyphscope_gui.shared.run_choices import Choices
+from glyphscope_gui.shared.run_words import Choices
 from glyphscope_gui.shared.settings_grid import translated
 
 

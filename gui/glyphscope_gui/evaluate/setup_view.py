@@ -35,10 +35,9 @@ from glyphscope_gui.shared.layouts import (
     holder,
     vbox,
 )
-from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.run_choices import MAX_SEED
+from glyphscope_gui.shared.run_words import MAX_SEED, model_name
 from glyphscope_gui.shared.settings_grid import SettingsGrid, mark_refused
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import theme

@@ -14,8 +14,7 @@ from glyphscope.evals.running.progress import SampleBegun
 from glyphscope.events import DEFAULT_LOAD
 from glyphscope.text.figures import duration_ms, plain_number
 from glyphscope_gui.shared.language import in_language, tr
-from glyphscope_gui.shared.model_names import model_name, opened_name
-from glyphscope_gui.shared.run_choices import WORDS
+from glyphscope_gui.shared.run_words import WORDS, model_name, opened_name
 
 MeasureName: TypeAlias = Literal[
     "ok", "parsed", "valid", "right_tool", "right_arguments", "decoded", "first_token_ms", "total_ms", "saved"

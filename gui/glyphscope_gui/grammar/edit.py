@@ -31,9 +31,9 @@ from glyphscope_gui.grammar.line_lexer import (
 )
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.grammar.rule_names import GrammarCompleter, RenameField
+from glyphscope_gui.shared.actions import Entry, pop_up
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit, to_utf16
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.menus import Entry, pop_up
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.theme import theme

@@ -21,9 +21,9 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QStyleOptio
 from glyphscope.sessions import GrammarExample
 from glyphscope_gui.grammar.work import ExampleVerdict
 from glyphscope_gui.project.grammar_document import GrammarDocument
+from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.cells import PillDelegate, TextDelegate, WordsDelegate
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import MARK_ROLE, NO_INDEX, PILL_ROLE, Index, TableModel
 from glyphscope_gui.shared.text_edits import WrappingEdit

@@ -20,13 +20,13 @@ from glyphscope_gui.grammar.examples import GrammarExamples, GrammarExamplesMode
 from glyphscope_gui.grammar.railroad_view import RailroadView
 from glyphscope_gui.grammar.step import GrammarStep
 from glyphscope_gui.runs.token_rules import RuleCost
+from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.cells import TextDelegate, WordsDelegate
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, link, named, show_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
-from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.segmented import Segmented

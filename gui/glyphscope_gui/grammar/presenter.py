@@ -24,9 +24,9 @@ from glyphscope_gui.grammar.step_tokens_presenter import StepTokensPresenter
 from glyphscope_gui.grammar.work import Checked, CheckedExamples, Comparison, StepView
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.long_texts import shown_part
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
-from glyphscope_gui.shared.run_choices import WORDS
+from glyphscope_gui.shared.plain_text import shown_part
+from glyphscope_gui.shared.run_words import WORDS
 
 
 class GrammarPresenter(Page):

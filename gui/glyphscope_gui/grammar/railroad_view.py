@@ -25,11 +25,11 @@ from PySide6.QtWidgets import QFrame, QMenu, QScrollArea, QToolTip, QWidget
 from glyphscope.errors import StorageError
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.grammar.railroad_drawing import RailroadBox, RailroadDrawing
+from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
-from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 

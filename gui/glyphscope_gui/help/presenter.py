@@ -1,18 +1,32 @@
-"""The commands of the Help menu, and the tour of the first start."""
+"""The commands of the Help menu, and the tour of the first start: cards beside the controls of the header, about the
+run that is shown.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QMenuBar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from glyphscope.events import CallReady
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QMenuBar, QPushButton, QWidget
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import CallReady, Shape
+from glyphscope.notation.write import Style, write_call
+from glyphscope.runs import RunState
+from glyphscope.text.figures import percent
+from glyphscope.text.shorten import shorten
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.help.commands import Command, CommandPalette, commands_of
-from glyphscope_gui.help.guide import GuideDialog
+from glyphscope_gui.help.guide import SHORTCUTS, GuideDialog, slug_of
 from glyphscope_gui.help.hints import GLOSSARY, GlossaryHints, term_at_cursor
-from glyphscope_gui.help.pages import SHORTCUTS, slug_of
-from glyphscope_gui.help.tour import Tour, tour_cards
+from glyphscope_gui.shared.labels import PlainLabel, named, push_button, words_label
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme.sizes import GAP, PAD, letters
 
 
 class HelpPresenter(QObject):
@@ -83,3 +97,201 @@ class HelpPresenter(QObject):
 
     def _tour_ended(self) -> None:
         self.tour = None
+
+
+WIDTH = 380
+MAX_LENGTH = 120
+EXAMPLE: tuple[str, dict[str, object]] = ("search", {"query": "AI news", "max_results": 10})
+_MARGIN = 4
+
+
+@dataclass(frozen=True)
+class TourCard:
+    """`target` is the object name of the widget that the card is about; `example` is set in the code font."""
+
+    target: str
+    title: str
+    words: str
+    example: str = ""
+
+
+def tour_cards(state: RunState, call: CallReady | None) -> list[TourCard]:
+    """The four cards; their examples are those of the shown run, if it has a valid call."""
+    glyph, json = _written(call, "glyph"), _written(call, "json")
+    shapes: tuple[Shape, ...] = ("flat", "tool-args")
+    return [
+        TourCard(
+            "notationPicker",
+            tr("GLYPH, JSON, or the model's own notation"),
+            tr(
+                "A tool call can be written in several notations. GLYPH is compact; JSON is widely used; Native is the "
+                "notation that the model was trained on. The same call in GLYPH and in JSON:"
+            ),
+            f"{glyph}\n{json}",
+        ),
+        TourCard(
+            "shapePicker",
+            tr("The shape of a call"),
+            tr(
+                "The shape decides where the tool's name and the arguments are. Flat puts them side by side; the other "
+                "shapes nest the arguments in a separate object:"
+            ),
+            "\n".join(_written(call, "glyph", shape) for shape in shapes),
+        ),
+        TourCard(
+            "constraintPicker",
+            tr("Off and Mask"),
+            tr(
+                "Off lets the model write anything; Glyphscope stops it at the first character after which no valid "
+                "call exists. Mask allows only tokens that can still become a valid call, and shows for each token the "
+                "probability that it removed. {share}",
+                share=_share_left(state),
+            ).strip(),
+        ),
+        TourCard(
+            "constraintPicker",
+            tr("GBNF, and what to do next"),
+            tr(
+                "GBNF uses llama.cpp's own grammar sampler in place of the mask. The Grammar page shows and checks "
+                "that grammar. Press Run (Ctrl+Enter), then click a token in the stream: the panel on the "
+                "right shows why its alternatives were masked. Help › User guide (F1) continues from here."
+            ),
+        ),
+    ]
+
+
+def _written(call: CallReady | None, style: Style, shape: Shape = "flat") -> str:
+    tool, arguments = EXAMPLE if call is None else (call.tool, call.arguments)
+    try:
+        text = write_call(tool, arguments, style=style, shape=shape)
+    except GlyphscopeError:
+        return ""
+    return shorten(text, MAX_LENGTH)
+
+
+def _share_left(state: RunState) -> str:
+    """The token of the shown run from which the mask removed most."""
+    steps = [token.step for token in state.tokens if token.step.feasible is not None]
+    if not steps:
+        return ""
+    least = min(steps, key=lambda step: step.feasible or 0.0)
+    return tr(
+        "In this run, the mask kept {share} of the probability mass at its strictest token.",
+        share=percent(least.feasible or 0.0),
+    )
+
+
+class Tour(QFrame):
+    """One card at a time over the window, beside its target; `place` is its number. Esc ends it; it deletes itself."""
+
+    def __init__(self, cards: Sequence[TourCard], window: QWidget, ended: Callable[[], None]) -> None:
+        super().__init__(window)
+        self._cards, self.place, self._ended = list(cards), 0, ended
+        self._window = window
+        named(self, "tourCard", tr("Tour"))
+        self.setAutoFillBackground(True)
+        self._frame = _Frame(window)
+        self.title = PlainLabel(self, role="title", wordWrap=True)
+        self.words = words_label("", "", self)
+        self.example = words_label("", "", self, selectable=True)
+        self.count = PlainLabel(self, role="hint")
+        self.end_button = push_button(tr("End tour"), self, name="tourEnd", clicked=self.end)
+        self.back_button = push_button(tr("Back"), self, name="tourBack", clicked=lambda: self._go(-1))
+        self.next_button = push_button("", self, name="tourNext", role="primary", clicked=lambda: self._go(1))
+        self._lay_out()
+        window.installEventFilter(self)
+        self._show()
+
+    def set_in_sight(self, in_sight: bool) -> None:
+        """Hidden while another page than that of its targets is in front."""
+        self.setVisible(in_sight)
+        self._move()
+
+    def end(self) -> None:
+        self.hide()
+        self._frame.hide()
+        self._frame.deleteLater()
+        self.deleteLater()
+        self._ended()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Esc ends the tour; during a run it is Stop's, and a shortcut here as well would be ambiguous.
+
+        Enter presses the button with the focus, which push buttons do only in dialogs.
+        """
+        if event.key() == Qt.Key.Key_Escape:
+            self.end()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            focused = self.focusWidget()
+            (focused if isinstance(focused, QPushButton) else self.next_button).click()
+        else:
+            super().keyPressEvent(event)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._move()
+        return super().eventFilter(watched, event)
+
+    def _lay_out(self) -> None:
+        buttons = hbox(self.count, STRETCH, self.end_button, self.back_button, self.next_button)
+        self._column = vbox(
+            self.title, self.words, self.example, buttons, parent=self, margins=PAD, spacing=GAP
+        )
+
+    def _go(self, by: int) -> None:
+        if self.place + by >= len(self._cards):
+            self.end()
+            return
+        self.place = max(self.place + by, 0)
+        self._show()
+
+    def _show(self) -> None:
+        card = self._cards[self.place]
+        self.title.setText(card.title)
+        self.words.setText(card.words)
+        self.example.setFont(mono_font())
+        self.example.setText(card.example)
+        self.example.setVisible(bool(card.example.strip()))
+        self.count.setText(tr("{place} of {count}", place=self.place + 1, count=len(self._cards)))
+        self.back_button.setEnabled(self.place > 0)
+        last = self.place == len(self._cards) - 1
+        self.next_button.setText(tr("Done") if last else tr("Next"))
+        self.setAccessibleDescription(f"{card.title}. {card.words}")
+        self.show()
+        self._move()
+        self.raise_()
+        self.next_button.setFocus()
+
+    def _move(self) -> None:
+        """Below the target, within the window."""
+        window = self._window
+        target = window.findChild(QWidget, self._cards[self.place].target)
+        width = min(round(WIDTH * letters(self)), window.width() - 2 * GAP)
+        self.setFixedWidth(width)
+        self.setFixedHeight(self._column.heightForWidth(width))
+        if target is None or not target.isVisible() or self.isHidden():
+            self._frame.hide()
+            self.move(window.rect().center() - self.rect().center())
+            return
+        place = QRect(target.mapTo(window, QPoint(0, 0)), target.size())
+        self._frame.setGeometry(place.adjusted(-_MARGIN, -_MARGIN, _MARGIN, _MARGIN))
+        self._frame.show()
+        self._frame.raise_()
+        left = min(max(place.left(), GAP), window.width() - width - GAP)
+        self.move(left, min(place.bottom() + GAP, window.height() - self.height() - GAP))
+        self.raise_()
+
+
+class _Frame(QWidget):
+    """Around the target; clicks go through it."""
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setObjectName("tourFrame")
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme().color("accent"), 2))
+        painter.drawRoundedRect(self.rect().adjusted(1, 1, -2, -2), 6, 6)

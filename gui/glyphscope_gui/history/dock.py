@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import (
-    QModelIndex,
-    QPoint,
-    Qt,
-    QTimer,
-    Signal,
-    SignalInstance,
-)
+from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import (
-    QLineEdit,
-    QMenu,
-    QPushButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QMenu, QPushButton, QWidget
 
 from glyphscope.sessions import History, HistoryRow
 from glyphscope.sessions.history_search import MAX_SCORE, tags_of
 from glyphscope.text.shorten import shorten
 from glyphscope_gui.history.export_dialog import ExportMenu
-from glyphscope_gui.history.model import (
-    HistoryModel,
-)
+from glyphscope_gui.history.model import HistoryModel
 from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.shared.background import Background, end_work
 from glyphscope_gui.shared.cells import LinesDelegate
-from glyphscope_gui.shared.labels import PlainLabel, named
+from glyphscope_gui.shared.labels import PlainLabel, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainList
@@ -76,13 +61,12 @@ class HistoryDock(QWidget):
         self._undo_timer = QTimer(self, singleShot=True, interval=UNDO_MS)
         self._undo_timer.timeout.connect(self._delete_for_good)
         self.model = HistoryModel(self)
-        self.search_edit = named(LineEdit(self), "historySearch", tr("Find runs"))
-        self.search_edit.setPlaceholderText(tr("Find runs: words, #tag, score>=3"))
-        self.search_edit.setClearButtonEnabled(True)
+        hint = tr("Find runs: words, #tag, score>=3")
+        self.search_edit = LineEdit(self, placeholderText=hint, clearButtonEnabled=True)
+        named(self.search_edit, "historySearch", tr("Find runs"))
         self.list = self._make_list()
-        self.empty = PlainLabel(_EMPTY, self, wordWrap=True, alignment=Qt.AlignmentFlag.AlignHCenter)
-        self.empty.setObjectName("historyEmpty")
-        self.empty.setProperty("role", "muted")
+        self.empty = words_label(_EMPTY, parent=self, name="historyEmpty")
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.empty.setContentsMargins(12, 40, 12, 12)
         self.details = RunDetails(self)
         self._undo_bar = QWidget(self)
@@ -274,28 +258,21 @@ class RunDetails(QWidget):
         self.tags_edit = self._edit("runTagsEdit", tr("Tags of the run"), tr("No tags"), MAX_TAGS_LENGTH)
         self.tags_edit.setToolTip(tr("Separated by spaces. Search for one with #tag"))
         self.note_edit = self._edit("runNoteEdit", tr("Note on the run"), tr("No note"), MAX_NOTE)
-        scores = [("0", "–", tr("No score"))]
-        scores += [
-            (str(n), str(n), tr("{score} of {most}", score=n, most=MAX_SCORE))
-            for n in range(1, MAX_SCORE + 1)
-        ]
-        self.score = named(Segmented(tuple(scores), small=True, parent=self), "runScore")
-        self.score.setAccessibleName(tr("Score of the run, 1 (bad) to 5 (good)"))
+        numbers = range(1, MAX_SCORE + 1)
+        scores = [(str(n), str(n), tr("{score} of {most}", score=n, most=MAX_SCORE)) for n in numbers]
+        self.score = Segmented([("0", "–", tr("No score")), *scores], small=True, parent=self)
+        named(self.score, "runScore", tr("Score of the run, 1 (bad) to 5 (good)"))
         grid = grid_layout(self, spacing=(8, 4), stretch=1)
         rows = (
             (tr("Name"), self.name_edit), (tr("Tags"), self.tags_edit),
             (tr("Score"), self.score), (tr("Note"), self.note_edit),
         )  # fmt: skip
         for place, (words, widget) in enumerate(rows):
-            label = PlainLabel(words, self, role="muted")
-            grid.addWidget(label, place, 0)
+            grid.addWidget(PlainLabel(words, self, role="muted"), place, 0)
             grid.addWidget(widget, place, 1)
-        for edit, read in (
-            (self.name_edit, lambda: {"name": self.name_edit.text().strip()}),
-            (self.tags_edit, lambda: {"tags": tags_of([self.tags_edit.text()])}),
-            (self.note_edit, lambda: {"note": self.note_edit.text().strip()}),
-        ):
-            edit.editingFinished.connect(lambda edit=edit, read=read: self._finish(edit, read))
+        self._edits = {"name": self.name_edit, "tags": self.tags_edit, "note": self.note_edit}
+        for name, edit in self._edits.items():
+            edit.editingFinished.connect(partial(self._finish, name))
         self.score.chosen.connect(lambda value: self._describe({"score": int(value)}))
         self.hide()
 
@@ -303,31 +280,29 @@ class RunDetails(QWidget):
         """Show a run. Unsaved edits of another run are saved first; those of the same run are not replaced."""
         if row is None or self._row is None or row.id != self._row.id:
             self.finish()
-            for edit in (self.name_edit, self.tags_edit, self.note_edit):
+            for edit in self._edits.values():
                 edit.setModified(False)
         self._row = row
         self.setVisible(row is not None)
         if row is None:
             return
-        for edit, text in (
-            (self.name_edit, row.name),
-            (self.tags_edit, " ".join(row.tags)),
-            (self.note_edit, row.note),
-        ):
+        for name, edit in self._edits.items():
+            text = " ".join(row.tags) if name == "tags" else getattr(row, name)
             if edit.text() != text and not edit.isModified():
                 edit.setText(text)
         self.score.set_value(str(row.score))
 
     def finish(self) -> None:
         """Save the edit in progress."""
-        for edit in (self.name_edit, self.tags_edit, self.note_edit):
-            if edit.isModified():
-                edit.editingFinished.emit()
+        for name in self._edits:
+            self._finish(name)
 
-    def _finish(self, edit: QLineEdit, read: Callable[[], dict[str, Any]]) -> None:
+    def _finish(self, name: str) -> None:
+        edit = self._edits[name]
         if edit.isModified():
             edit.setModified(False)
-            self._describe(read())
+            text = edit.text().strip()
+            self._describe({name: tags_of([text]) if name == "tags" else text})
 
     def _describe(self, what: dict[str, Any]) -> None:
         row = self._row

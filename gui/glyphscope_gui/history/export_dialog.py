@@ -59,12 +59,9 @@ class ExportDialog(PlainDialog):
         named(self.view, "exportView", tr("Exported text"))
         self.view.setFont(mono_font(-0.5))
         self.view.setTabChangesFocus(True)
-        self.more = PlainLabel(self, role="muted")
         left = len(exported.text) - MAX_SHOWN
-        self.more.setText(
-            tr("1 more character is included in Copy and Save.")
-            if left == 1
-            else tr("%n more characters are included in Copy and Save.", "", max(left, 0))
+        self.more = PlainLabel(
+            tr("Copy and Save include %n more character(s).", "", left), self, role="muted"
         )
         self.more.setVisible(left > 0)
         self.copy_button = QPushButton(tr("&Copy"), self)

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from glyphscope.runs.endings import outcome_words, status_of
 from glyphscope.sessions import HistoryRow
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.run_choices import WORDS
-from glyphscope_gui.shared.sampling_words import sampling_words
+from glyphscope_gui.shared.run_words import WORDS, sampling_words
 from glyphscope_gui.shared.table_model import Line, ListModel
 from glyphscope_gui.shared.verdict import VERDICTS
 

@@ -76,15 +76,12 @@ class HistoryPresenter(QObject):
         super().__init__(context.window)
         self._context = context
         self._background = Background(self)
-        dock.runOpened.connect(self._open)
+        dock.runOpened.connect(lambda run: context.recorder.open(run, context.runs.show_record))
         dock.suiteRequested.connect(self._ask_for_suite)
         dock.notified.connect(context.status.show_result)
         context.recorder.runSaved.connect(dock.refresh)
         context.recorder.described.connect(dock.refresh)
         dock.described.connect(context.recorder.described)
-
-    def _open(self, run: str) -> None:
-        self._context.recorder.open(run, self._context.runs.show_record)
 
     def _ask_for_suite(self, run: str) -> None:
         dialog = SuiteDialog(self._context.services.places.suites, self._context.window)

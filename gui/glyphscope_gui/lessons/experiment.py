@@ -7,13 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QAbstractSpinBox,
-    QFormLayout,
-    QFrame,
-    QSpinBox,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractSpinBox, QFormLayout, QFrame, QSpinBox, QWidget
 
 from glyphscope.evals.align import align, difference_words
 from glyphscope.events import AnyEvent, RunRequest, Sampling, settings_of
@@ -21,7 +15,7 @@ from glyphscope.lessons.lesson import Experiment
 from glyphscope.lessons.run_settings import MAX_TOKENS, value_at
 from glyphscope.runs import RunState, run_state
 from glyphscope.text.json_values import json_or_text
-from glyphscope.text.shorten import capitalised, shorten
+from glyphscope.text.shorten import capitalised
 from glyphscope.visible import visible
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
@@ -69,7 +63,7 @@ class LessonExperiment(QFrame):
         self.title = LessonLabel(part.title, "heading", self)
         self.about = LessonProse(part.about, self)
         self.about.setVisible(bool(part.about))
-        self.changes = LessonLabel("   ".join(_change_words(part)), "mono", self)
+        self.changes = LessonLabel("   ".join(part.change_words(tr)), "mono", self)
         self.live_button = push_button(tr("Run live"), self, name="lessonLiveButton", clicked=self._live)
         self.play_button = push_button(tr("Play the recording"), self, name="lessonRecordingButton")
         self.play_button.setToolTip(tr("The recording, made with the lesson’s model and settings"))
@@ -242,16 +236,3 @@ def _title(name: str) -> str:
     if field is not None:
         return in_language(field.setting.title)
     return tr("Prompt") if name == "prompt" else name
-
-
-def _change_words(part: Experiment) -> list[str]:
-    """List the changes that the lesson makes; its text describes the long ones."""
-    words = []
-    for name, value in part.given.items():
-        if name == "change" and isinstance(value, dict):
-            words += [f"{place} = {json.dumps(each, ensure_ascii=False)}" for place, each in value.items()]
-        elif name == "remove" and isinstance(value, list | tuple):
-            words += [tr("without {place}", place=place) for place in value]
-        else:
-            words.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
-    return [shorten(each, 120) for each in words]

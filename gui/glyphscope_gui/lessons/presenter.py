@@ -25,9 +25,8 @@ from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.lecture import Lecture
-from glyphscope_gui.lessons.list_view import LessonRow
 from glyphscope_gui.lessons.opened import Opened, Slide, lecture_slides, open_lesson, reading_slides
-from glyphscope_gui.lessons.page import LessonPage
+from glyphscope_gui.lessons.page import LessonPage, LessonRow
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.reader import make_part
 from glyphscope_gui.lessons.words import right_words

@@ -8,14 +8,7 @@ from typing import TypeAlias
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import (
-    QAbstractSpinBox,
-    QComboBox,
-    QLabel,
-    QLineEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.lessons.lesson import AnyPart, Experiment, Prose, Question, Watch

@@ -8,9 +8,7 @@ from glyphscope.lessons.progress import LessonProgress
 from glyphscope.lessons.questions import Sheet
 from glyphscope.text.figures import UNKNOWN, count, percent
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.model_names import ModelName, opened_name
-from glyphscope_gui.shared.sampling_words import sampling_words
-from glyphscope_gui.shared.token_words import step_text
+from glyphscope_gui.shared.run_words import ModelName, opened_name, sampling_words, step_text
 
 
 def token_words(token: Token, request: RunRequest) -> str:

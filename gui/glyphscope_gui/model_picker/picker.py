@@ -16,8 +16,8 @@ from glyphscope.visible import visible
 from glyphscope_gui.model_picker.words import name_words, source_words
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.model_names import ModelName, model_name
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.run_words import ModelName, model_name
 from glyphscope_gui.theme import mono_font, theme
 
 MAX_RECENT = 5

@@ -27,7 +27,7 @@ from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file, open_once
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.model_names import model_name, opened_name
+from glyphscope_gui.shared.run_words import model_name, opened_name
 
 
 class ModelPresenter(QObject):

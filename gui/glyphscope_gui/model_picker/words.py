@@ -12,7 +12,7 @@ from glyphscope.text.figures import byte_size, estimate, parameter_count, percen
 from glyphscope_gui.model_picker.downloads import Downloading
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.model_names import model_name, opened_name
+from glyphscope_gui.shared.run_words import model_name, opened_name
 
 FIX_HUB = "pip install 'glyphscope[hub]'"
 

@@ -43,7 +43,7 @@ from glyphscope_gui.runs.token_rules import Refusal
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.token_words import is_masked
+from glyphscope_gui.shared.run_words import is_masked
 
 _OTHER_TEXT = tr("Only the first generation can be branched; this stage is a repair.")
 

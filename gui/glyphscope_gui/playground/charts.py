@@ -19,10 +19,9 @@ from glyphscope.notation.write import Sizes
 from glyphscope.text.figures import duration_ms, percent
 from glyphscope_gui.playground.evidence_words import SAVED, STYLES
 from glyphscope_gui.runs.run_controller import Saving
-from glyphscope_gui.shared.bars import BarChart, Series
-from glyphscope_gui.shared.chart import Chart
+from glyphscope_gui.shared.chart import BarChart, Chart, Series
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.token_words import NOT_ASKED, step_text
+from glyphscope_gui.shared.run_words import NOT_ASKED, step_text
 from glyphscope_gui.theme import theme
 
 Measure = Literal["allowed", "feasible", "ms"]

@@ -11,7 +11,7 @@ from glyphscope.runs.run_state import StageState
 from glyphscope.text.figures import count, percent
 from glyphscope_gui.runs.token_table import ORIGINS
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.token_words import step_text
+from glyphscope_gui.shared.run_words import step_text
 
 STYLES: dict[str, tuple[str, str]] = {
     "openai": (tr("OpenAI wrapper"), "chart-faint"),

@@ -11,13 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from PySide6.QtCore import QSize, Qt, QUrl
-from PySide6.QtGui import (
-    QContextMenuEvent,
-    QFont,
-    QTextBlockFormat,
-    QTextCharFormat,
-    QTextCursor,
-)
+from PySide6.QtGui import QContextMenuEvent, QFont, QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextBrowser, QTextEdit, QWidget
 
 from glyphscope.events import AnyEvent
@@ -26,9 +20,9 @@ from glyphscope.text.figures import duration
 from glyphscope.visible import visible
 from glyphscope_gui.calls.call_texts import MAX_LENGTH, claim_words, cut, json_text, whole_json
 from glyphscope_gui.calls.pictures import read_picture
+from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.text_edits import break_anywhere_if_needed, break_at_words_again
 from glyphscope_gui.shared.whole_text import Whole, show_whole
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme, ui_font

@@ -45,7 +45,7 @@ from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, s
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import copy_text
-from glyphscope_gui.shared.token_words import cached_words
+from glyphscope_gui.shared.run_words import cached_words
 from glyphscope_gui.shared.verdict import VerdictLegend
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
 

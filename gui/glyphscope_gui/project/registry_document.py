@@ -20,7 +20,7 @@ from glyphscope.visible import escaped
 from glyphscope_gui.project.argument_schema import free_name
 from glyphscope_gui.shared.json_places import TextProblem, located, parse_object, places
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.long_texts import MAX_DOCUMENT, document_part, is_long
+from glyphscope_gui.shared.plain_text import MAX_DOCUMENT, document_part, is_long
 
 MERGE_MS = 1000
 """Edits of one field that follow each other faster than this are one undo step."""

@@ -6,20 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
-from PySide6.QtCore import (
-    QEvent,
-    QObject,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import (
-    QMenu,
-    QSizePolicy,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from glyphscope.errors import GlyphscopeError, PromptError
 from glyphscope.events import Message, PromptRendered

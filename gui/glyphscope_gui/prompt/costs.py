@@ -8,12 +8,7 @@ from typing import TypeAlias
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPen
-from PySide6.QtWidgets import (
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.prompting.costs import ITSELF, KINDS, Cost
 from glyphscope_gui.shared.language import tr

@@ -24,10 +24,9 @@ from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import ScrollArea, hbox, holder, splitter, stack, vbox
-from glyphscope_gui.shared.long_texts import shown_part
-from glyphscope_gui.shared.plain_text import copy_text
+from glyphscope_gui.shared.plain_text import copy_text, shown_part
+from glyphscope_gui.shared.run_words import cached_words
 from glyphscope_gui.shared.text_edits import GrowingEdit
-from glyphscope_gui.shared.token_words import cached_words
 from glyphscope_gui.theme import mono_font
 
 MIN_CHARACTERS = 30

@@ -15,7 +15,7 @@ from glyphscope_gui.shared.code_edit import CodeEdit, to_utf16
 from glyphscope_gui.shared.labels import ElidedLink, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
-from glyphscope_gui.shared.long_texts import shown_part
+from glyphscope_gui.shared.plain_text import shown_part
 from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.theme import mono_font, theme
 

@@ -25,7 +25,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.shared.page_ids import HeaderPart
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.run_choices import (
+from glyphscope_gui.shared.run_words import (
     CONSTRAINTS,
     MAX_SEED,
     MAX_TEMPERATURE,

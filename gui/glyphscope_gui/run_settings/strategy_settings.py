@@ -33,7 +33,7 @@ from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
-from glyphscope_gui.shared.run_choices import STRATEGIES
+from glyphscope_gui.shared.run_words import STRATEGIES
 from glyphscope_gui.shared.settings_grid import (
     FlagSetting,
     LinesSetting,

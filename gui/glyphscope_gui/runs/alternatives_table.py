@@ -28,8 +28,8 @@ from glyphscope_gui.shared.cells import paint_bar, paint_selection, paint_words
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import WholeTable
+from glyphscope_gui.shared.run_words import is_masked, numbered
 from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.shared.token_words import is_masked, numbered
 from glyphscope_gui.theme import mono_font, theme, ui_font
 
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))

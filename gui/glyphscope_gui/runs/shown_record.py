@@ -15,8 +15,7 @@ from glyphscope.runs import RunState
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.runs.run_controller import Applied, RunController
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.model_names import opened_name
-from glyphscope_gui.shared.run_choices import WORDS
+from glyphscope_gui.shared.run_words import WORDS, opened_name
 
 _NAMED = ("shape", "constraint", "strategy", "order")
 _OTHERS = (

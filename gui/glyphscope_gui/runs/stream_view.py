@@ -46,9 +46,9 @@ from glyphscope_gui.runs.token_table import ORIGINS, cut_words, final, raw
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.run_words import step_text
 from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.shared.text_places import TextPlaces
-from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 

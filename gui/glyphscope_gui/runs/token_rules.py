@@ -28,7 +28,7 @@ from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.token_words import is_masked
+from glyphscope_gui.shared.run_words import is_masked
 
 MAX_TOKENS = 50_000
 """Tokens of a run that are read; later ones have no rules."""

@@ -19,8 +19,8 @@ from glyphscope_gui.shared.cells import paint_selection
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.run_words import numbered, step_text
 from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.shared.token_words import numbered, step_text
 from glyphscope_gui.theme import mono_font, theme
 
 STEP_ROLE = Qt.ItemDataRole.UserRole

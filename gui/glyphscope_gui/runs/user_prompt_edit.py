@@ -8,7 +8,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.long_texts import shown_part
+from glyphscope_gui.shared.plain_text import shown_part
 from glyphscope_gui.shared.text_edits import SubmitEdit
 
 MAX_LINES = 4

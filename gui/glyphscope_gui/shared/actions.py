@@ -1,9 +1,13 @@
-"""The user's actions, each defined once for its menu item, its button and its shortcut."""
+"""The user's actions, each defined once for its menu item, its button and its shortcut; and context menus."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope_gui.shared.language import tr
 
@@ -86,3 +90,21 @@ class Actions:
         action.setToolTip(f"{tip} ({action.shortcut().toString()})" if keys else tip)
         self._owner.addAction(action)
         return action
+
+
+Entry: TypeAlias = QAction | tuple[str, Callable[[], object]] | None
+"""An action, words with a callback, or None for a separator."""
+
+
+def pop_up(menu: QMenu, place: QPoint, *entries: Entry) -> None:
+    """Add these entries and show the menu at that place on the screen; it deletes itself."""
+    for entry in entries:
+        match entry:
+            case None:
+                menu.addSeparator()
+            case QAction():
+                menu.addAction(entry)
+            case (words, do):
+                menu.addAction(words, do)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.popup(place)

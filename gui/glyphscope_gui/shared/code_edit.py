@@ -101,9 +101,7 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
         if self.hasFocus():
             self.setTextCursor(cursor)
         self._showing = False
-        if (
-            self.isReadOnly() or not self.document().isUndoAvailable()
-        ):  # otherwise undo may restore the earlier text
+        if self.isReadOnly() or not self.document().isUndoAvailable():  # undo may restore the earlier text
             break_at_words_again(self, text)
 
     def set_problems(self, problems: Sequence[TextProblem]) -> None:
@@ -114,9 +112,8 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
     def go_to(self, problem: TextProblem) -> None:
         """Move the cursor to a problem and scroll to it."""
         cursor = self.textCursor()
-        cursor.setPosition(
-            min(to_utf16(self.toPlainText(), problem.start), self.document().characterCount() - 1)
-        )
+        last = self.document().characterCount() - 1
+        cursor.setPosition(min(to_utf16(self.toPlainText(), problem.start), last))
         self.setTextCursor(cursor)
         self.centerCursor()
         self.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -135,13 +132,8 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
             cursor = self.cursorForPosition(self.viewport().mapFrom(self, event.pos()))
             position = cursor.position()
             text = self.toPlainText()
-            self.setToolTip(
-                "\n".join(
-                    p.message
-                    for p in self._problems
-                    if to_utf16(text, p.start) <= position <= to_utf16(text, p.end)
-                )
-            )
+            here = (p for p in self._problems if to_utf16(text, p.start) <= position <= to_utf16(text, p.end))
+            self.setToolTip("\n".join(problem.message for problem in here))
         return super().event(event)
 
     def changeEvent(self, event: QEvent) -> None:
@@ -152,10 +144,8 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        self._tab_continues = event.reason() in (
-            Qt.FocusReason.TabFocusReason,
-            Qt.FocusReason.BacktabFocusReason,
-        )
+        reasons = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        self._tab_continues = event.reason() in reasons
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         if self._tab_continues:

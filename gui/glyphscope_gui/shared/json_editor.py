@@ -8,9 +8,9 @@ import re
 from PySide6.QtGui import QAction, QContextMenuEvent, QSyntaxHighlighter, QTextCharFormat, QTextDocument
 from PySide6.QtWidgets import QWidget
 
+from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.theme import theme
 
 _PARTS = re.compile(

@@ -16,8 +16,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QSizePolicy,
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.layouts import FollowsSize
-from glyphscope_gui.shared.long_texts import MAX_LABEL, cut_at
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import MAX_LABEL, cut_at, plain_tip
 
 OnClick: TypeAlias = Callable[..., object] | SignalInstance | None
 Named = TypeVar("Named", bound=QObject)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QButtonGroup, QPushButton, QSizePolicy, QWidget
 
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.layouts import hbox
 
 
@@ -17,9 +18,8 @@ class _Segment(QPushButton):
     def sizeHint(self) -> QSize:
         bold = QFont(self.font())
         bold.setWeight(QFont.Weight.DemiBold)
-        more = QFontMetrics(bold).horizontalAdvance(self.text()) - self.fontMetrics().horizontalAdvance(
-            self.text()
-        )
+        words = self.text()
+        more = QFontMetrics(bold).horizontalAdvance(words) - self.fontMetrics().horizontalAdvance(words)
         return super().sizeHint() + QSize(max(more, 0), 0)
 
     def minimumSizeHint(self) -> QSize:
@@ -43,19 +43,17 @@ class Segmented(QWidget):
             button = _Segment(words, self)
             button.setCheckable(True)
             first, last = place == 0, place == len(choices) - 1
-            button.setProperty(
-                "segment", "only" if first and last else "first" if first else "last" if last else "middle"
-            )
+            segment = "only" if first and last else "first" if first else "last" if last else "middle"
+            button.setProperty("segment", segment)
             if small:
                 button.setProperty("small", True)  # `size` is a property of every widget
-            button.setToolTip(tip)
-            button.setAccessibleDescription(tip)
+            named(button, description=tip, tip=tip)
             self._group.addButton(button, place)
             self._buttons[value] = button
             row.addWidget(button)
         self._values = list(self._buttons)
         self._buttons[self._values[0]].setChecked(True)
-        self._group.idClicked.connect(self._clicked)
+        self._group.idClicked.connect(lambda place: self.chosen.emit(self._values[place]))
 
     @property
     def value(self) -> str:
@@ -71,6 +69,3 @@ class Segmented(QWidget):
 
     def button(self, value: str) -> QPushButton:
         return self._buttons[value]
-
-    def _clicked(self, place: int) -> None:
-        self.chosen.emit(self._values[place])

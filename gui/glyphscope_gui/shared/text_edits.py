@@ -22,7 +22,7 @@ from glyphscope.visible import unseen, visible
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize
-from glyphscope_gui.shared.long_texts import shown_part
+from glyphscope_gui.shared.plain_text import shown_part
 from glyphscope_gui.theme import mono_font
 
 MAX_WORD = 5_000

@@ -1,20 +1,14 @@
-"""The look of a verdict: its colour, line and sign, none of which is the only cue."""
+"""The look of a verdict: its colour, line and sign, none of which is the only cue; and pills, such as those that say
+how a constraint is enforced.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple, TypeAlias
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import (
-    QColor,
-    QFont,
-    QFontMetrics,
-    QFontMetricsF,
-    QPainter,
-    QPaintEvent,
-    QPen,
-)
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from glyphscope_gui.shared.labels import PlainLabel, named
@@ -219,3 +213,47 @@ class Pill(QWidget):
         if self.words:
             box = QRectF(self.rect()).adjusted(self._gap, 0, 0, 0)
             paint_pill(QPainter(self), box, self.words, self._role, self.font())
+
+
+Enforcement: TypeAlias = Literal["enforced", "checked", "unsupported", "contradiction"]
+EnforcementMap: TypeAlias = Mapping[tuple[str, str], Enforcement]
+"""By tool and JSON Pointer into its parameters."""
+
+_ENFORCEMENT: dict[Enforcement, tuple[str, str, str]] = {
+    "enforced": (
+        tr("enforced"),
+        "holds",
+        tr("The grammar excludes every token that would violate this constraint."),
+    ),
+    "checked": (
+        tr("checked after"),
+        "open",
+        tr("The grammar cannot enforce this; the validator checks it while the text is generated."),
+    ),
+    "contradiction": (
+        tr("contradiction"),
+        "impossible",
+        tr(
+            "Other constraints exclude it, partly or entirely: the grammar is built without the "
+            "excluded values."
+        ),
+    ),
+    "unsupported": (
+        tr("not checked"),
+        "impossible",
+        tr("Neither the grammar nor the validator enforces this."),
+    ),
+}
+
+_GAP = 6
+"""Pixels to the field on the left: without a badge, the fields reach the edge."""
+
+
+class EnforcementBadge(Pill):
+    """Hidden until the constraint's enforcement is known."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, gap=_GAP)
+
+    def set_kind(self, kind: Enforcement | None) -> None:
+        self.set_words(*(("", "open") if kind is None else _ENFORCEMENT[kind]))

@@ -22,7 +22,7 @@ from glyphscope_gui.runs.run_controller import RunController
 from glyphscope_gui.runs.run_rules import RunRules
 from glyphscope_gui.runs.shown_record import ShownRecord
 from glyphscope_gui.services import Services
-from glyphscope_gui.settings.presenter import SettingsPresenter
+from glyphscope_gui.settings.dialog import SettingsPresenter
 from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.errors import show_error
@@ -30,14 +30,13 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, holder, vbox
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shared.tab_order import focus_next
-from glyphscope_gui.shell.dock_frame import DockFrame
 from glyphscope_gui.shell.idle_model_presenter import IdleModelPresenter
 from glyphscope_gui.shell.menus import fill_menus
 from glyphscope_gui.shell.navigation import Navigation, Presentation
 from glyphscope_gui.shell.open_files import OpenFiles, dropped_file
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
 from glyphscope_gui.shell.record_presenter import RecordBar, RecordPresenter
-from glyphscope_gui.shell.side_panels import SidePanels
+from glyphscope_gui.shell.side_panels import DockFrame, SidePanels
 from glyphscope_gui.shell.status_line import StatusLine
 from glyphscope_gui.shell.window_presenter import WindowPresenter
 from glyphscope_gui.theme import ThemeManager

@@ -6,6 +6,7 @@ Nothing here blocks: every dialog is opened, and its answer continues the action
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -34,7 +35,8 @@ class ProjectDialogs(QObject):
 
     def open(self) -> None:
         """Choose a project to open; unsaved edits are asked about first."""
-        self.before_leaving(self._choose_file)
+        choose = partial(ask_for_file, self._window, tr("Open a project"), self._controller.open, _FILTER)
+        self.before_leaving(choose)
 
     def open_path(self, path: Path) -> None:
         """Open this project, such as one from the recent list or a drop."""
@@ -135,6 +137,3 @@ class ProjectDialogs(QObject):
                 lambda: self._controller.save(overwrite=True),
             ),
         )
-
-    def _choose_file(self) -> None:
-        ask_for_file(self._window, tr("Open a project"), self._controller.open, _FILTER)

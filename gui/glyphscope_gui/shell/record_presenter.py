@@ -16,8 +16,8 @@ from glyphscope_gui.run_settings.header import Header
 from glyphscope_gui.shared.labels import ElidedLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox
-from glyphscope_gui.shared.model_names import opened_name
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.run_words import opened_name
 from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.shell.side_panels import SidePanels
 from glyphscope_gui.theme.sizes import GAP, PAD

@@ -1,19 +1,19 @@
-"""The panels on the left that all pages share: tools, prompt, history."""
+"""The panels on the left that all pages share: tools, prompt, history; and the frame of a movable dock."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from glyphscope.events import RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.prompt.dock import MESSAGES, RENDERED, PromptDock
 from glyphscope_gui.services import Services
-from glyphscope_gui.shared.enforcement_badge import EnforcementMap
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PanelId
-from glyphscope_gui.shell.dock_frame import DockFrame
+from glyphscope_gui.shared.verdict import EnforcementMap
 from glyphscope_gui.tools.dock import ToolsDock
 from glyphscope_gui.tools.registry_tree_model import Item
 
@@ -68,3 +68,50 @@ class SidePanels(QObject):
     def _tool_selected(self, item: Item | None) -> None:
         if item is not None:
             self.argumentSelected.emit(item.tool, item.argument)
+
+
+class _NoTitle(QWidget):
+    """A title bar of size 0; the size hint of a bare QWidget is negative."""
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, 0)
+
+    minimumSizeHint = sizeHint
+
+
+class DockFrame(QDockWidget):
+    """A page in a dock. Its title is shown only if no tab shows it: alone at a side, or floating."""
+
+    def __init__(
+        self, name: str, title: str, page: QWidget, window: QMainWindow, *, titled: bool = True
+    ) -> None:
+        super().__init__(title, window)
+        self.setObjectName(name)
+        self.setAllowedAreas(Qt.DockWidgetArea.LeftDockWidgetArea | Qt.DockWidgetArea.RightDockWidgetArea)
+        self._titled = titled
+        self._bar = PlainLabel(title, self, role="title")
+        self._bar.setContentsMargins(14, 8, 14, 8)
+        self._bar.hide()
+        self._none = _NoTitle(self)
+        self.setTitleBarWidget(self._none)
+        self.setWidget(page)
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self._fit_title)
+        self.dockLocationChanged.connect(self._moved)
+        self.topLevelChanged.connect(self._moved)
+        self.visibilityChanged.connect(self._moved)
+
+    def _moved(self, _where: object) -> None:
+        """The neighbours are known only after the move."""
+        self._later.start()
+
+    def _fit_title(self) -> None:
+        window = self.parentWidget()
+        alone = isinstance(window, QMainWindow) and not window.tabifiedDockWidgets(self)
+        if self.isFloating():
+            bar: QWidget | None = None
+        else:
+            bar = self._bar if alone and self._titled else self._none
+        if self.titleBarWidget() is not bar:
+            self._bar.setVisible(bar is self._bar)
+            self.setTitleBarWidget(bar)  # type: ignore[arg-type] # None is Qt's own bar; the stubs lack it

@@ -63,9 +63,10 @@ class WindowPresenter(QObject):
         self._connect_actions()
         self._connect_project()
         self._connect_pages()
-        idle_model.begun.connect(self._show_reading)
+        idle_model.begun.connect(lambda: self._status.set_state("busy", tr("Reading the prompt ahead…")))
         idle_model.ended.connect(self._show_read)
-        idle_model.measuring.connect(self._show_measuring)
+        measuring = tr("Measuring prompt batches in the background…")
+        idle_model.measuring.connect(lambda: self._status.set_state("busy", measuring))
         idle_model.measured.connect(self._show_measured)
         self._header.show_tools(self._project.tools.registry)
         self._header.show_options(self._project.options)
@@ -114,10 +115,9 @@ class WindowPresenter(QObject):
         project.optionsChanged.connect(self._header.show_options)
         project.tools.changed.connect(self._header.show_tools)
         project.grammar.changed.connect(self._show_grammar)
+        # the prompt that was read ahead is then an older one
         for changed in (project.prompt.changed, project.optionsChanged, project.tools.changed):
-            changed.connect(
-                lambda _change: self._show_state()
-            )  # the prompt that was read ahead is an older one
+            changed.connect(lambda _change: self._show_state())
         for changed in (project.optionsChanged, project.tools.changed, project.grammar.changed):
             changed.connect(lambda _change=None: self._check.start())
         project.stateChanged.connect(self._show_title)
@@ -190,9 +190,6 @@ class WindowPresenter(QObject):
         self._status.set_state(status.phase, self._idle_words())
         self._header.show_model(status.info)
 
-    def _show_reading(self) -> None:
-        self._status.set_state("busy", tr("Reading the prompt ahead…"))
-
     def _show_read(self, read: ReadAhead) -> None:
         if self._runs.is_busy:
             return
@@ -200,9 +197,6 @@ class WindowPresenter(QObject):
         if read.complete:
             words = tr("{model}, prompt read ahead (%n token(s))", "", read.tokens, model=words)
         self._status.set_state(self._runs.model.phase, words)
-
-    def _show_measuring(self) -> None:
-        self._status.set_state("busy", tr("Measuring prompt batches in the background…"))
 
     def _show_measured(self, result: BatchTimes | BaseException | None) -> None:
         if isinstance(result, BatchTimes):
@@ -279,9 +273,7 @@ class WindowPresenter(QObject):
 
     def _show_permissions(self, count: int) -> None:
         self._status.set_note(
-            tr("1 approval rule of this file allowed calls without asking and was ignored")
-            if count == 1
-            else tr("%n approval rules of this file allowed calls without asking and were ignored", "", count)
+            tr("Ignored: %n approval rule(s) of this file that allowed calls without asking", "", count)
         )
 
     def _show_title(self) -> None:
@@ -290,16 +282,13 @@ class WindowPresenter(QObject):
         window.setWindowModified(self._project.is_dirty)
 
     def _show_about(self) -> None:
-        box = QMessageBox(self._context.window)
-        box.setWindowTitle(tr("About Glyphscope"))
-        box.setText("Glyphscope")
-        box.setInformativeText(
-            tr(
-                "Inspect tool calls of local language models token by token: the model’s "
-                "probabilities, the tokens that the grammar allowed, and the character at which an "
-                "argument violated its schema.\n\nApache License 2.0"
-            )
+        words = tr(
+            "Inspect tool calls of local language models token by token: the model’s "
+            "probabilities, the tokens that the grammar allowed, and the character at which an "
+            "argument violated its schema.\n\nApache License 2.0"
         )
+        box = QMessageBox(self._context.window, text="Glyphscope", informativeText=words)
+        box.setWindowTitle(tr("About Glyphscope"))
         show_whole_title(box)
         open_once(box)
 

@@ -19,8 +19,8 @@ from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import MenuId, PageId
+from glyphscope_gui.shared.run_words import model_name
 from glyphscope_gui.template.page import TemplatePage
 from glyphscope_gui.template.readers_dialog import ReadersDialog, last_answer
 from glyphscope_gui.template.tables import Cell, Row, on_one_line

@@ -22,19 +22,19 @@ from PySide6.QtWidgets import (
 
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.project.registry_document import RegistryDocument, RegistryState
+from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.code_edit import TAB_WORDS
-from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
-from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.text_edits import LineEdit
+from glyphscope_gui.shared.verdict import EnforcementMap
 from glyphscope_gui.tools.actions import ToolActions
 from glyphscope_gui.tools.form import NOT_APPLIED, TOO_LONG, ToolForm
 from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel

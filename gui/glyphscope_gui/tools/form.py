@@ -15,11 +15,11 @@ from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.enforcement_badge import Enforcement, EnforcementMap
 from glyphscope_gui.shared.labels import ElidedLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, holder, vbox
 from glyphscope_gui.shared.settings_grid import FlagSetting
+from glyphscope_gui.shared.verdict import Enforcement, EnforcementMap
 from glyphscope_gui.tools.keyword_fields import (
     ChoiceField,
     Field,

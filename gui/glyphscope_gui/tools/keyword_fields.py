@@ -19,20 +19,13 @@ from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 from glyphscope.text.json_values import json_or_text
 from glyphscope.visible import visible
 from glyphscope_gui.shared.code_edit import is_undo_key
-from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout
-from glyphscope_gui.shared.long_texts import (
-    MAX_FIELD,
-    MAX_ITEMS,
-    MAX_WORDS,
-    cut_at,
-    is_long,
-)
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import MAX_FIELD, MAX_ITEMS, MAX_WORDS, cut_at, is_long, plain_tip
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, FlagSetting
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
+from glyphscope_gui.shared.verdict import EnforcementBadge
 from glyphscope_gui.theme.mixin import WidgetMixin
 
 

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from glyphscope.cli.evaluate.report import compare, export, profiles, record, report
 from glyphscope.cli.evaluate.run import run
-from glyphscope.cli.multi_value import ManyValues
+from glyphscope.cli.option_groups import ManyValues
 
 _HELP = (
     "Run suites of prompts with models, and report success rates with confidence "

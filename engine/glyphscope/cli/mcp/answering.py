@@ -9,8 +9,8 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 from rich.text import Text
 
+from glyphscope.cli.load_options import opened
 from glyphscope.cli.mcp.outcome import violations
-from glyphscope.cli.model_loading import opened
 from glyphscope.cli.options import model_option
 from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.errors import GlyphscopeError

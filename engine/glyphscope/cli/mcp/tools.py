@@ -78,6 +78,7 @@ def _print(server: McpServer) -> None:
         print_failure(server)
         return
     about, tools = server.about, server.tools()
+    assert about is not None
     print_text(f"✓ {server.name}: {server.identity}", "bold")
     named = f"{about.name} {about.version}".strip()
     facts = (named, f"MCP {about.protocol}" if about.protocol else "", pluralize(len(tools), "tool"))
@@ -99,7 +100,7 @@ def _entry(server: McpServer) -> dict[str, Any]:
         "name": server.name,
         "identity": server.identity,
         "state": server.state,
-        "about": about if about.protocol else None,
+        "about": about,
         "tools": [
             {
                 "name": tool.name,

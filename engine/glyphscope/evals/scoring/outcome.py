@@ -18,15 +18,7 @@ from glyphscope.evals.checking.service import CheckFailed, select
 from glyphscope.evals.results.sample import ModelCall, Reason
 from glyphscope.evals.scoring.matching import Difference, Values, alternatives, schema_fault, shown
 from glyphscope.evals.suites.suite import Expectation, PathCheck, Scenario, expectations
-from glyphscope.events import (
-    Aborted,
-    LimitReached,
-    RepairTried,
-    Routed,
-    RunRequest,
-    ToolResult,
-    Violation,
-)
+from glyphscope.events import Aborted, LimitReached, RepairTried, Routed, RunRequest, ToolResult, Violation
 from glyphscope.grammar.regular import pattern
 from glyphscope.runs import RunState, StageState
 from glyphscope.text.figures import pluralize

@@ -14,14 +14,7 @@ import msgspec
 from glyphscope.errors import PlacedProblem, RegistryError, StorageError, SuiteError
 from glyphscope.evals.suites.registries import KnownTools, open_registry, registry_document
 from glyphscope.evals.suites.rules import scenario_problems
-from glyphscope.evals.suites.suite import (
-    MAX_SCENARIOS,
-    VERSION,
-    Expectation,
-    Scenario,
-    ScriptedResult,
-    Suite,
-)
+from glyphscope.evals.suites.suite import MAX_SCENARIOS, VERSION, Expectation, Scenario, ScriptedResult, Suite
 from glyphscope.events import Message
 from glyphscope.inputs import read_file, utf8_text
 from glyphscope.plugins import Group

@@ -20,13 +20,7 @@ from glyphscope.errors import GlyphscopeError, PlacedProblem, Problem, RegistryE
 from glyphscope.evals.checking.service import CheckFailed, functions_of
 from glyphscope.evals.suites import rules
 from glyphscope.evals.suites.imported import import_other
-from glyphscope.evals.suites.registries import (
-    KnownTools,
-    only_allowed,
-    open_registry,
-    registry_document,
-    why,
-)
+from glyphscope.evals.suites.registries import KnownTools, only_allowed, open_registry, registry_document, why
 from glyphscope.evals.suites.structure import Found, problems_of
 from glyphscope.evals.suites.suite import (
     MAX_BYTES,

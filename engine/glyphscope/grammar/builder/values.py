@@ -16,12 +16,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar import tree
 from glyphscope.grammar.builder.alternatives import distinct, may_overlap, note_weak_choices
 from glyphscope.grammar.builder.any_order import listed_values
-from glyphscope.grammar.builder.containers import (
-    arguments_node,
-    array_node,
-    object_node,
-    uncertain_items,
-)
+from glyphscope.grammar.builder.containers import arguments_node, array_node, object_node, uncertain_items
 from glyphscope.grammar.builder.context import (
     Choice,
     Form,
@@ -30,16 +25,7 @@ from glyphscope.grammar.builder.context import (
     TaggedValue,
     ToolContext,
 )
-from glyphscope.grammar.builder.schema import (
-    Part,
-    Parts,
-    Place,
-    bounds_of,
-    join,
-    sizes_of,
-    type_of,
-    types_of,
-)
+from glyphscope.grammar.builder.schema import Part, Parts, Place, bounds_of, join, sizes_of, type_of, types_of
 from glyphscope.grammar.checking import listed_by_all
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.lark.lexeme_partition import as_lexeme

@@ -19,8 +19,8 @@ from glyphscope_gui.shared.labels import link, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import Flow, hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.run_words import is_masked
 from glyphscope_gui.shared.text_edits import LineEdit
-from glyphscope_gui.shared.token_words import is_masked
 
 BUSY = tr("Stop the run, or wait until it finishes, to branch.")
 _CHOOSE = tr("Select an alternative to continue with it.")

@@ -13,11 +13,11 @@ from glyphscope.runs.branch import Branch
 from glyphscope.runs.endings import status_of
 from glyphscope.sessions import Kin
 from glyphscope_gui.playground.branches.words import outcome_line, row_words, text_words, tip_words
+from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize
-from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_table import PlainTree
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TreeModel, TreeRows

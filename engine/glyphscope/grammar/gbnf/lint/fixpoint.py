@@ -13,13 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from glyphscope.grammar.gbnf.cancellation import checkpoint
-from glyphscope.grammar.gbnf.lint.rule_properties import (
-    AGAIN,
-    TERMINAL,
-    Condition,
-    InnerRule,
-    RuleProperties,
-)
+from glyphscope.grammar.gbnf.lint.rule_properties import AGAIN, TERMINAL, Condition, InnerRule, RuleProperties
 from glyphscope.grammar.traversal import callees_first
 
 MANY = 10**12

@@ -1,19 +1,24 @@
-"""The data that leaves this computer and its recipients, and the data stored here; the history can be cleared."""
+"""The data that leaves this computer, with every configured endpoint and server that gets some, and the data stored
+here; the history can be cleared.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
+from glyphscope.errors import GlyphscopeError
 from glyphscope.models.prompt_cache import StoredFile, clear_cache, stored_files
+from glyphscope.models.remote import is_address, read_address
 from glyphscope.sessions import History
 from glyphscope.text.figures import byte_size
-from glyphscope_gui.settings.network_contacts import Contact, summary
-from glyphscope_gui.settings.rows import SettingRow, SettingSection
+from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope_gui.settings.sections import SettingRow, SettingSection
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import Role, ask
 from glyphscope_gui.shared.labels import push_button, words_label
@@ -65,7 +70,7 @@ class HistoryClearer(QWidget):
 
     def _cleared(self, count: int) -> None:
         self.button.setEnabled(True)
-        self.note.setText(tr("1 run was deleted.") if count == 1 else tr("%n runs were deleted.", "", count))
+        self.note.setText(tr("%n run(s) deleted.", "", count))
         self.cleared.emit(count)
 
     def _failed(self, error: BaseException) -> None:
@@ -150,3 +155,86 @@ def privacy_section(
             ),
         ),
     )
+
+
+NOTHING = tr(
+    "Runs and calls send nothing over the network: no endpoint and no HTTP MCP server is configured."
+)
+
+
+class Contact(NamedTuple):
+    """A recipient of data, in words, and the data. `away`: it may be another computer."""
+
+    who: str
+    what: str
+    away: bool
+
+
+def contacts(models: Iterable[str], servers: Iterable[ServerConfig]) -> list[Contact]:
+    """The recipients among the configured or recently used models and the servers, each once."""
+    found: dict[str, Contact] = {}
+    for model in models:
+        if not is_address(model):
+            continue
+        try:
+            address = read_address(model)
+        except GlyphscopeError:
+            continue  # it cannot receive anything
+        where = tr("on this computer") if address.loopback else tr("remote")
+        found.setdefault(
+            address.base,
+            Contact(
+                tr("Endpoint {address}, {where}", address=address.base, where=where),
+                tr(
+                    "Receives the prompt, the tools and the sampling parameters of runs that use it, and "
+                    "its key if one is stored."
+                ),
+                not address.loopback,
+            ),
+        )
+    programs = []
+    for server in servers:
+        if server.disabled:
+            continue
+        if not server.url:
+            programs.append(server.name)
+            continue
+        found.setdefault(
+            server.url,
+            Contact(
+                tr("MCP server {name}, {address}", name=server.name, address=_place_of(server.url)),
+                tr(
+                    "When started: receives the arguments of each call of its tools, and its configured "
+                    "headers or your sign-in. Signing in also contacts its authorization server."
+                ),
+                True,
+            ),
+        )
+    listed = list(found.values())
+    if programs:
+        listed.append(
+            Contact(
+                tr(
+                    "Programs on this computer that are MCP servers: {programs}", programs=", ".join(programs)
+                ),
+                tr(
+                    "They receive the arguments of each call of their tools; Glyphscope does not control "
+                    "what they do with them."
+                ),
+                False,
+            )
+        )
+    return listed
+
+
+def _place_of(url: str) -> str:
+    """The address without the query, which may contain a key."""
+    return url.partition("?")[0].partition("#")[0]
+
+
+def summary(listed: Iterable[Contact]) -> str:
+    """A summary of the recipients in a sentence."""
+    away = sum(contact.away for contact in listed)
+    if not away:
+        return NOTHING
+    return tr("Data is sent to %n configured destination(s), only when a run or call uses them.", "", away)
