@@ -97,7 +97,7 @@ def test_a_masked_run_is_valid_and_shows_where_the_budget_narrowed_it(model: Mod
         end = events[-1]
         assert isinstance(end, RunFinished) and end.valid and end.tokens <= REQUEST.max_tokens
         narrowed = [step.index for step in steps_of(events) if step.narrowed]
-        words = "from token {} on, the mask allowed only continuations that fit in the remaining tokens"
+        words = "From token {} on, the mask makes sure that the answer fits in the remaining tokens."
         assert (words.format(narrowed[0]) if narrowed else "ok") in (shown(events) if narrowed else "ok")
         reported += bool(narrowed)
     assert reported

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 from base64 import b64encode
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -116,7 +117,7 @@ _EVENTS = st.one_of(
 
 
 @pytest.mark.slow
-@at_most(10)
+@at_most(5)
 @given(st.lists(st.lists(_EVENTS, max_size=12), min_size=20, max_size=20))
 def test_the_page_reduces_any_order_of_events_as_the_engine_does(runs):
     whole = [(events, [len(events)]) for events in runs]
@@ -216,7 +217,7 @@ def test_the_page_without_its_runs_is_at_most_400_kb():
 
 @pytest.mark.slow
 def test_nothing_on_the_page_comes_from_elsewhere():
-    html = html_page([RecordedRun(events_of(RECORDS[0]))])
+    html = html_page([RecordedRun(events_of("runs/search-mask.jsonl"))])
     parts = PageText(html)
     for tag, attributes in parts.elements:
         assert not {"src", "href", "srcset", "action", "style"} & attributes.keys(), tag
@@ -387,7 +388,7 @@ def _pages():
     return runs
 
 
-@pytest.fixture(scope="module")
+@cache
 def made():
     """The runs of each page, and the pages."""
     runs = _pages()
@@ -400,8 +401,8 @@ def made():
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_pages_work_in_a_browser_without_network_and_are_accessible(browser, made, tmp_path):
-    runs, texts = made
+def test_pages_work_in_a_browser_without_network_and_are_accessible(browser, tmp_path):
+    runs, texts = made()
     pages = {name: tmp_path / f"{name}.html" for name in runs}
     for name, page in pages.items():
         page.write_text(texts[name], encoding="utf-8")

@@ -30,9 +30,7 @@ from glyphscope.events import (
 from glyphscope.execution.tool_execution import execute
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import Decision, NonInteractive, PreparedRequest, run_state
-from glyphscope.runs.context import Context
-from glyphscope.runs.emitter import Emitter
+from glyphscope.runs import Context, Decision, Emitter, NonInteractive, PreparedRequest, run_state
 from glyphscope.tools import Outcome
 from toolbox import ALLOW, DENY, Box, Leaving, Person, of, text
 

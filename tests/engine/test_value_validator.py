@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.errors import RegistryError
 from glyphscope.events import FieldClosed, Notation
-from glyphscope.strategies.decode import Validator
 from glyphscope.validation import Checker, ValueValidator
 
 NOTATIONS = st.sampled_from(["glyph", "json"])
@@ -222,8 +221,3 @@ def test_an_invalid_schema_is_rejected_with_its_place() -> None:
 def test_a_million_brackets_reach_a_limit() -> None:
     validator = judged({}, "[" * 1_000_000)
     assert validator.violations[0].code == "LIMIT_EXCEEDED"
-
-
-def test_a_value_validator_has_the_protocol_of_a_stage() -> None:
-    validator: Validator = ValueValidator({})
-    assert validator.tool is None

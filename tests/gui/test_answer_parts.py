@@ -7,16 +7,14 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QLabel
 
 from glyphscope.events import SegmentClosed, SegmentOpened, StageStarted, Token, TokenStep
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, end_of, reduce_event, run_state
-from glyphscope_gui.playground.evidence_dock import TurnCosts
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, StageRows
-from glyphscope_gui.runs.answer_parts import LONG
 from glyphscope_gui.runs.field_table import CONSTRAINT, FIELD, VALUE, FieldTableModel
-from glyphscope_gui.runs.part_header import PartHeader
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.stage_choice import events_of
 from glyphscope_gui.runs.stream_view import StreamView
@@ -24,7 +22,7 @@ from glyphscope_gui.runs.token_table import PART, RULE, TokenTable, TokenTableMo
 from glyphscope_gui.shared.tab_order import stops
 from made_runs import BAD, GOOD, THOUGHT, parts_run
 
-LONG_THOUGHT = THOUGHT * (LONG // len(THOUGHT) + 1)
+LONG_THOUGHT = THOUGHT * (280 // len(THOUGHT) + 1)
 
 
 @pytest.fixture
@@ -50,7 +48,7 @@ def feed(view, events, size=3):
 
 def headers(view):
     """Return the visible headers, from the top."""
-    found = [header for header in view.findChildren(PartHeader) if header.isVisible()]
+    found = [header for header in view.findChildren(QAbstractButton) if header.isVisible()]
     return sorted(found, key=lambda header: header.y())
 
 
@@ -215,7 +213,7 @@ def test_a_thousand_calls_need_no_more_headers_than_fit_into_the_view(view):
         at += 3
     feed(view, events, 100)
     assert names(view)[-1] == "Call 1000 of 1000, ✓ valid"
-    assert len(view.findChildren(PartHeader)) < 40
+    assert len(view.findChildren(QAbstractButton)) < 40
     view.verticalScrollBar().setValue(0)
     assert names(view)[0] == "Call 1 of 1000, ✓ valid"
     view.grab()
@@ -284,29 +282,6 @@ def test_tokens_name_their_part_and_the_column_is_there_only_with_parts(qtbot):
     assert model.index(0, PART).data(Qt.ItemDataRole.AccessibleTextRole) == "part: reasoning"
 
 
-def test_a_turn_lists_the_cost_of_its_parts(qtbot):
-    costs = TurnCosts()
-    qtbot.addWidget(costs)
-    costs.show()
-    costs.show_stage(run_state(parts_run()).present)
-    shown = [
-        label.accessibleName() for labels in costs._lines.values() for label in labels if label.isVisible()
-    ]
-    assert costs.has_any
-    assert "reasoning, tokens: 32" in shown and "markers, forced: 9" in shown
-    costs.show_stage(RunState().present)
-    assert not costs.has_any
-
-
-def test_a_turn_shows_where_a_budget_narrowed_the_mask(qtbot):
-    costs = TurnCosts()
-    qtbot.addWidget(costs)
-    step = TokenStep(index=3, id=1, data=b"a", text="a", narrowed="tokens")
-    costs.show_stage(run_state([Token(step=step, start=0, end=1)]).present)
-    assert costs.has_any and "From token 3 on, the mask makes sure that the answer fits" in costs.note.text()
-    assert all(label.isHidden() for label in costs._titles)
-
-
 def test_a_stage_of_the_timeline_has_a_row_for_each_part():
     state = run_state(parts_run())
     rows = StageRows(0, state.started.request)
@@ -362,15 +337,25 @@ def test_the_sizes_of_calls_leave_out_the_reasoning_of_their_own_turn(open_playg
 
 def test_the_playground_shows_an_answer_of_parts(open_playground, qtbot):
     page = open_playground()
-    runs = page.context.runs
+    runs, view, evidence = page.context.runs, page.view, page.evidence
+    assert evidence.turn_section.isHidden()
     with qtbot.waitSignal(runs.ended):
-        runs.replay(parts_run(calls=(GOOD, GOOD)), 0)
-    view, evidence = page.view, page.evidence
+        runs.replay(tuple(map(_narrowed, parts_run(calls=(GOOD, GOOD)))), 0)
     qtbot.waitUntil(lambda: not evidence.size_section.isHidden())
     assert end_of(runs.state).words == "2 valid calls"
     assert view.timeline.isHidden()
     assert not view.tokens.isColumnHidden(PART)
     assert evidence.turn_section.isVisible()
+    shown = [label.accessibleName() for label in evidence.turn.findChildren(QLabel) if label.isVisible()]
+    assert "reasoning, tokens: 32" in shown and "markers, forced: 9" in shown
+    assert "From token 3 on, the mask makes sure that the answer fits" in evidence.turn.note.text()
     assert evidence.size_heading.title.text().casefold() == "size of these calls"
     assert "Not counted: 32 tokens of reasoning." in evidence.size_note.text()
     assert view.current_token().end <= runs.state.call_at(1).part.end
+
+
+def _narrowed(event):
+    """The event, with a mask narrowed by the budget of tokens from token 3 on."""
+    if not isinstance(event, Token) or event.step.index < 3:
+        return event
+    return msgspec.structs.replace(event, step=msgspec.structs.replace(event.step, narrowed="tokens"))

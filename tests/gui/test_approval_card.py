@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QLabel, QPushButton
 from glyphscope.events import ApprovalGiven, QuestionAnswered
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry, make_tool
-from glyphscope.runs import Decision
-from glyphscope.runs.context import Ending
+from glyphscope.runs import Decision, Ending
 from glyphscope_gui.calls.approval_card import MAX_ARGUMENTS, ApprovalCard
 from glyphscope_gui.calls.argument_check import check_arguments
 from glyphscope_gui.calls.argument_field import MAX_LENGTH

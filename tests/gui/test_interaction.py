@@ -10,8 +10,7 @@ import pytest
 from glyphscope.events import ApprovalGiven, ApprovalNeeded, QuestionAnswered, RunRequest
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import DENIED, Decision
-from glyphscope.runs.context import Ending
+from glyphscope.runs import DENIED, Decision, Ending
 from glyphscope_gui.runs.run_controller import RunController
 from glyphscope_gui.runs.worker.interaction import WindowInteraction
 from glyphscope_gui.runs.worker.jobs import Asked

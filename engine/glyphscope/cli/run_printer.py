@@ -12,12 +12,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from glyphscope.cli.output import STATUS_MARKS, TextTable, short_pointer, status_text
-from glyphscope.events import AnyEvent, ConstraintReady, Narrowed, Status
+from glyphscope.events import AnyEvent, ConstraintReady, Status
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.notation.write import write_call
 from glyphscope.runs import CallState, FieldState, RunState, StageState
 from glyphscope.runs.endings import RunEnd, end_of
 from glyphscope.runs.event_rows import Mark, Note, describe, json_text
+from glyphscope.runs.stage_words import narrowed_words
 from glyphscope.text.figures import duration, duration_ms, pluralize
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
@@ -80,7 +81,7 @@ def _stage(stage: StageState, *, titled: bool, violations_below: bool) -> list[R
         parts += _calls(stage)
     elif stage.fields:
         parts.append(_fields(stage.text, stage.written[0]))
-    parts += _narrowed(stage)
+    parts += [Text(words, style="dim") for words in narrowed_words(stage)]
     if (stop := stage.stop_string) is not None:
         words = f"the stop string {json.dumps(stop.text, ensure_ascii=False)} ended the answer"
         parts.append(Text(visible(words), style="dim"))
@@ -133,22 +134,6 @@ def _difference(before: str, after: str) -> Text:
         text.append(visible(before[a:b]), style="strike red")
         text.append(visible(after[c:d]), style="underline green")
     return text
-
-
-_NARROWED: dict[Narrowed, str] = {
-    "reasoning": "only the end of the reasoning, whose budget is used up",
-    "tokens": "only continuations that fit in the remaining tokens",
-}
-
-
-def _narrowed(stage: StageState) -> list[RenderableType]:
-    """The place from which on a budget of tokens narrowed the mask."""
-    found: list[RenderableType] = []
-    for kind, words in _NARROWED.items():
-        first = next((token for token in stage.tokens if token.step.narrowed == kind), None)
-        if first is not None:
-            found.append(Text(f"from token {first.step.index} on, the mask allowed {words}", style="dim"))
-    return found
 
 
 def _made(ready: ConstraintReady | None) -> str:

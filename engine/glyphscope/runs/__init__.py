@@ -1,6 +1,8 @@
 """A run: its request, its context, the interaction with its user, its state as reduced from its events, and its end."""
 
 from glyphscope.runs.branch import branch_request, branch_tree, named_alternative
+from glyphscope.runs.context import Context, Ending
+from glyphscope.runs.emitter import Emitter
 from glyphscope.runs.endings import RunEnd, end_of, outcome_of, outcome_words, status_of
 from glyphscope.runs.interaction import DENIED, Decision, Interaction, NonInteractive
 from glyphscope.runs.next_turn import answer_messages, history_after

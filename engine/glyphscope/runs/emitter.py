@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
-from importlib import metadata
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -69,6 +68,8 @@ class Emitter:
 
 @lru_cache(maxsize=1)
 def _versions() -> tuple[tuple[str, str], ...]:
+    from importlib import metadata  # slow to import, and needed by runs only
+
     found = [("python", platform.python_version())]
     for package in PACKAGES:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glyphscope.events import StageKind
+from glyphscope.events import Narrowed, StageKind
 from glyphscope.runs.event_rows import fault_words
 from glyphscope.runs.run_state import Segment, StageState
 from glyphscope.text.figures import duration_ms
@@ -135,3 +135,26 @@ def mask_words(stage: StageState, tr: Translate = english) -> str:
         if ready.hit
         else tr("mask built in {time}", time=duration_ms(ready.build_ms + ready.compile_ms))
     )
+
+
+def narrowed_words(stage: StageState, tr: Translate = english) -> list[str]:
+    """The tokens from which on a budget narrowed the mask, a sentence for each budget."""
+    first: dict[Narrowed, int] = {}
+    for token in stage.tokens:
+        first.setdefault(token.step.narrowed, token.step.index)
+    words = []
+    if "reasoning" in first:
+        words.append(
+            tr(
+                "From token {token} on, the mask ends the reasoning: its budget is used up.",
+                token=first["reasoning"],
+            )
+        )
+    if "tokens" in first:
+        words.append(
+            tr(
+                "From token {token} on, the mask makes sure that the answer fits in the remaining tokens.",
+                token=first["tokens"],
+            )
+        )
+    return words

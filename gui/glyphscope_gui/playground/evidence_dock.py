@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
-from glyphscope.events import AnyEvent, Narrowed, SegmentClosed, StageFinished, Token
+from glyphscope.events import AnyEvent, SegmentClosed, StageFinished, Token
 from glyphscope.explain.segments import PartCost, PartKind, part_costs
 from glyphscope.runs import RunState, StageState
+from glyphscope.runs.stage_words import narrowed_words
 from glyphscope.text.figures import count, duration
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
@@ -382,7 +383,7 @@ class TurnCosts(QWidget):
 
     def show_stage(self, stage: StageState) -> None:
         costs = part_costs(stage)
-        note = _narrowed(stage)
+        note = " ".join(narrowed_words(stage, tr))
         show_words(self.note, note)
         self.has_any = bool(costs or note)
         for label in self._titles:
@@ -402,25 +403,3 @@ class TurnCosts(QWidget):
         side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
         label.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
         return label
-
-
-def _narrowed(stage: StageState) -> str:
-    """The first tokens at which a budget narrowed the mask, in sentences."""
-    notes = []
-    if (token := _first(stage, "reasoning")) is not None:
-        notes.append(
-            tr("From token {token} on, the mask ends the reasoning: its budget is used up.", token=token)
-        )
-    if (token := _first(stage, "tokens")) is not None:
-        notes.append(
-            tr(
-                "From token {token} on, the mask makes sure that the answer fits in the remaining tokens.",
-                token=token,
-            )
-        )
-    return " ".join(notes)
-
-
-def _first(stage: StageState, kind: Narrowed) -> int | None:
-    """The first token that was narrowed by that budget."""
-    return next((token.step.index for token in stage.tokens if token.step.narrowed == kind), None)

@@ -21,14 +21,13 @@ from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.plain_table import PlainTree
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TreeModel, TreeRows
+from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import ROW, letters
 
 RUN, TEXT, OUTCOME = range(3)
 MAX_NAME = 120
 """Characters."""
-SIGNS = {"holds": "✓", "open": "◌", "impossible": "✕"}
-"""The signs of verdicts: colour alone does not distinguish outcomes."""
 
 
 class BranchTreeModel(TreeModel):
@@ -107,7 +106,7 @@ class BranchTreeModel(TreeModel):
                 font.setWeight(QFont.Weight.DemiBold)
                 return font
             case Qt.ItemDataRole.ForegroundRole if column == OUTCOME:
-                return theme().color(_status(kin))
+                return theme().color(status_of(kin.row.outcome))
             case Qt.ItemDataRole.ForegroundRole if column == TEXT:
                 return theme().color("text-muted")
             case Qt.ItemDataRole.AccessibleTextRole:
@@ -137,11 +136,7 @@ class BranchTreeModel(TreeModel):
             return f"▸ {words}" if kin.started.run == self._shown else words
         if column == TEXT:
             return text_words(kin)
-        return f"{SIGNS[_status(kin)]} {outcome_line(kin)}"
-
-
-def _status(kin: Kin) -> str:
-    return status_of(kin.row.outcome)
+        return f"{VERDICTS[status_of(kin.row.outcome)].sign} {outcome_line(kin)}"
 
 
 ROWS_SHOWN = 6
