@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 MEMORY = 2 << 30
 SECONDS = 40
-"""Of CPU time: most need less than two, two megabytes up to six."""
+"""Of CPU time: most need less than two, a megabyte up to three."""
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -63,7 +63,7 @@ def chain(count: int, body: str, end: str) -> str:
 PARENTHESES = "root ::= " + "(" * 5_000 + '"a"' + ")" * 5_000 + "\n"
 OPTIONALS = 'root ::= x{2000}\nx ::= "a"?\n'
 LIST = 'root ::= value\nvalue ::= "[" (value ("," value)*)? "]" | "\\"" [^"]* "\\"" | [0-9]+\n'
-LARGE, LONG = 2_000_000, 20_000
+LARGE, LONG = 1_000_000, 20_000
 CHECKED: dict[str, tuple[bytes | str, bool, str]] = {
     "any-bytes": (bytes(range(256)) * 100, False, "not-utf-8"),
     "nul": (b"\0" * 10_000, False, "nul-character"),

@@ -44,7 +44,7 @@ from glyphscope_gui.theme import ThemeManager
 Steps: TypeAlias = Iterator[tuple[str, Callable[[], object]]]
 """Steps in the window, each with its action."""
 CALL = '{action="search" query="AI news" max_results=10}'
-LONG = 10_000_000
+LONG = 5_000_000
 
 
 def _tool(properties: dict[str, Any], description: str = "d", **members: Any) -> dict[str, Any]:
@@ -61,12 +61,12 @@ def _nested(levels: int) -> dict[str, Any]:
 
 REGISTRIES: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "ordinary": lambda: default_registry().to_document()["tools"],
-    "values": lambda: [_tool({"a": {"enum": [f"v{n}" for n in range(1_000_000)]}})],
+    "values": lambda: [_tool({"a": {"enum": [f"v{n}" for n in range(LONG // 10)]}})],
     "description": lambda: [_tool({"a": {"description": "word " * (LONG // 5)}}, "word " * (LONG // 5))],
     "one word": lambda: [_tool({"a": {"description": "x" * LONG}}, "y" * LONG)],
     "arguments": lambda: [_tool({f"p{n}": {"type": "integer", "minimum": n} for n in range(99_000)})],
     "name": lambda: [_tool({"x" * 100_000: {"type": "string"}})],
-    "default": lambda: [_tool({"a": {"type": "array", "default": [*range(1_000_000)]}})],
+    "default": lambda: [_tool({"a": {"type": "array", "default": [*range(LONG // 10)]}})],
     "constant": lambda: [_tool({"a": {"const": "z" * (LONG // 2)}})],
     "deep": lambda: [_tool({"a": _nested(58)})],
     "choices": lambda: [_tool({"a": {"anyOf": [{"const": f"v{n}"} for n in range(3000)]}})],
