@@ -25,7 +25,6 @@ from glyphscope.grammar.gbnf import (
     load_gbnf,
     read_gbnf,
 )
-from glyphscope.grammar.gbnf.check import diagnose
 from glyphscope.grammar.tree import Alt, CharClass, Literal, Repeat, RuleRef, Seq, TokenMatch
 from glyphscope.models.grammar_probe import GrammarProbe
 from llama_verdict import llama_verdict
@@ -89,7 +88,7 @@ CASES: list[tuple[str, dict[str, str]]] = [
 
 def test_left_recursion_is_reported_where_the_rule_begins_with_itself():
     text = 'root ::= ws "b"\nws ::= | " " ws | ws "x"'
-    (found,) = (d for d in diagnose(read_gbnf(text)) if d.code == "left-recursion")
+    (found,) = (d for d in check_gbnf(text).diagnostics if d.code == "left-recursion")
     assert found.start == text.rindex("ws")
 
 
@@ -232,7 +231,7 @@ def test_bytes_that_are_not_utf_8_are_reported_with_their_places() -> None:
     ids=["operators", "nested", "alternatives", "recursion", "undefined", "chain", "tangle"],
 )
 def test_hostile_grammars_are_checked_to_the_end(text: str) -> None:
-    assert diagnose(read_gbnf(text))
+    assert check_gbnf(text).diagnostics
 
 
 def test_an_error_is_reported_after_any_number_of_warnings() -> None:

@@ -10,7 +10,6 @@ from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.grammar import GrammarOptions, build_call_grammar, build_value_grammar
-from glyphscope.grammar.builder.turn import up_to
 from glyphscope.notation import write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, default_registry
 from lark_reader import lark_reader
@@ -117,15 +116,21 @@ def test_text_before_a_call_may_be_anything_but_a_call(notation):
     assert not accepts(other + call) and not accepts("only text") and not accepts(call + " and more")
 
 
-UP_TO_OPENING = lark_reader(up_to("{ab:"))
+AFTER_WORDS = lark_reader(
+    build_call_grammar(ToolRegistry((Tool("go"),)), "glyph", "flat", GrammarOptions(free_text=True))
+)
 
 
 @at_most(300)
-@given(text=st.text("{abc:", max_size=12))
-def test_free_text_ends_where_the_opening_is_first_written(text):
-    opening = "{ab:"
-    accepted = UP_TO_OPENING(text)
-    assert accepted == (text.find(opening) == len(text) - len(opening) and text.endswith(opening))
+@given(
+    words=st.lists(
+        st.sampled_from(["{", "{action", "action", "=", "{action=", "{a", "go}", "é "]), max_size=6
+    )
+)
+def test_free_text_ends_where_the_opening_is_first_written(words):
+    text = "".join(words)
+    call = "{action=go}"
+    assert AFTER_WORDS(text + call) == ((text + call).find("{action=") == len(text))
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)

@@ -21,7 +21,6 @@ from glyphscope.grammar import (
     shortest_differences,
 )
 from glyphscope.grammar.gbnf import load_gbnf
-from glyphscope.grammar.generate.difference import representatives
 from glyphscope.grammar.tree import (
     CharClass,
     Grammar,
@@ -145,13 +144,6 @@ def test_the_grammars_of_llama_cpp_after_an_edit(shared_data: Path) -> None:
     for path in sorted((shared_data / "gbnf").glob("*.gbnf")):
         same = differences(path.read_text(), path.read_text() + '\nunused ::= "never"\n')
         assert same.same and same.exhausted, path.name
-
-
-def test_every_set_of_characters_has_a_representative() -> None:
-    first, second = [((97, 122),), ((97, 99), (48, 57))], [((98, 98),)]
-    found = list(representatives(first, second))
-    kinds = {tuple(any(low <= ord(c) <= high for low, high in r) for r in (*first, *second)) for c in found}
-    assert kinds == {(True, True, False), (True, True, True), (True, False, False), (False, True, False)}
 
 
 def leaves() -> st.SearchStrategy[Node]:

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.grammar.regular import pattern_node
-from glyphscope.grammar.regular.strings import within_lengths
+from glyphscope.grammar.regular import pattern_node, within_lengths
 from glyphscope.grammar.tree import CharClass, Intersect
 from grammar_strategies import regular_bodies, texts_of
 

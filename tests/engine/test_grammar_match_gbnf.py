@@ -1,14 +1,11 @@
 """GBNF text read into a tree has the same language as the tree that it was written from."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.cli.grammar.texts import read_any_grammar
-from glyphscope.errors import GrammarError, RegistryError
+from glyphscope.errors import GrammarError
 from glyphscope.grammar import compile_grammar, covering_texts, match_text, sample_texts
 from glyphscope.grammar.gbnf import load_gbnf
 from grammar_strategies import LETTERS, gbnf_text, grammars
@@ -46,17 +43,3 @@ def test_parentheses_deeper_than_any_stack_are_read_and_matched():
         match_text(grammar, text).accepted
         for text in sample_texts(grammar, 5) + covering_texts(grammar, limit=5)
     )
-
-
-def test_a_json_file_is_recognised_as_a_registry_or_a_schema(tmp_path):
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps({"type": "array", "items": {"type": "boolean"}}))
-    assert match_text(read_any_grammar(str(path), "json"), "[true]").accepted
-    path.write_text(json.dumps({"t": {"type": "object", "properties": {}}}))
-    assert match_text(read_any_grammar(str(path), "json"), '{"action":"t"}').accepted
-    path.write_text("[1]")
-    with pytest.raises(RegistryError):
-        read_any_grammar(str(path))
-    gbnf = tmp_path / "x.gbnf"
-    gbnf.write_text('root ::= "a"')
-    assert match_text(read_any_grammar(str(gbnf)), "a").accepted

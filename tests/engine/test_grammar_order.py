@@ -14,18 +14,17 @@ from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES, Notation, Shape
 from glyphscope.grammar import (
     GrammarOptions,
-    MaskReader,
     build_call_grammar,
     build_value_grammar,
     match_text,
     shortest_differences,
-    to_lark,
 )
 from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.grammar.tree import Grammar
 from glyphscope.notation import write_call, write_value
 from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.validation import CallValidator
+from lark_reader import lark_reader
 from orders import in_some_order
 
 ANY = GrammarOptions(order="any")
@@ -83,12 +82,12 @@ def test_every_order_of_a_valid_call_is_accepted_by_mask_matcher_and_validator(
     notation: Notation, shape: Shape, arguments: dict[str, Any], chance: random.Random
 ) -> None:
     grammar = grammar_of(NESTED, notation, shape)
-    mask = MaskReader(lark=to_lark(grammar))
+    mask = lark_reader(grammar)
     first = verdict(arguments, notation, shape)
     for _ in range(4):
         ordered = in_some_order(arguments, chance)
         text = write_call("f", ordered, style=notation, shape=shape)
-        assert mask.accepts(text), text
+        assert mask(text), text
         assert match_text(grammar, text).accepted, text
         assert verdict(ordered, notation, shape) == first
 
@@ -155,10 +154,10 @@ def test_a_call_is_accepted_in_any_order_after_free_text_and_under_a_relaxed_sch
     notation: Notation,
 ) -> None:
     text = write_call("f", {"o": {"y": "p"}, "ab": "z", "a": 1}, style=notation)
-    spoken = MaskReader(lark=to_lark(grammar_of(NESTED, notation, free_text=True)))
-    assert spoken.accepts(f"So: {text}")
+    spoken = lark_reader(grammar_of(NESTED, notation, free_text=True))
+    assert spoken(f"So: {text}")
     relaxed = {**NESTED, "required": ["o"]}
-    assert MaskReader(lark=to_lark(grammar_of(relaxed, notation))).accepts(
+    assert lark_reader(grammar_of(relaxed, notation))(
         write_call("f", {"l": [{"n": 1, "m": 2}], "o": {"y": "p"}}, style=notation)
     )
 
@@ -191,7 +190,7 @@ FREE = {
 @pytest.mark.parametrize("white_space", ["none", "single", "any"])
 def test_free_keys_are_allowed_anywhere_and_never_have_a_propertys_name(white_space: Any) -> None:
     grammar = grammar_of(FREE, shape="tool-args", white_space=white_space)
-    mask = MaskReader(lark=to_lark(grammar))
+    mask = lark_reader(grammar)
     for arguments, right in (
         ('{"tone":"x","by":1,"t":"y","to":2}', True),
         ('{"to":2,"tone":"x"}', True),
@@ -201,7 +200,7 @@ def test_free_keys_are_allowed_anywhere_and_never_have_a_propertys_name(white_sp
         ('{"to":1,"to":2}', False),
     ):
         text = '{"tool":"f","args":' + arguments + "}"
-        assert mask.accepts(text) == match_text(grammar, text).accepted == right, arguments
+        assert mask(text) == match_text(grammar, text).accepted == right, arguments
 
 
 @pytest.mark.slow
@@ -229,7 +228,7 @@ def test_the_number_of_members_is_enforced_in_any_order(
     schema |= {} if high is None else {"maxProperties": high}
     assume(max(low, len(required)) <= (99 if high is None else high) and (free or low <= 3))
     grammar = build_value_grammar(schema, notation, ANY)
-    mask = MaskReader(lark=to_lark(grammar))
+    mask = lark_reader(grammar)
     assert not [left for left in grammar.unenforced if left.keyword.endswith("Properties")]
     for count in range(7):
         keys = ["c", "x", "a", "y", "b", "z"][:count]
@@ -239,7 +238,7 @@ def test_the_number_of_members_is_enforced_in_any_order(
         right = required <= set(keys) and low <= count and (high is None or count <= high)
         right = right and (free or not set(keys) & set("xyz"))
         text = write_value(value, notation)
-        assert mask.accepts(text) == right, text
+        assert mask(text) == right, text
         assert match_text(grammar, text).accepted == right, text
 
 
@@ -265,7 +264,7 @@ def test_impossible_members_are_left_out() -> None:
 def test_listed_objects_are_accepted_in_any_order(listed: list[Any]) -> None:
     schema = {"enum": [*listed, 7, "x"]}
     grammar = build_value_grammar(schema, "json", ANY)
-    mask = MaskReader(lark=to_lark(grammar))
+    mask = lark_reader(grammar)
     for text, right in (
         ('{"b":{"d":3,"c":2},"a":1}', True),
         ('{"b":[],"a":12}', True),
@@ -275,7 +274,7 @@ def test_listed_objects_are_accepted_in_any_order(listed: list[Any]) -> None:
         ('{"b":[],"a":1}', False),
         ('{"a":12}', False),
     ):
-        assert mask.accepts(text) == match_text(grammar, text).accepted == right, text
+        assert mask(text) == match_text(grammar, text).accepted == right, text
 
 
 @pytest.mark.parametrize("depth", [5, 200])
@@ -298,7 +297,7 @@ def test_alternatives_with_the_same_properties_are_accepted_in_any_order() -> No
         ]
     }  # fmt: skip
     grammar = build_value_grammar(schema, "json", ANY)
-    mask = MaskReader(lark=to_lark(grammar))
+    mask = lark_reader(grammar)
     for text, right in (
         ('{"to":1,"kind":"a"}', True),
         ('{"to":"x","kind":"ab"}', True),
@@ -307,7 +306,7 @@ def test_alternatives_with_the_same_properties_are_accepted_in_any_order() -> No
         ('{"to":1}', False),
         ('{"to":"x"}', True),
     ):
-        assert mask.accepts(text) == match_text(grammar, text).accepted == right, text
+        assert mask(text) == match_text(grammar, text).accepted == right, text
 
 
 # Limits
@@ -330,7 +329,7 @@ def test_64_properties_come_in_any_order(notation: Notation) -> None:
     random.Random(2).shuffle(keys)
     text = write_call("f", dict.fromkeys(keys, 1), style=notation)
     assert match_text(grammar, text).accepted
-    assert MaskReader(lark=to_lark(grammar)).accepts(text)
+    assert lark_reader(grammar)(text)
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)

@@ -21,10 +21,9 @@ from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.grammar import GrammarOptions, MaskReader, build_call_grammar, to_lark
-from glyphscope.grammar.builder.schema import join
 from glyphscope.notation import write_call
 from glyphscope.proof import ENGINES, prove
-from glyphscope.registry import ToolRegistry, load_registry
+from glyphscope.registry import ToolRegistry, load_registry, to_pointer
 from glyphscope.validation import CallValidator
 from orders import in_some_order
 
@@ -210,7 +209,7 @@ def _broken(registry: ToolRegistry, arguments: Any) -> Iterator[str]:
     """Yield the pointers of the keywords that jsonschema reports as violated."""
     schema = registry.tools[0].parameters
     for error in Draft202012Validator(schema).iter_errors(arguments):
-        yield join("", *error.absolute_schema_path)
+        yield to_pointer(error.absolute_schema_path)
 
 
 def main(sample: Path, done: Path) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.match.nullability import may_be_empty
+from glyphscope.grammar.match.nullability import may_be_empty, nullable_rules
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import Grammar, Node, RuleRef
@@ -37,6 +37,7 @@ class FollowSets:
         # Nodes are keyed by identity: hashing them repeatedly would take most of the time.
         self._inside: dict[int, tuple[Node, _Inside]] = {}  # by the rule's body, which is kept alive
         self._lexemes: dict[int, tuple[bool, int]] = {}
+        self._rules: frozenset[str] = frozenset()
         self._nullable: set[str] = set()
         self._first: dict[int, tuple[bool, int]] = {}  # of the nodes of the rule that is being read
         self._follow: dict[int, int] = {}  # a lexeme's number to the set of lexemes that may follow
@@ -47,13 +48,14 @@ class FollowSets:
         """Compute the sets of this grammar; `characters` maps each lexeme to the characters with which it may begin."""
         self._characters = {self._number(lexeme): begins for lexeme, begins in characters.items()}
         self._unions = {0: ()}
-        rules = {name: rule.body for name, rule in grammar.rules.items()}
-        rewritten = [name for name, body in rules.items() if id(body) not in self._inside]
-        if any(self._may_end(rules[name]) != (name in self._nullable) for name in rewritten):
+        nullable = nullable_rules(grammar)
+        if not self._rules.isdisjoint(nullable ^ self._nullable):
             self._inside.clear()
             self._lexemes.clear()  # their nodes were kept alive by the bodies
-            self._find_nullable(rules)
-        inside = {self._number(RuleRef(name)): self._inside_of(body) for name, body in rules.items()}
+        self._rules, self._nullable = frozenset(grammar.rules), nullable
+        inside = {
+            self._number(RuleRef(name)): self._inside_of(rule.body) for name, rule in grammar.rules.items()
+        }
         order = list(callees_first(inside, lambda rule: inside[rule].follows.keys() & inside.keys()))
         first = _first_sets(order, inside)
         self._follow = _follow_sets(self._number(RuleRef(grammar.root)), order[::-1], inside, first)
@@ -67,30 +69,6 @@ class FollowSets:
         if lexemes not in self._unions:
             self._unions[lexemes] = chars.union(*{self._characters[other] for other in _bits(lexemes)})
         return self._unions[lexemes]
-
-    def _find_nullable(self, rules: Mapping[str, Node]) -> None:
-        self._nullable = set()
-        names, before = list(rules)[::-1], -1
-        while len(self._nullable) > before:
-            check_time()
-            before = len(self._nullable)
-            for name in names:
-                if name not in self._nullable and self._may_end(rules[name]):
-                    self._nullable.add(name)
-
-    def _may_end(self, node: Node) -> bool:
-        """Whether a node derives the empty text, as far as the nullable rules are known."""
-        if isinstance(node, RuleRef):
-            return node.name in self._nullable
-        if isinstance(node, tree.Seq):
-            return all(map(self._may_end, node.parts))
-        if isinstance(node, tree.Alt):
-            return any(map(self._may_end, node.options))
-        if isinstance(node, tree.Repeat):
-            return node.minimum == 0 or self._may_end(node.body)
-        if isinstance(node, tree.Unordered):
-            return node.least == 0
-        return not isinstance(node, tree.TokenMatch) and self._lexeme(node)[0]
 
     def _inside_of(self, body: Node) -> _Inside:
         known = self._inside.get(id(body))

@@ -6,7 +6,7 @@ size, however its rules refer to each other. (`gbnf.lint.fixpoint` does this for
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars, tree
@@ -28,18 +28,22 @@ def nullable_rules(grammar: Grammar) -> set[str]:
     return _least_fixed_point(grammar, may_be_empty, None)
 
 
-def may_be_empty(node: Node) -> bool:
-    """Whether a regular node matches the empty text."""
+def may_be_empty(node: Node, nullable: Set[str] = frozenset()) -> bool:
+    """Whether a node matches the empty text, as the rules in `nullable` do."""
     if isinstance(node, tree.Literal):
         return not node.text
+    if isinstance(node, tree.RuleRef):
+        return node.name in nullable
     if isinstance(node, tree.Alt):
-        return any(may_be_empty(option) for option in node.options)
+        return any(may_be_empty(option, nullable) for option in node.options)
     if isinstance(node, tree.Seq | tree.Intersect):
-        return all(may_be_empty(part) for part in node.parts)
+        return all(may_be_empty(part, nullable) for part in node.parts)
     if isinstance(node, tree.Repeat):
-        return node.minimum == 0 or may_be_empty(node.body)
+        return node.minimum == 0 or may_be_empty(node.body, nullable)
     if isinstance(node, tree.Except):
         return not may_be_empty(node.body)
+    if isinstance(node, tree.Unordered):
+        return node.least == 0
     return isinstance(node, tree.Terminal) and may_be_empty(node.body)
 
 

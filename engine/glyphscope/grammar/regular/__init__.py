@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from glyphscope.grammar.regular.pattern import StringLanguage, found
     from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node, search_text, unreadable
-    from glyphscope.grammar.regular.strings import RAW, string_node, word_except
+    from glyphscope.grammar.regular.strings import RAW, string_node, within_lengths, word_except
 else:
     # the process of a model uses automata, and needs neither patterns nor schemas
     __getattr__ = interface(
@@ -29,6 +29,6 @@ else:
             "numbers": "Bounds fractions_node integer_node multiples_node number_node",
             "pattern": "StringLanguage found",
             "regex": "PatternNotEnforced pattern_node search_text unreadable",
-            "strings": "RAW string_node word_except",
+            "strings": "RAW string_node within_lengths word_except",
         },
     )

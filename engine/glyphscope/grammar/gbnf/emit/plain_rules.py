@@ -14,7 +14,7 @@ from dataclasses import replace
 from operator import is_
 from typing import NamedTuple
 
-from glyphscope.grammar.match.nullability import nullable_rules, productive_rules
+from glyphscope.grammar.match.nullability import may_be_empty, nullable_rules, productive_rules
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.schema_order import Listed, ListedMember, after_another, in_order
 from glyphscope.grammar.tree import (
@@ -254,7 +254,7 @@ class _Rewriter:
 
     def node(self, node: Node) -> Node:
         """The node with its repetitions rewritten; the same node if there is nothing to rewrite."""
-        if isinstance(node, Repeat) and node.maximum is None and self._is_nullable(node.body):
+        if isinstance(node, Repeat) and node.maximum is None and may_be_empty(node.body, self._nullable):
             return repeat(self.node(self.nonempty(node.body)))
         if not isinstance(node, Terminal | Seq | Alt | Repeat):
             return node
@@ -263,7 +263,7 @@ class _Rewriter:
 
     def nonempty(self, node: Node) -> Node:
         """The language of the node without the empty text."""
-        if not self._is_nullable(node):
+        if not may_be_empty(node, self._nullable):
             return node
         if isinstance(node, RuleRef):
             return RuleRef(self._nonempty_rule(node.name))
@@ -290,16 +290,3 @@ class _Rewriter:
             self._nonempty[name] = nonempty
             self.missing.append((name, nonempty))
         return nonempty
-
-    def _is_nullable(self, node: Node) -> bool:
-        if isinstance(node, RuleRef):
-            return node.name in self._nullable
-        if isinstance(node, Literal):
-            return not node.text
-        if isinstance(node, Terminal):
-            return self._is_nullable(node.body)
-        if isinstance(node, Seq):
-            return all(self._is_nullable(part) for part in node.parts)
-        if isinstance(node, Alt):
-            return any(self._is_nullable(option) for option in node.options)
-        return isinstance(node, Repeat) and (node.minimum == 0 or self._is_nullable(node.body))
