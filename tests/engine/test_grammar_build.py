@@ -124,12 +124,12 @@ AFTER_WORDS = lark_reader(
 @at_most(300)
 @given(
     words=st.lists(
-        st.sampled_from(["{", "{action", "action", "=", "{action=", "{a", "go}", "é "]), max_size=6
+        st.sampled_from(["{", "{action", "action", "=", "{action=", "{a", '"go"}', "é "]), max_size=6
     )
 )
 def test_free_text_ends_where_the_opening_is_first_written(words):
     text = "".join(words)
-    call = "{action=go}"
+    call = '{action="go"}'
     assert AFTER_WORDS(text + call) == ((text + call).find("{action=") == len(text))
 
 

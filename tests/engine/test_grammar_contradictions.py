@@ -7,8 +7,13 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import build_call_grammar, contradictions, match_text, registry_contradictions
-from glyphscope.grammar.builder.uncallable import uncallable
+from glyphscope.grammar import (
+    build_call_grammar,
+    contradictions,
+    match_text,
+    registry_contradictions,
+    uncallable,
+)
 from glyphscope.registry import bundled_registries, bundled_registry, load_registry, to_json
 
 

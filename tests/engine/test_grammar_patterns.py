@@ -19,8 +19,7 @@ from glyphscope.grammar.regular import (
 )
 from glyphscope.grammar.tree import NEVER, Terminal
 from glyphscope.notation import write_call, write_value
-from glyphscope.registry import load_registry
-from glyphscope.registry.patterns import bad_schema_pattern
+from glyphscope.registry import check_schema, load_registry
 from glyphscope.validation import CallValidator, Checker
 from lark_reader import lark_reader
 
@@ -107,7 +106,7 @@ def test_a_pattern_that_is_not_regular_or_ambiguous_is_reported(pattern):
 @pytest.mark.parametrize(("pattern", "found_in", "not_in"), ECMA_262, ids=[row[0] for row in ECMA_262])
 def test_a_pattern_has_the_meaning_of_ecma_262_in_the_validator_and_in_a_grammar(pattern, found_in, not_in):
     texts, expected = [*found_in, *not_in], [True] * len(found_in) + [False] * len(not_in)
-    assert not bad_schema_pattern(pattern) and not unreadable(pattern)
+    assert not check_schema({"pattern": pattern}) and not unreadable(pattern)
     assert [found(pattern, text) for text in texts] == expected
     assert [service.searched(search_text(pattern), text, 1) for text in texts] == expected
     try:
@@ -180,4 +179,5 @@ def test_a_pattern_that_engines_read_differently_is_neither_enforced_nor_checked
 
 @pytest.mark.parametrize("pattern", ["(a", "a)", "[a", "*a", "[b-a]", "a{2,1}", "\\"])
 def test_a_text_that_is_not_a_pattern_is_an_error_of_its_tool_with_a_reason(pattern):
-    assert bad_schema_pattern(pattern).startswith("Invalid regular expression: ")
+    ((_, reason),) = check_schema({"pattern": pattern})
+    assert reason.startswith("Invalid regular expression: ")

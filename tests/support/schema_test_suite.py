@@ -28,7 +28,6 @@ from glyphscope.grammar.regular import found
 from glyphscope.grammar.tree import Grammar
 from glyphscope.notation import write_call
 from glyphscope.registry import follow_reference, load_registry, to_pointer
-from glyphscope.registry.references import REFERENCES
 from glyphscope.validation import CallValidator, Checker
 
 DRAFTS = {
@@ -112,7 +111,7 @@ def _relocate(node: Any, identifier: str, *, beside: bool) -> None:
         return
     if _is_resource(node, identifier, beside=beside):
         return
-    for keyword in REFERENCES:
+    for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
         to = node.get(keyword)
         if isinstance(to, str) and (to == "#" or to.startswith("#/")):
             node[keyword] = _AT + to[1:]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
     from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions
     from glyphscope.grammar.builder.json_schema import call_schema
+    from glyphscope.grammar.builder.uncallable import uncallable
     from glyphscope.grammar.checking import SafeValidator
     from glyphscope.grammar.generate.difference import Bound, Differences, shortest_differences
     from glyphscope.grammar.generate.example import example_arguments
@@ -28,6 +29,7 @@ else:
             "builder.calls": "GrammarOptions build_call_grammar build_value_grammar",
             "builder.contradictions": "contradictions registry_contradictions",
             "builder.json_schema": "call_schema",
+            "builder.uncallable": "uncallable",
             "checking": "SafeValidator",
             "generate.difference": "Bound Differences shortest_differences",
             "generate.example": "example_arguments",

@@ -1,9 +1,30 @@
 """GBNF texts: read without ever failing, checked, with fixes for problems, formatted, and turned into rule trees."""
 
-from glyphscope.grammar.gbnf.cancellation import CheckCancelled
-from glyphscope.grammar.gbnf.check import GbnfCheck, apply_fixes, check_gbnf, check_gbnf_bytes, load_gbnf
-from glyphscope.grammar.gbnf.diagnostics import CODES, Diagnostic, Fix
-from glyphscope.grammar.gbnf.emit.emit import GbnfText, emit_gbnf
-from glyphscope.grammar.gbnf.emit.gbnf_text import print_gbnf
-from glyphscope.grammar.gbnf.parse.parser import read_gbnf
-from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
+
+if TYPE_CHECKING:
+    from glyphscope.grammar.gbnf.cancellation import CheckCancelled
+    from glyphscope.grammar.gbnf.check import GbnfCheck, apply_fixes, check_gbnf, check_gbnf_bytes, load_gbnf
+    from glyphscope.grammar.gbnf.diagnostics import CODES, Diagnostic, Fix
+    from glyphscope.grammar.gbnf.emit.emit import GbnfText, emit_gbnf
+    from glyphscope.grammar.gbnf.emit.gbnf_text import print_gbnf
+    from glyphscope.grammar.gbnf.parse.parser import read_gbnf
+    from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument
+else:
+    # the process of a model reads GBNF, and does not write it
+    __getattr__ = interface(
+        __name__,
+        {
+            "cancellation": "CheckCancelled",
+            "check": "GbnfCheck apply_fixes check_gbnf check_gbnf_bytes load_gbnf",
+            "diagnostics": "CODES Diagnostic Fix",
+            "emit.emit": "GbnfText emit_gbnf",
+            "emit.gbnf_text": "print_gbnf",
+            "parse.parser": "read_gbnf",
+            "parse.syntax": "GbnfDocument",
+        },
+    )
