@@ -25,7 +25,8 @@ SAMPLE = Path(os.environ.get("GLYPHSCOPE_SCHEMAS", "../shared/data/schemas/sampl
 def test_both_engines_agree_on_real_schemas(notation):
     counts = Counter()
     with GrammarProbe() as probe:
-        for line in some(SAMPLE.read_text().splitlines(), 3):
+        lines = some(SAMPLE.read_text().splitlines(), 3)
+        for line in lines[NOTATIONS.index(notation) :: 2]:
             row = json.loads(line)
             try:
                 grammar = build_value_grammar(row["schema"], notation)
@@ -44,4 +45,4 @@ def test_both_engines_agree_on_real_schemas(notation):
                     text[:200],
                 )
     print(notation, dict(counts))
-    assert counts["same"] > 100 * counts["wider"] and counts["refused"] < 10
+    assert counts["same"] > 100 * counts["wider"] and counts["refused"] < 5

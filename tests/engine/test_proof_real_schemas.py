@@ -20,11 +20,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.grammar import GrammarOptions, MaskReader, build_call_grammar, to_lark
+from glyphscope.events import NOTATIONS
+from glyphscope.grammar import GrammarOptions, build_call_grammar
 from glyphscope.notation import write_call
 from glyphscope.proof import ENGINES, prove
 from glyphscope.registry import ToolRegistry, load_registry, to_pointer
 from glyphscope.validation import CallValidator
+from lark_reader import lark_reader
 from orders import in_some_order
 
 pytestmark = pytest.mark.slow
@@ -96,32 +98,35 @@ def cases(path: Path) -> Iterator[tuple[str, ToolRegistry, list[tuple[Any, bool]
 
 def test_grammar_and_validator_together_judge_every_real_instance_right(shared_data: Path) -> None:
     wrong: list[tuple[str, str, Any]] = []
+    judged = 0
     not_built: list[tuple[str, str]] = []
     refused: set[str] = set()
     leaks: list[tuple[str, ToolRegistry, Any]] = []
     for name, registry, tests in cases(shared_data / "schemas" / "sample.jsonl"):
         try:
-            reader = MaskReader(lark=to_lark(build_call_grammar(registry, "json", "tool-args")))
+            accepts = lark_reader(build_call_grammar(registry, "json", "tool-args"))
         except GlyphscopeError as error:
             if any(valid for _, valid in tests) and name not in NO_CALL:
                 not_built.append((name, error.message))  # the others have no call
             continue
         for arguments, valid in tests:
-            text = write_call("f", arguments, style="json", shape="tool-args")
-            validator = CallValidator(registry, "json", "tool-args")
-            validator.feed(text)
-            validator.finish()
-            if validator.valid != valid:
-                wrong.append((name, "validator", arguments))
+            for notation in NOTATIONS:
+                validator = CallValidator(registry, notation, "tool-args")
+                validator.feed(write_call("f", arguments, style=notation, shape="tool-args"))
+                validator.finish()
+                judged += 1
+                if validator.valid != valid:
+                    wrong.append((name, notation, arguments))
             names = _names(registry.tools[0].parameters)
-            taken = any(map(reader.accepts, in_every_order(arguments, names) if valid else (text,)))
+            text = write_call("f", arguments, style="json", shape="tool-args")
+            taken = any(map(accepts, in_every_order(arguments, names) if valid else (text,)))
             if valid and not taken:
                 refused.add(name)
                 assert _unnamed(arguments, names), name
             elif taken and not valid:
                 leaks.append((name, registry, arguments))
     assert not_built == []
-    assert wrong == []
+    assert wrong == [] and judged > 1900
     assert refused == LEFT_OUT
     for name, registry, arguments in leaks:  # never of a constraint that is called enforced
         statuses = {p.pointer: p.status for p in prove(registry, "json", "tool-args", ["mask"]).proofs}
@@ -142,11 +147,11 @@ def test_valid_instances_are_accepted_with_shuffled_keys_and_invalid_ones_reject
         except GlyphscopeError:  # as in the schema's order, whose test checks the error
             continue
         assert not grammar.ordered, name
-        reader = MaskReader(lark=to_lark(grammar))
+        accepts = lark_reader(grammar)
         for arguments, valid in tests:
             for _ in range(ORDERS):
                 shuffled = in_some_order(arguments, chance)
-                taken = reader.accepts(write_call("f", shuffled, style="json", shape="tool-args"))
+                taken = accepts(write_call("f", shuffled, style="json", shape="tool-args"))
                 read += valid
                 if valid and not taken:
                     refused.add(name)
