@@ -1,6 +1,7 @@
 """The pages of docs/ against the program; their commands are run in tests/e2e/test_docs_commands.py."""
 
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -29,16 +30,27 @@ def _below(command):
 
 
 def _described(command, name):
-    yield name, command.help
+    """Each name, what is said of it, and its fixed choices, which are shown as <one|other>."""
+    yield name, command.help, set()
     for parameter in command.params:
-        yield f"{name} {parameter.name}", getattr(parameter, "help", "")
+        shown, _ = parameter.get_help_record(typer.Context(command)) or ("", "")
+        choices = {
+            each for listed in re.findall(r"<(?:list\[)?(.*\|.*?)\]?>", shown) for each in listed.split("|")
+        }
+        yield f"{name} {parameter.name}", getattr(parameter, "help", ""), choices
     for each, below in _below(command).items():
         yield from _described(below, f"{name} {each}")
 
 
-def test_every_command_and_every_option_says_what_it_does():
-    silent = [name for name, words in _described(typer.main.get_command(app), "glyphscope") if not words]
-    assert silent == []
+def test_every_command_and_every_option_says_what_it_does_and_names_no_choice_that_it_has_not():
+    anywhere = defaultdict(set)
+    described = list(_described(typer.main.get_command(app), "glyphscope"))
+    for name, words, choices in described:
+        assert words, name
+        anywhere[name.split()[-1]] |= choices
+    for name, words, choices in described:
+        named = anywhere[name.split()[-1]] & set(re.findall(r"[a-z-]+", words)) if choices else set()
+        assert named <= choices, name
 
 
 def _leaves(command, name):

@@ -153,7 +153,7 @@ def setting_help(field: Field) -> str:
     """Its hint, its special value, and the default."""
     setting, default = field.setting, field.default
     words = setting.about
-    if field.kind is bool:
+    if field.kind is bool and setting.title.lower() not in words.lower():
         words = f"{setting.title}; {words[0].lower()}{words[1:]}"
     if setting.special is not UNSET and not setting.choices:
         words += f"; {field.written(setting.special):g} is {setting.special_words}"

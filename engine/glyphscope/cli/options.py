@@ -46,10 +46,8 @@ def request_option(name: str) -> Any:
     return typer.Option(help=_REQUEST[name].setting.about.replace("’", "'") + ".")
 
 
-NotationOption: TypeAlias = Annotated[Notation, request_option("notation")]
-AnyNotationOption: TypeAlias = Annotated[
-    AnyNotation, typer.Option(help="Notation of the call; native is that of the model's chat template.")
-]
+NotationOption: TypeAlias = Annotated[Notation, typer.Option(help="Notation of the call.")]
+AnyNotationOption: TypeAlias = Annotated[AnyNotation, request_option("notation")]
 ShapeOption: TypeAlias = Annotated[Shape, request_option("shape")]
 OrderOption: TypeAlias = Annotated[
     ArgumentOrder | None,
