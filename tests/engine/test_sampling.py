@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import accumulate, cycle, islice, pairwise
 
 import msgspec
 import numpy as np
@@ -17,6 +18,7 @@ from glyphscope.decoding.sampler import SamplerState
 from glyphscope.events import (
     Alternative,
     PrefixPart,
+    RepairSettings,
     RunFailed,
     RunFinished,
     RunRequest,
@@ -35,7 +37,6 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import run_state, sampling_words, stop_lines, stop_strings
 from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.strategies import run
-from glyphscope.strategies.stop_strings import StopStrings
 from scripted_endpoint import endpoint, remote, said
 
 GOOD = '{action="search" query="AI news" max_results=10}'
@@ -132,24 +133,19 @@ def test_a_token_without_filters_is_recorded_without_the_fields():
 @at_most(300)
 @given(
     st.text("ab\n", max_size=40),
-    st.lists(st.text("ab\n", min_size=1, max_size=4), max_size=3),
+    st.lists(st.text("ab\n", min_size=1, max_size=4), max_size=3, unique=True),
     st.lists(st.integers(1, 5), min_size=1),
 )
 def test_the_answer_ends_before_the_first_stop_string_in_any_chunks(text, stops, sizes):
-    looking, free, fed, token = StopStrings(stops), [], 0, 0
-    while fed < len(text) and not looking.found:
-        size = sizes[token % len(sizes)]
-        for piece, of in looking.feed(text[fed : fed + size], token):
-            assert piece in text and of <= token
-            free.append(piece)
-        fed, token = min(fed + size, len(text)), token + 1
-    free += [piece for piece, _ in looking.rest()]
-    if looking.found:
-        end = fed - looking.behind
-        assert text[end:].startswith(looking.found) and "".join(free) == text[:end]
-        assert not any(stop in text[:end] for stop in stops)
-    else:
-        assert "".join(free) == text and not any(stop in text for stop in stops)
+    ends = [0, *accumulate(islice(cycle(sizes), len(text)))]
+    chunks = [text[start:end] for start, end in pairwise(ends) if text[start:end]]
+    asked = request(stop=tuple(stops), stop_on="never", repair=RepairSettings(extract=False))
+    state = run_state(run(asked, ScriptedModel(chunks)))
+    said, found = state.text, state.stop_string
+    assert not any(stop in said for stop in stops)
+    assert text.startswith(said) and (
+        said == text if found is None else text[len(said) :].startswith(found.text)
+    )
 
 
 def test_a_stop_string_ends_the_answer_and_is_not_part_of_it():

@@ -31,7 +31,7 @@ from glyphscope.events.choices import (
     notation_members,
 )
 from glyphscope.events.evidence import BEGUN, Alternative, Filter, Narrowed, Origin, PromptPart, TokenStep
-from glyphscope.events.load_options import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
+from glyphscope.events.load_options import DEFAULT_LOAD, MAX_SEQUENCES, FlashAttention, KvType, LoadOptions
 from glyphscope.events.request import (
     SAMPLING_OFF,
     ApprovalRule,
