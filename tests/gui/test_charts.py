@@ -157,7 +157,7 @@ def test_the_step_chart_equals_its_table_at_every_size(show, measure):
     """
     chart = show(StepChart())
     chart.set_measure(measure)
-    for width, count in ((140, 512), (236, 512), (302, 512), (302, 1500), (417, 90), (640, 512), (901, 8)):
+    for width, count in ((140, 512), (302, 1500), (417, 90), (640, 512), (901, 8)):
         chart.resize(width, chart.height())
         chart.begin()
         chart.append(some_steps(count, width))
@@ -214,7 +214,7 @@ def test_the_step_chart_has_no_holes_at_any_width(show):
     alike = [msgspec.structs.replace(t, step=msgspec.structs.replace(t.step, allowed=48_786, forced=False))
              for t in tokens(512)]  # fmt: skip
     chart.append(alike)
-    for width in range(190, 345, 3):
+    for width in range(190, 345, 7):
         chart.resize(width, chart.height())
         chart.finish()
         QApplication.processEvents()
