@@ -3,9 +3,8 @@
 import pytest
 
 from glyphscope.events import NOTATIONS, RunRequest
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.gbnf.check import check_gbnf
-from glyphscope.grammar.match.report import match_text
+from glyphscope.grammar import build_call_grammar, match_text
+from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run

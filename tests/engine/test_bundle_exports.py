@@ -33,9 +33,8 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.lark.emit import MaskReader
-from glyphscope.grammar.match.report import match_text
+from glyphscope.grammar import MaskReader, match_text
+from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request

@@ -31,7 +31,7 @@ from glyphscope.evals.results.table import Samples
 from glyphscope.evals.results.tables import CheckResult, SizeResult, SuiteTables
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import Token
-from glyphscope.notation.write import Sizes
+from glyphscope.notation import Sizes
 from glyphscope.sessions import parse_record
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports.html_page import html_page

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.notation.read import parse_value
-from glyphscope.notation.write import write_value
+from glyphscope.notation import parse_value, write_value
 from glyphscope.strategies.extraction import MAX_CHANGES, extract
 
 CALL = '{"action":"search","query":"AI news"}'

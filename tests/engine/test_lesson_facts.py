@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar import GrammarOptions, build_call_grammar
+from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.lessons import bundled_lessons, find_lesson
 from glyphscope.registry import load_registry
 from glyphscope.runs import run_state

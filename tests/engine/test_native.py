@@ -23,16 +23,15 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.grammar.builder.calls import build_call_grammar
-from glyphscope.grammar.match.report import match_text
+from glyphscope.grammar import build_call_grammar, match_text
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.notation.chat_tool_format import NATIVE, template_form
+from glyphscope.notation import NATIVE, template_form
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import continue_aborted, run
-from glyphscope.validation.free_text_answer import FreeTextValidator
+from glyphscope.validation import FreeTextValidator
 from toolbox import of
 
 REGISTRY = default_registry()
@@ -152,7 +151,7 @@ def test_under_a_constraint_the_answer_begins_with_the_marker_and_the_call_is_en
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_grammar_accepts_a_call_in_the_models_spelling_and_in_compact_json(form):
-    from glyphscope.grammar.builder.calls import GrammarOptions
+    from glyphscope.grammar import GrammarOptions
 
     grammar = build_call_grammar(REGISTRY, "json", NATIVE[form].shape, GrammarOptions(white_space="single"))
     assert match_text(grammar, CALLS[form]).accepted

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from glyphscope.errors import PromptError
 from glyphscope.events import NOTATIONS, SHAPES, RunRequest
-from glyphscope.notation.shapes import call_document
+from glyphscope.notation import call_document
 from glyphscope.prompting.messages import example_calls, render_messages
 from glyphscope.prompting.presets import presets
 from glyphscope.prompting.signature import signature_pieces

@@ -7,8 +7,7 @@ from glyphscope.events import SegmentClosed, SegmentOpened, ToolKnown
 from glyphscope.registry import default_registry
 from glyphscope.turns import ReasoningForm, TurnForm, Wrap
 from glyphscope.turns.reasoned import ReasonedValidator
-from glyphscope.validation.call import CallValidator
-from glyphscope.validation.turn import TurnValidator
+from glyphscope.validation import CallValidator, TurnValidator
 
 REGISTRY = default_registry()
 FORM = TurnForm(

@@ -27,8 +27,7 @@ from glyphscope.events import (
     Violation,
 )
 from glyphscope.execution.recorded import RecordedInteraction
-from glyphscope.grammar.builder.calls import build_value_grammar
-from glyphscope.grammar.match.report import match_text
+from glyphscope.grammar import build_value_grammar, match_text
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import ToolRegistry, default_registry, make_tool

@@ -18,10 +18,10 @@ from glyphscope.evals.suites.reading import (
     suite_registry,
 )
 from glyphscope.events import RouterSettings
-from glyphscope.notation.write import write_call
+from glyphscope.notation import write_call
 from glyphscope.strategies import router_preset
 from glyphscope.tools.demo.calculate import calculate
-from glyphscope.validation.call import CallValidator
+from glyphscope.validation import CallValidator
 from gold_calls import expected, golds
 
 SUITES = ("mask-driven", "reliability", "routing", "starter", "tool-calls")

@@ -12,7 +12,7 @@ from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.evals.suites.reading import encode_suite, load_suite
 from glyphscope.events import LimitReached, ToolResult
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.notation.write import write_call
+from glyphscope.notation import write_call
 from gold_calls import golds
 
 DONE = "It is done."

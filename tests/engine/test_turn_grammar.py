@@ -14,12 +14,8 @@ from changed_turns import form, rendered
 from examples import rounds, some
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstrainFrom, Violation
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.generate.sample import sample_texts
-from glyphscope.grammar.lark.emit import MaskReader, to_lark
-from glyphscope.grammar.match.earley import State
-from glyphscope.grammar.match.report import compile_grammar, match_text
+from glyphscope.grammar import MaskReader, State, compile_grammar, match_text, sample_texts, to_lark
+from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.grammar.tree import Grammar, TokenMatch
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import (

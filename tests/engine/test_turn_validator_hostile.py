@@ -10,7 +10,7 @@ import pytest
 from glyphscope.events import Violation
 from glyphscope.registry import parse_document
 from glyphscope.turns import FormValidator
-from glyphscope.validation.streaming_validator import Limits
+from glyphscope.validation import Limits
 from turn_forms import DICT, FORMS, OBJECT, PYTHONIC, REGISTRY, TAGGED, read, write
 
 CALL = write("object", "weather", city="Paris")

@@ -18,14 +18,11 @@ from glyphscope.events import (
     ToolKnown,
     Violation,
 )
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import MaskReader, to_lark
-from glyphscope.grammar.match.report import match_text
-from glyphscope.notation.write import write_call
+from glyphscope.grammar import GrammarOptions, MaskReader, build_call_grammar, match_text, to_lark
+from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
+from glyphscope.notation import write_call
 from glyphscope.registry import default_registry
-from glyphscope.validation.turn import TurnValidator
+from glyphscope.validation import TurnValidator
 
 REGISTRY = default_registry()
 SEARCH = {"query": "x"}

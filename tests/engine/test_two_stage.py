@@ -26,20 +26,18 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.match.report import match_text
+from glyphscope.grammar import GrammarOptions, build_call_grammar, match_text, to_lark
+from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.tree import with_suffix
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.notation.shapes import shape_keys
-from glyphscope.notation.write import write_call
+from glyphscope.notation import shape_keys, write_call
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import continue_aborted, run
-from glyphscope.validation.split_call import ArgumentsValidator, after_name, before_arguments, whole_call
+from glyphscope.validation import ArgumentsValidator, after_name
+from glyphscope.validation.split_call import before_arguments, whole_call
 from toolbox import of
 
 REGISTRY = default_registry()

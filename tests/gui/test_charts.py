@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QApplication, QStyleOptionViewItem
 from glyphscope.errors import StorageError
 from glyphscope.evals.statistics import share
 from glyphscope.events import Token, TokenStep
-from glyphscope.notation.write import call_sizes
+from glyphscope.notation import call_sizes
 from glyphscope.runs import run_state
 from glyphscope_gui.compare.seeds_page import SHARE_ROLE, ShareDelegate
 from glyphscope_gui.evaluate.charts import EvalCharts, ShareChart

@@ -11,7 +11,7 @@ from PySide6.QtCore import QBuffer, QByteArray, Qt
 from PySide6.QtGui import QImage, QTextDocument
 
 from glyphscope.events import ToolContent
-from glyphscope.proof.proofs import Proof
+from glyphscope.proof import Proof
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.log import Entry

@@ -15,7 +15,7 @@ from glyphscope.decoding.loop import Decoder
 from glyphscope.decoding.mask import _SLICE, TokenMask
 from glyphscope.decoding.token_texts import Spelling
 from glyphscope.events import Sampling, TokenStep
-from glyphscope.grammar.lark.emit import lark_rules, to_lark
+from glyphscope.grammar import lark_rules, to_lark
 from glyphscope.grammar.packed import pack, unpack
 from glyphscope.grammar.reach import reach
 from glyphscope.grammar.tree import Grammar

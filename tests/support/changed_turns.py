@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from glyphscope.events import FieldClosed
 from glyphscope.models.turn_forms import TemplateRenderer
-from glyphscope.registry.pointer import to_pointer
+from glyphscope.registry import to_pointer
 from glyphscope.turns import (
     FOREIGN,
     Derived,

@@ -36,8 +36,8 @@ from glyphscope.grammar import (
     build_value_grammar,
     registry_contradictions,
     to_lark,
+    uncallable,
 )
-from glyphscope.grammar.builder.uncallable import uncallable
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.regular import found
 from glyphscope.grammar.tree import Grammar
