@@ -375,11 +375,11 @@ def test_at_most_a_thousand_errors_are_reported():
 
 
 @pytest.mark.slow
-def test_a_suite_of_20_000_scenarios_is_read_in_bounded_time():
-    text = json.dumps(document(*(scenario(id=f"s{n}") for n in range(20_000))))
+def test_a_suite_of_8_000_scenarios_is_read_in_bounded_time():
+    text = json.dumps(document(*(scenario(id=f"s{n}") for n in range(8_000))))
     began = time.process_time()
-    assert len(parse_suite(text).scenarios) == 20_000
-    assert time.process_time() - began < 12  # a bound against quadratic growth, not a measurement
+    assert len(parse_suite(text).scenarios) == 8_000
+    assert time.process_time() - began < 5  # a bound against quadratic growth, not a measurement
 
 
 @pytest.mark.slow
