@@ -19,8 +19,9 @@ from glyphscope.evals.matrix.profiles import profile, recommended_presets
 from glyphscope.evals.results.sample import Failure, Reason, Sample
 from glyphscope.evals.running.progress import SampleGrew
 from glyphscope.evals.running.requests import ScriptedTools, request_for
-from glyphscope.evals.scoring.assertions import NO_ASSERTIONS, AssertionOptions, AssertionResult, assert_all
-from glyphscope.evals.scoring.scorer import score
+from glyphscope.evals.scoring.assertions import NO_ASSERTIONS, AssertionOptions, assert_all
+from glyphscope.evals.scoring.outcome import turn_outcomes
+from glyphscope.evals.scoring.scorer import MAX_TEXT, score
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.evals.suites.suite import Scenario
 from glyphscope.events import AnyEvent, RunRequest, Token
@@ -38,9 +39,6 @@ from glyphscope.tools.demo import DemoTools
 
 ALTERNATIVES = 5
 """Recorded alternatives of each token: enough to see the likely others, in a third of the space of ten."""
-
-MAX_TEXT = 4_000
-"""Characters of a text in `samples.jsonl`; the record has all of it."""
 
 GREW_SECONDS, GREW_TEXT = 0.2, 200
 """Seconds between two reports of a text that is being written, and the characters of its end in a report."""
@@ -101,21 +99,14 @@ def run_sample(
         if isinstance(model, GroupMember):
             model.close()  # the others do not wait for assertions and judges
         workspace = None if demo is None else demo.workspace
-        verdict = score(planned.scenario, runs.states, workspace=workspace)
-        asserted = assert_all(
-            planned.suite.suite,
-            planned.scenario,
-            runs.states,
-            verdict,
-            workspace,
-            assertions,
-            cancelled,
-            runs.judge,
+        outcomes = turn_outcomes(planned.scenario, runs.states, workspace)
+        sample, judging = assert_all(
+            score(_blank(planned), outcomes), planned.suite.suite, outcomes, assertions, cancelled, runs.judge
         )
-        sample = msgspec.structs.replace(_sample(planned, asserted, runs.states), saved=saved)
+        sample = msgspec.structs.replace(_with_costs(sample, runs.states), saved=saved)
         if cancelled.is_set():
             sample = stopped_sample(planned)
-        return sample, [*runs.events, *asserted.runs]
+        return sample, [*runs.events, *judging]
     except Stopped:
         return stopped_sample(planned), runs.events
     except GlyphscopeError as error:
@@ -204,13 +195,11 @@ def _request_kind(scenario: Scenario) -> bytes:
     return encode_json((scenario.request, scenario.tools, scenario.registry))
 
 
-def _sample(planned: Planned, asserted: AssertionResult, states: Sequence[RunState]) -> Sample:
+def _with_costs(sample: Sample, states: Sequence[RunState]) -> Sample:
     stages = [stage for state in states for stage in state.stages]
     finished = [state.finished for state in states if state.finished is not None]
     return msgspec.structs.replace(
-        _blank(planned),
-        **{**vars(asserted.verdict), "text": shorten(asserted.verdict.text, MAX_TEXT)},
-        judged=asserted.judged,
+        sample,
         prompt_tokens=sum(stage.prompt.tokens for stage in stages if stage.prompt is not None),
         instructions=_instructions(states[0]),
         decoded=sum(len(stage.tokens) for stage in stages),

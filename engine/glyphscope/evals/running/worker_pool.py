@@ -270,7 +270,7 @@ class WorkerPool:
 
     def __enter__(self) -> WorkerPool:
         for worker in self._workers:
-            self._start(worker.opened.address, partial(_same, worker))
+            self._start(worker.opened.address, partial(lambda there, _ended: there, worker))
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -416,8 +416,3 @@ class _WorkerThread(threading.Thread):
         self.address, self.number = address, number
         self.worker: Worker | None = None
         self.left_out = threading.Event()
-
-
-def _same(worker: Worker, _ended: threading.Event) -> Worker:
-    """A worker that is open already, as a candidate opens one."""
-    return worker

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from glyphscope.errors import GlyphscopeError, Stopped
 from glyphscope.evals.checking.service import CheckFailed, call_function
-from glyphscope.evals.results.sample import Failure, JudgeVerdict
+from glyphscope.evals.results.sample import Failure, JudgeVerdict, Sample
 from glyphscope.evals.scoring.model_judge import ModelJudge, TextListener
-from glyphscope.evals.scoring.outcome import subjects
-from glyphscope.evals.scoring.scorer import Verdict, failure
+from glyphscope.evals.scoring.outcome import TurnOutcome
+from glyphscope.evals.scoring.scorer import failure
 from glyphscope.evals.suites.reading import split_function
-from glyphscope.evals.suites.suite import Expectation, JudgeCheck, PythonCheck, Scenario, Suite
+from glyphscope.evals.suites.suite import JudgeCheck, PythonCheck, Suite
 from glyphscope.events import AnyEvent
-from glyphscope.runs import RunState
 
 
 @dataclass(frozen=True)
@@ -35,37 +36,24 @@ NO_ASSERTIONS = AssertionOptions()
 """Without Python and without judges: assertions that need them give no verdict."""
 
 
-@dataclass(frozen=True)
-class AssertionResult:
-    """The verdict after the assertions; `runs` are the events of the judge's runs, one for each of `judged`."""
-
-    verdict: Verdict
-    judged: tuple[JudgeVerdict, ...] = ()
-    runs: tuple[list[AnyEvent], ...] = ()
-
-
 def assert_all(
+    sample: Sample,
     suite: Suite,
-    scenario: Scenario,
-    turns: Sequence[RunState],
-    verdict: Verdict,
-    workspace: dict[str, Any] | None,
+    outcomes: Sequence[TurnOutcome],
     options: AssertionOptions,
     cancelled: threading.Event,
     on_text: TextListener,
-) -> AssertionResult:
-    """The verdict after the assertions of all turns, in order, up to the first failure.
-
-    `on_text` receives a judge's text as it grows.
+) -> tuple[Sample, list[list[AnyEvent]]]:
+    """The sample after the assertions on the results of all turns, in order, up to the first failure; and the events
+    of the judge's runs, one for each of its verdicts. `on_text` receives a judge's text as it grows.
     """
-    if not verdict.ok:
-        return AssertionResult(verdict)
+    if not sample.ok:
+        return sample, []
     work = _Work(suite, options, cancelled, on_text)
-    expected = [(expect, result) for expect, _, result in subjects(scenario, turns, workspace)]
-    failed = next((found for found in work.outcomes(expected) if found is not None), None)
+    failed = next((found for found in work.verdicts(outcomes) if found is not None), None)
     if failed is not None:
-        verdict = replace(verdict, ok=False, failures=(failed,))
-    return AssertionResult(verdict, tuple(work.judged), tuple(work.runs))
+        sample = msgspec.structs.replace(sample, ok=False, failures=(failed,))
+    return msgspec.structs.replace(sample, judged=tuple(work.judged)), work.runs
 
 
 class _Work:
@@ -78,14 +66,14 @@ class _Work:
         self.judged: list[JudgeVerdict] = []
         self.runs: list[list[AnyEvent]] = []
 
-    def outcomes(self, turns: Sequence[tuple[Expectation, dict[str, Any]]]) -> Iterator[Failure | None]:
-        """The outcome of each assertion, in order; each one is evaluated when it is requested."""
-        for number, (expect, result) in enumerate(turns, 1):
-            for check in expect.python:
-                yield self._function_failure(check, result, number)
-        for number, (expect, result) in enumerate(turns, 1):
-            for rubric in expect.judge:
-                yield self._judge_failure(rubric, result, number)
+    def verdicts(self, turns: Sequence[TurnOutcome]) -> Iterator[Failure | None]:
+        """The verdict of each assertion, in order; each one is evaluated when it is requested."""
+        for number, turn in enumerate(turns, 1):
+            for check in turn.expect.python:
+                yield self._function_failure(check, turn.document, number)
+        for number, turn in enumerate(turns, 1):
+            for rubric in turn.expect.judge:
+                yield self._judge_failure(rubric, turn.document, number)
 
     def _function_failure(self, check: PythonCheck, result: dict[str, Any], turn: int) -> Failure | None:
         """None if the function returns True."""

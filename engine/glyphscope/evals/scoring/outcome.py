@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -58,26 +58,6 @@ class MadeCall:
     @property
     def failed(self) -> bool:
         return self.made.ok is False
-
-
-@dataclass(frozen=True)
-class NoAnswer:
-    """Why there is no answer."""
-
-    reason: Reason
-    detail: str
-
-
-@dataclass(frozen=True)
-class TextFault:
-    """The error of a text without a result; `syntax`: it is outside the notation.
-
-    `cut`: it has no error, but reached the token limit.
-    """
-
-    violation: Violation
-    syntax: bool
-    cut: bool = False
 
 
 class RunReading:
@@ -188,19 +168,21 @@ class RunReading:
         return self.reason == "length" and not self.in_loop and not self.calls and named_only
 
     @property
-    def fault(self) -> TextFault | None:
+    def fault(self) -> tuple[Reason, Violation] | None:
         """The error of the text that ended the run without a result; None if the last text was right."""
         if self.calls and not self.in_loop:
             return None
         if self._cut_off:
             message = "no tokens are left for the arguments"
             end = len(self.texts[-1].text)
-            violation = Violation(code="TRUNCATED", message=message, path="", char=end, token=-1)
-            return TextFault(violation, syntax=True, cut=True)
+            return "LENGTH", Violation(code="TRUNCATED", message=message, path="", char=end, token=-1)
         last = self.texts[-1] if self.texts else None
         if last is None or not last.violations:
             return None
-        return TextFault(last.violations[0], _not_of_notation(last), _by_length(last, last.violations[0]))
+        first = last.violations[0]
+        if _by_length(last, first):
+            return "LENGTH", first
+        return "PARSE" if _not_of_notation(last) else "SCHEMA", first
 
     @property
     def named(self) -> str:
@@ -230,20 +212,19 @@ class RunReading:
         return next((stage.aborted for stage in self.own if stage.aborted is not None), None)
 
     @property
-    def no_answer(self) -> NoAnswer | None:
-        """The reason why there is no answer of the model; None if there is one."""
+    def no_answer(self) -> tuple[Reason, str] | None:
+        """The reason why there is no answer of the model, with its words; None if there is one."""
         failed, finished = self.state.failed, self.state.finished
         if failed is not None:
-            return NoAnswer(
-                REASON_OF_CODE.get(failed.code, "MODEL_FAILED"), f"{failed.message} {failed.detail}".strip()
-            )
+            reason = REASON_OF_CODE.get(failed.code, "MODEL_FAILED")
+            return reason, f"{failed.message} {failed.detail}".strip()
         if finished is None:
-            return NoAnswer("MODEL_FAILED", "the run did not come to its end")
+            return "MODEL_FAILED", "the run did not come to its end"
         if finished.reason == "cancelled":
-            return NoAnswer("TIMEOUT", "the run was stopped before its end")
+            return "TIMEOUT", "the run was stopped before its end"
         late = next((limit for limit in self.limits if limit.limit == "max_seconds"), None)
         if finished.reason == "limit" and late is not None:
-            return NoAnswer("TIMEOUT", late.message)
+            return "TIMEOUT", late.message
         return None
 
 
@@ -282,13 +263,24 @@ def _not_of_notation(stage: StageState) -> bool:
 _MAX_PLACE = 200
 
 
-def subjects(
+class TurnOutcome(NamedTuple):
+    """The run of a turn with what is expected of it, and the document for assertions."""
+
+    expect: Expectation
+    reading: RunReading
+    document: dict[str, Any]
+
+
+def turn_outcomes(
     scenario: Scenario, turns: Sequence[RunState], workspace: dict[str, Any] | None
-) -> list[tuple[Expectation, RunReading, dict[str, Any]]]:
-    """For the run of each turn: the expectations, the reading, and the document for assertions."""
+) -> list[TurnOutcome]:
+    """The outcome of each turn, in order; after a run that failed, the others are missing.
+
+    `workspace` is the demo tools' workspace at the end, None without one.
+    """
     prompts = (scenario.prompt, *(turn.prompt for turn in scenario.turns))
     return [
-        (expect, reading := RunReading(state), subject(prompt, reading, workspace))
+        TurnOutcome(expect, reading := RunReading(state), subject(prompt, reading, workspace))
         for expect, prompt, state in zip(expectations(scenario), prompts, turns)
     ]
 

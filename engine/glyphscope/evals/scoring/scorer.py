@@ -8,12 +8,13 @@ unexpected calls; then the answer in words and the final workspace.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Literal
+
+import msgspec
 
 from glyphscope.evals.checking.service import CheckFailed
-from glyphscope.evals.results.sample import NO_ANSWER, Failure, ModelCall, Reason
+from glyphscope.evals.results.sample import NO_ANSWER, Failure, ModelCall, Reason, Sample
 from glyphscope.evals.scoring.matching import (
     Matcher,
     alternatives,
@@ -23,14 +24,15 @@ from glyphscope.evals.scoring.matching import (
     shown,
     wrong_tool,
 )
-from glyphscope.evals.scoring.outcome import MadeCall, RunReading, path_fault, subjects
-from glyphscope.evals.suites.suite import Expectation, FinalText, Scenario
+from glyphscope.evals.scoring.outcome import MadeCall, TurnOutcome, path_fault
+from glyphscope.evals.suites.suite import FinalText
 from glyphscope.events import Code
 from glyphscope.grammar.regular import pattern
-from glyphscope.runs import RunState
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
+MAX_TEXT = 4_000
+"""Characters of a text in `samples.jsonl`; the record has all of it."""
 MAX_DETAIL = 300
 """Characters of a failure's description."""
 MAX_FAILURES = 20
@@ -43,40 +45,18 @@ _MISSED: dict[str, Reason] = {
 """The reasons of loops that missed a requirement, by its setting."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """The fields of a `Sample` with the same names and meaning; `text` is the last turn's."""
-
-    parsed: bool | None
-    valid: bool
-    right_tool: bool | None
-    right_arguments: bool | None
-    ok: bool
-    failures: tuple[Failure, ...]
-    calls: tuple[ModelCall, ...]
-    text: str
-    outcome: str
-    ended: str
-    stopped_at: int | None
-    stopped_code: str
-
-
-def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str, Any] | None) -> Verdict:
-    """The verdict on the runs of a scenario, one for each prompt of the user, in order; after one that failed, the
-    others are missing. `workspace` is the demo tools' workspace at the end, None without one.
-    """
+def score(sample: Sample, outcomes: Sequence[TurnOutcome]) -> Sample:
+    """The sample with the verdict on its turns."""
     matcher = Matcher()
-    judged = [
-        _TurnScore(*each, number, matcher)
-        for number, each in enumerate(subjects(scenario, turns, workspace), 1)
-    ]
+    judged = [_TurnScore(outcome, number, matcher) for number, outcome in enumerate(outcomes, 1)]
     failures = [each for turn in judged for each in turn.failures]
     # an assertion that could not be evaluated decides only if nothing else does
     failures = [each for each in failures if each.reason != "CHECK_FAILED"] or failures
     failures.sort(key=lambda each: each.reason not in NO_ANSWER)
-    stops = [stop for turn in judged if (stop := turn.reading.stopped) is not None]
+    stopped = next((stop for turn in judged if (stop := turn.reading.stopped) is not None), None)
     last = judged[-1].reading
-    return Verdict(
+    return msgspec.structs.replace(
+        sample,
         parsed=_all_known([turn.parsed for turn in judged]),
         valid=all(turn.valid for turn in judged),
         right_tool=_all_given(turn.right_tool for turn in judged),
@@ -84,11 +64,11 @@ def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str,
         ok=not failures,
         failures=tuple(failures),
         calls=tuple(made for turn in judged for made in turn.made),
-        text=last.text,
+        text=shorten(last.text, MAX_TEXT),
         outcome=last.state.outcome,
         ended=last.reason,
-        stopped_at=stops[0].char if stops else None,
-        stopped_code=stops[0].code if stops else "",
+        stopped_at=stopped.char if stopped else None,
+        stopped_code=stopped.code if stopped else "",
     )
 
 
@@ -109,20 +89,12 @@ class _TurnScore:
     `_calls` are the calls that were made, `_hidden` the calls in a text if none was expected.
     """
 
-    def __init__(
-        self,
-        expect: Expectation,
-        reading: RunReading,
-        result: dict[str, Any],
-        number: int,
-        matcher: Matcher,
-    ) -> None:
-        self.expect, self.reading = expect, reading
-        self._number, self._matcher, self._document = number, matcher, result
-        self._workspace: dict[str, Any] | None = result["workspace"]
-        self._calls = reading.calls
-        self._hidden = () if expect.calls or expect.extra_calls else reading.in_words
-        self._words_will_do = not expect.calls and reading.only_words
+    def __init__(self, outcome: TurnOutcome, number: int, matcher: Matcher) -> None:
+        self.expect, self.reading, self._document = outcome
+        self._number, self._matcher = number, matcher
+        self._calls = self.reading.calls
+        self._hidden = () if self.expect.calls or self.expect.extra_calls else self.reading.in_words
+        self._words_will_do = not self.expect.calls and self.reading.only_words
         self.failures = tuple(self._all_failures())
 
     # the verdicts
@@ -165,7 +137,7 @@ class _TurnScore:
     def _all_failures(self) -> Iterator[Failure]:
         no_answer = self.reading.no_answer
         if no_answer is not None:
-            yield self._failure(no_answer.reason, no_answer.detail)
+            yield self._failure(*no_answer)
             return
         if self._fault is not None:
             yield self._fault
@@ -185,8 +157,7 @@ class _TurnScore:
         fault = self.reading.fault
         if fault is None or self._words_will_do:
             return None
-        violation = fault.violation
-        reason: Reason = "LENGTH" if fault.cut else "PARSE" if fault.syntax else "SCHEMA"
+        reason, violation = fault
         return self._failure(reason, violation.message, code=violation.code, path=violation.path)
 
     def _choice_failures(self) -> Iterator[Failure]:
@@ -268,13 +239,13 @@ class _TurnScore:
                 yield self._failure("FINAL_TEXT", detail)
 
     def _workspace_failures(self) -> Iterator[Failure]:
-        schema = self.expect.workspace
+        schema, workspace = self.expect.workspace, self._document["workspace"]
         if schema is None:
             return
-        if self._workspace is None:
+        if workspace is None:
             yield self._failure("WORKSPACE", "there is no workspace: the scenario has no demo tools")
             return
-        fault = schema_fault(schema, self._workspace, "the workspace")
+        fault = schema_fault(schema, workspace, "the workspace")
         if fault is not None:
             yield self._failure("WORKSPACE", fault.words, path=fault.pointer)
 

@@ -93,7 +93,7 @@ class Expectation(_Part, frozen=True, kw_only=True):
     others may also be made; failed calls count only without `extra_calls`. `forbidden` tools must not be called at all.
     `choice` is the router's. `workspace` is a JSON Schema for the demo workspace at the end. `seen` are codes that must
     have occurred in the run. `paths`, `python` and `judge` are assertions on the result as a document
-    (`scoring.paths.subject`); Python functions, then the judge, run only if everything else is right.
+    (`scoring.outcome.subject`); Python functions, then the judge, run only if everything else is right.
     """
 
     calls: tuple[ExpectedCall, ...] = ()
