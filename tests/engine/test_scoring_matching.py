@@ -289,7 +289,7 @@ def put(value: Any, path: tuple[Any, ...], leaf: Any) -> Any:
 
 
 @pytest.mark.slow
-@at_most(300)
+@at_most(100)
 @given(VALUES, st.randoms(use_true_random=False))
 def test_a_value_in_another_order_is_equal_when_unordered(value, chance):
     other = shuffled(value, chance)
@@ -298,7 +298,7 @@ def test_a_value_in_another_order_is_equal_when_unordered(value, chance):
 
 
 @pytest.mark.slow
-@at_most(300)
+@at_most(100)
 @given(VALUES, st.data())
 def test_one_leaf_changed_is_a_difference_in_any_order(value, data):
     places = leaves(value)

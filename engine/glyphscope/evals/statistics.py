@@ -8,7 +8,7 @@ no further evidence. So intervals are computed for the *effective* number of sam
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -65,17 +65,8 @@ def share(correct: int, n: int, effective: float | None = None) -> Share:
     return Share(correct, n, correct / n, low, high, worth)
 
 
-def share_of(values: Iterable[tuple[Hashable, bool]]) -> Share:
-    """The share of right samples, each given with its cluster (`effective_n`) and whether it is right."""
-    counts: dict[Hashable, tuple[int, int]] = {}
-    for cluster, value in values:
-        correct, of = counts.get(cluster, (0, 0))
-        counts[cluster] = correct + value, of + 1
-    return share_of_counts([*counts.values()])
-
-
 def share_of_counts(counts: Sequence[tuple[int, int]]) -> Share:
-    """Like `share_of`, from each cluster's numbers of right samples and of all samples."""
+    """The share of right samples, from the numbers of right samples and of all samples of each cluster."""
     worth = effective_n(Cluster.of(correct, of) for correct, of in counts)
     return share(sum(correct for correct, _ in counts), sum(of for _, of in counts), worth)
 
