@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.export import KINDS, Exported, SampleExporter, sample_columns
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.sample import Sample
 from glyphscope.sessions import atomic_file
 
 ROW_GROUP = 10_000
@@ -21,14 +17,6 @@ ROW_GROUP = 10_000
 
 def export_parquet(folder: ResultFolder, out: Path) -> Exported:
     """Write the table. Raises GlyphscopeError if pyarrow is not installed."""
-    samples = folder.samples()
-    with atomic_file(out) as file:
-        write_parquet(file, folder.manifest, samples)
-    return Exported(len(samples), (out,))
-
-
-def write_parquet(file: BinaryIO, manifest: Manifest, samples: Iterable[Sample]) -> None:
-    """Write the Parquet table. Raises GlyphscopeError if pyarrow is not installed."""
     if importlib.util.find_spec("pyarrow") is None:
         raise GlyphscopeError(
             "Parquet needs pyarrow, which is not installed.",
@@ -37,13 +25,15 @@ def write_parquet(file: BinaryIO, manifest: Manifest, samples: Iterable[Sample])
     import pyarrow
     import pyarrow.parquet
 
+    samples = folder.samples()
     schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in KINDS.items()])
-    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+    with atomic_file(out) as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
         remaining = iter(samples)
         while group := list(islice(remaining, ROW_GROUP)):
-            columns = sample_columns(manifest, group)
+            columns = sample_columns(folder.manifest, group)
             arrays = [pyarrow.array(columns[field.name], type=field.type) for field in schema]
             writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+    return Exported(len(samples), (out,))
 
 
 EXPORTER = SampleExporter("Parquet", export_parquet)

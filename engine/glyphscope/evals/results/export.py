@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
@@ -54,14 +54,17 @@ EXPORTERS: Group[SampleExporter] = Group("glyphscope.sample_exporters", SampleEx
 def export_samples(folder: ResultFolder, out: Path) -> Exported:
     """Write all samples in the format of the file's extension: as one table, or in several files.
 
+    In CSV, unknown values are empty cells, and texts that are spreadsheet formulas get an apostrophe.
+
     Raises GlyphscopeError for an unknown extension, and if a package that the format needs is not installed;
     StorageError and RecordError for a result that cannot be read or a file that cannot be written.
     """
     ending = out.suffix.lower().removeprefix(".")
     if ending == "csv":
         samples = folder.samples()
+        lines = csv_lines(COLUMNS, _rows(folder.manifest, samples))
         with atomic_file(out) as file:
-            write_csv(file, folder.manifest, samples)
+            file.writelines(line.encode("utf-8", "replace") for line in lines)
         return Exported(len(samples), (out,))
     exporter = EXPORTERS.get(ending)
     if exporter is None:
@@ -72,12 +75,6 @@ def export_samples(folder: ResultFolder, out: Path) -> Exported:
             hint=f"End the file's name with {', '.join(['.csv', *known])}.",
         )
     return exporter.write(folder, out)
-
-
-def write_csv(file: BinaryIO, manifest: Manifest, samples: Iterable[Sample]) -> None:
-    """Write the CSV table. Unknown values are empty cells; texts that are spreadsheet formulas get an apostrophe."""
-    lines = csv_lines(COLUMNS, _rows(manifest, samples))
-    file.writelines(line.encode("utf-8", "replace") for line in lines)
 
 
 def sample_columns(manifest: Manifest, samples: Iterable[Sample]) -> dict[str, list[Any]]:
