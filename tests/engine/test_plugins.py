@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from glyphscope import plugins, resources
 from glyphscope.cli.app import app
-from glyphscope.cli.probe_packages import other_plugins
+from glyphscope.cli.probes import other_plugins
 from glyphscope.cli.servers import serves_at_once
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.export import export_samples

@@ -100,13 +100,13 @@ def run_sample(
             model.close()  # the others do not wait for assertions and judges
         workspace = None if demo is None else demo.workspace
         outcomes = turn_outcomes(planned.scenario, runs.states, workspace)
-        sample, judging = assert_all(
+        sample, judge_runs = assert_all(
             score(_blank(planned), outcomes), planned.suite.suite, outcomes, assertions, cancelled, runs.judge
         )
         sample = msgspec.structs.replace(_with_costs(sample, runs.states), saved=saved)
         if cancelled.is_set():
             sample = stopped_sample(planned)
-        return sample, [*runs.events, *judging]
+        return sample, [*runs.events, *judge_runs]
     except Stopped:
         return stopped_sample(planned), runs.events
     except GlyphscopeError as error:
