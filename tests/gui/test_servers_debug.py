@@ -11,8 +11,9 @@ from PySide6.QtGui import QGuiApplication
 
 from glyphscope.sessions import load_servers, places
 from glyphscope.tools.mcp.log import HIDDEN, Entry
+from glyphscope_gui.servers.debugging import RequestDialog
 from glyphscope_gui.servers.dialogs import RootsDialog
-from glyphscope_gui.servers.request_dialog import is_resendable
+from glyphscope_gui.servers.log import is_resendable
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.whole_text import WholeTextDialog
 from mcp_servers import SCRIPT
@@ -37,7 +38,7 @@ def page(open_page, qtbot, monkeypatch):
 
 
 def source(page):
-    return page.context.services.servers.get("mine").source
+    return page.context.services.servers.get("mine")
 
 
 def call(page, tool, arguments=None):
@@ -88,7 +89,8 @@ def test_a_request_of_the_log_is_edited_and_sent_again(page, qtbot):
     assert not log.resend_link.isHidden()
     log.copy_link.click()
     assert json.loads(QGuiApplication.clipboard().text())["params"]["arguments"] == {"text": "first"}
-    dialog = page.debug.ask_to_send(log.model.row(row))
+    log.resend_link.click()
+    dialog = page.context.window.findChild(RequestDialog)
     assert "_meta" not in dialog.params_edit.toPlainText()
     dialog.params_edit.setPlainText("{")
     assert not dialog.send_button.isEnabled() and "JSON object" in dialog.problem.text()

@@ -19,13 +19,13 @@ from glyphscope.visible import visible
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.rows import enforcement_rows
 from glyphscope_gui.enforcement.table import Cell, EnforcementRow
-from glyphscope_gui.servers import tool_model as columns
-from glyphscope_gui.servers.call_outcome import IMAGE_SIDE, MAX_TEXT, call_view, shown_text
-from glyphscope_gui.servers.import_file import find_servers
-from glyphscope_gui.servers.log import ServerLog
-from glyphscope_gui.servers.log_model import ServersLogModel
-from glyphscope_gui.servers.tool_import import clashes, imported_name, plan_import, registry_words
-from glyphscope_gui.servers.tool_model import EnforcementSummary, ServersToolModel, ToolRow, enforcement_words
+from glyphscope_gui.servers import lists as columns
+from glyphscope_gui.servers.call_result import IMAGE_SIDE, MAX_TEXT, call_view, shown_text
+from glyphscope_gui.servers.dialogs import find_servers
+from glyphscope_gui.servers.lists import ServersToolModel, ToolRow
+from glyphscope_gui.servers.log import ServerLog, ServersLogModel
+from glyphscope_gui.servers.tools import clashes, imported_name, plan_import, registry_words
+from glyphscope_gui.servers.words import EnforcementSummary, enforcement_words
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.table_model import PILL_ROLE
 
@@ -71,7 +71,7 @@ def test_a_growing_log_appends_rows(log):
 
 
 def test_a_log_follows_its_end_only_for_a_reader_at_the_end(qtbot):
-    view = ServerLog(ServersLogModel())
+    view = ServerLog()
     qtbot.addWidget(view)
     view.resize(800, 300)
     view.show()
@@ -105,23 +105,19 @@ def test_a_filter_applies_to_later_entries(log):
 
 
 def shown(tools, **more):
-    model = ServersToolModel()
-    model.show([ToolRow(t.name, t) for t in tools], lambda _n: {}, lambda _t: "", keep=False, **more)
+    model = ServersToolModel(lambda _tool: "")
+    model.show([ToolRow(t.name, t) for t in tools], keep=False, **more)
     return model
 
 
 def test_tools_are_asked_about_only_when_they_are_in_sight():
     asked = []
     tools = [Tool(f"tool-{n}") for n in range(5000)]
-    model = ServersToolModel()
-
-    def claims(name):
-        asked.append(name)
-        return {"readOnlyHint": True}
-
-    model.show([ToolRow(t.name, t) for t in tools], claims, lambda t: asked.append(t) or "", keep=False)
+    model = ServersToolModel(lambda tool: asked.append(tool.name) or "imported")
+    model.show([ToolRow(t.name, t, claims={"readOnlyHint": True}) for t in tools], keep=False)
     assert (model.rowCount(), asked) == (5000, [])
     assert model.index(4000, columns.ANNOTATIONS).data() == "read-only"
+    assert model.index(4000, columns.IN_REGISTRY).data() == "imported"
     assert asked == ["tool-4000"]
     model.set_filter("tool-499")
     assert model.rowCount() == 11
@@ -133,16 +129,16 @@ def test_ticks_survive_another_list_of_the_same_server():
     model = shown([ONE, TWO])
     model.setData(model.index(1, 0), Qt.CheckState.Checked.value, Qt.ItemDataRole.CheckStateRole)
     assert model.ticked == (TWO,)
-    model.show([ToolRow("two", TWO), ToolRow("three", THREE)], lambda _n: {}, lambda _t: "", keep=True)
+    model.show([ToolRow("two", TWO), ToolRow("three", THREE)], keep=True)
     assert model.ticked == (TWO,)
-    model.show([ToolRow("two", TWO)], lambda _n: {}, lambda _t: "", keep=False)
+    model.show([ToolRow("two", TWO)], keep=False)
     assert model.ticked == (), "a tick moved to another server"
 
 
 def test_a_tool_that_cannot_be_used_cannot_be_ticked(qtmodeltester):
-    model = ServersToolModel()
+    model = ServersToolModel(lambda _tool: "")
     rows = [ToolRow("one", ONE), ToolRow("bad", None, "Its schema has a remote reference.")]
-    model.show(rows, lambda _n: {}, lambda _t: "", keep=False)
+    model.show(rows, keep=False)
     qtmodeltester.check(model)
     bad = model.index(1, columns.NAME)
     assert not model.flags(bad) & Qt.ItemFlag.ItemIsUserCheckable

@@ -73,9 +73,7 @@ def test_values_that_the_server_proposes_are_offered_and_inserted_unchanged(page
     qtbot.keyClicks(field, "st")
     qtbot.waitUntil(lambda: suggestions.list is not None and suggestions.list.isVisible(), timeout=10_000)
     assert [suggestions.list.item(n).text() for n in range(2)] == ["strict", "st⟨U+202E⟩art"]
-    with qtbot.waitSignal(
-        page.offers.prompts.jobs.checked
-    ):  # it shows words where the server's are expected below
+    with qtbot.waitSignal(view.prompt.form.checked):  # it shows words where the server's are expected below
         qtbot.keyClick(field, Qt.Key.Key_Down)
         qtbot.keyClick(field, Qt.Key.Key_Return)
     assert field.toPlainText() == "st\u202eart" and not suggestions.list.isVisible()

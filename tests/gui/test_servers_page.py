@@ -13,7 +13,7 @@ from glyphscope.events import ApprovalRule, ToolResult
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import Tool
 from glyphscope.sessions import load_servers, places
-from glyphscope_gui.servers import tool_model as columns
+from glyphscope_gui.servers import lists as columns
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.table_model import LINES_ROLE
@@ -80,7 +80,7 @@ def test_a_server_written_by_hand_starts_without_another_question(page, servers,
     assert dialog.add_button.isEnabled()
     dialog.add_button.click()
     known = servers.get("mine")
-    qtbot.waitUntil(lambda: known.source.phase == "ready")
+    qtbot.waitUntil(lambda: known.phase == "ready")
     qtbot.waitUntil(lambda: "ready" in view.card.pill.words)
     assert view.card.consent.isHidden()
     assert "TOKEN" in view.card.about.text()
@@ -102,7 +102,7 @@ def test_an_imported_command_runs_only_after_it_is_allowed(page, servers, qtbot,
     dialog.add_button.click()
     assert page.current == "odd"
     assert view.card.consent.isVisible()
-    assert view.card.consent.command.toPlainText() == servers.get("odd").source.identity
+    assert view.card.consent.command.toPlainText() == servers.get("odd").identity
     assert "K" in view.card.consent.more.text()
     assert "hush" not in view.card.consent.more.text()
     assert not view.card.start_button.isEnabled()
@@ -110,7 +110,7 @@ def test_an_imported_command_runs_only_after_it_is_allowed(page, servers, qtbot,
     qtbot.wait(50)
     assert not witness.exists()
     view.card.consent.button.click()
-    qtbot.waitUntil(lambda: servers.get("odd").source.phase == "failed")
+    qtbot.waitUntil(lambda: servers.get("odd").phase == "failed")
     assert witness.exists()
     assert view.card.consent.isHidden()
 
@@ -120,11 +120,11 @@ def test_consent_belongs_to_one_command(servers):
     servers.add("a", entry("one"), allowed=True)
     servers.remove("a")
     servers.add("b", entry("one"), allowed=False)
-    assert servers.get("b").source.may_run, "the same command line needs consent again"
+    assert servers.get("b").may_run, "the same command line needs consent again"
     servers.add("c", entry("two"), allowed=False)
-    assert not servers.get("c").source.may_run
+    assert not servers.get("c").may_run
     servers.add("d", entry("one", env={"X": "1"}), allowed=False)
-    assert not servers.get("d").source.may_run, "other variables need no consent"
+    assert not servers.get("d").may_run, "other variables need no consent"
     assert servers.get("c").question.variables == ()
 
 
@@ -139,7 +139,7 @@ def test_an_invalid_entry_is_reported_and_the_others_work(page, servers):
     view = page.view
     servers.add("bad", {"command": "x", "env": {"A": "${env:NO_SUCH_VARIABLE_HERE}"}}, allowed=False)
     servers.add("good", entry(), allowed=False)
-    assert servers.get("bad").source is None
+    assert servers.get("bad").problem
     view.list.choose("bad")
     assert "NO_SUCH_VARIABLE_HERE" in view.card.problem.text()
     assert servers.source("good") is not None
@@ -148,7 +148,7 @@ def test_an_invalid_entry_is_reported_and_the_others_work(page, servers):
 @pytest.mark.slow
 def test_a_removed_server_is_stopped(connected, servers, qtbot):
     page = connected()
-    source = servers.get("mine").source
+    source = servers.get("mine")
     page.view.card.remove_button.click()
     box = page.context.window.findChild(QMessageBox, "removeServerQuestion")
     next(button for button in box.buttons() if button.text() == "Remove").click()
@@ -162,14 +162,14 @@ def test_a_disabled_server_stops(connected, servers, qtbot):
     page = connected()
     known, card = servers.get("mine"), page.view.card
     card.enabled_box.click()
-    qtbot.waitUntil(lambda: known.source.phase == "stopped")
+    qtbot.waitUntil(lambda: known.phase == "stopped")
     qtbot.waitUntil(lambda: card.pill.words.endswith("disabled"))
     assert known.entry["disabled"] is True
     assert not card.start_button.isEnabled()
     card.enabled_box.click()
     assert "disabled" not in known.entry
     card.start_button.click()
-    qtbot.waitUntil(lambda: known.source.phase == "ready")
+    qtbot.waitUntil(lambda: known.phase == "ready")
 
 
 @pytest.mark.slow
@@ -322,7 +322,7 @@ def test_a_call_by_hand_shows_its_result(connected, servers, qtbot):
     result = call_it(qtbot, page, "echo", text="hello")
     assert result.pill.words == "succeeded"
     assert result.view.pieces[0].text == '{\n  "text": "hello"\n}'
-    sent = [e for e in servers.get("mine").source.server.log.entries if e.method == "tools/call"]
+    sent = [e for e in servers.get("mine").server.log.entries if e.method == "tools/call"]
     assert len(sent) == 1
     qtbot.waitUntil(
         lambda: any(
@@ -387,7 +387,7 @@ def test_a_server_that_dies_in_a_call_is_reported_and_can_be_restarted(connected
     assert "exited" in view.card.pill.words
     assert "I am dying" in view.card.printed.text()
     view.card.start_button.click()
-    qtbot.waitUntil(lambda: servers.get("mine").source.phase == "ready")
+    qtbot.waitUntil(lambda: servers.get("mine").phase == "ready")
     qtbot.waitUntil(view.card.problem.isHidden)
 
 
@@ -411,7 +411,7 @@ def test_closing_the_window_ends_every_server(open_window, qtbot):
         servers.start(name)
 
     def all_ready():
-        sources = [servers.get(name).source for name in names]
+        sources = [servers.get(name) for name in names]
         assert [source.phase for source in sources] == ["ready"] * 3, [
             source.server.problem for source in sources
         ]
@@ -421,7 +421,7 @@ def test_closing_the_window_ends_every_server(open_window, qtbot):
     page.view.tools.choose("silent")
     page.view.panel.call_button.click()
     window.shut_down()  # the test's own fixture checks processes and threads
-    assert all(servers.get(n).source.phase == "stopped" for n in names)
+    assert all(servers.get(n).phase == "stopped" for n in names)
 
 
 # -- log and effects ---------------------------------------------------------------------------------------------
@@ -494,4 +494,4 @@ def test_a_run_reaches_the_server_of_an_imported_tool(open_page, qtbot):
     qtbot.waitUntil(lambda: bool(ended))
     results = [event for event in context.runs.events if isinstance(event, ToolResult)]
     assert [(r.ok, r.source, r.content[0].text) for r in results] == [(True, "mine/echo", '{"text": "hi"}')]
-    assert servers.get("mine").source.phase == "ready"
+    assert servers.get("mine").phase == "ready"

@@ -9,7 +9,7 @@ from memory_keyring import memory_keyring
 from oauth_http import Browser, oauth_server
 
 pytestmark = pytest.mark.slow
-OPEN = "glyphscope_gui.servers.sign_in_presenter.QDesktopServices.openUrl"
+OPEN = "glyphscope_gui.servers.card.QDesktopServices.openUrl"
 
 
 @pytest.fixture
@@ -22,9 +22,9 @@ def guarded(open_page, qtbot):
         page.view.list.choose(name)
         servers.start(name)
         qtbot.waitUntil(page.view.card.sign_in_button.isVisible, timeout=30_000)
-        yield page, servers.get(name).source, at, ring
+        yield page, servers.get(name), at, ring
         servers.stop(name)
-        qtbot.waitUntil(lambda: servers.get(name).source.phase in ("stopped", "failed", "ended"))
+        qtbot.waitUntil(lambda: servers.get(name).phase in ("stopped", "failed", "ended"))
         assert page.context.errors == []
 
 

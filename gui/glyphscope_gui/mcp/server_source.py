@@ -8,14 +8,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Required, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, TypeAlias, Unpack
 
 import msgspec
 
 from glyphscope.registry import Tool
 from glyphscope.text.figures import duration
-from glyphscope.tools import Outcome, Progress, ToolSource
+from glyphscope.tools import CallOptions, Outcome, ToolSource
 from glyphscope.tools.approval import ConsentQuestion, consent_question
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.notices import LogLevel
@@ -26,44 +25,41 @@ Phase: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended", "s
 """Phases of a server: `failed` before it was ready, or `ended` by itself afterwards."""
 
 
-class Limits(TypedDict, total=False):
-    """The time limit of a call in seconds, the event that stops it, and the callback for its progress."""
-
-    seconds: Required[float]
-    cancel: Required[threading.Event]
-    progress: Progress | None
-
-
 _LOOK = 0.05
 """Interval in seconds at which a call checks its starting server."""
-_IDLE = ("stopped", "failed", "ended")
+IDLE = ("stopped", "failed", "ended")
+"""The phases without a process."""
 
 
 class ServerSource:
     """A `ToolSource` over one configuration. Each start makes a new McpServer; the last one is kept, with its log.
 
-    `may_run` is the user's consent to this configuration; without it no process is started. `changed`, `logged` and
-    `asked` are called in the server's threads, with the server's name. Without `asked`, requests to the user are not
-    offered to the server.
+    `entry` is the configuration as written; `problem` says why it cannot be used, and is empty if it can. `may_run` is
+    the user's consent to it; without it no process is started. `changed`, `logged` and `asked` are called in the
+    server's threads, with the server's name. Without `asked`, requests to the user are not offered to the server.
     """
 
     def __init__(
         self,
         config: ServerConfig,
+        entry: dict[str, Any] | None = None,
         *,
+        problem: str = "",
         may_run: bool,
         changed: Callable[[str], None],
         logged: Callable[[str], None],
         asked: Callable[[str], None] | None = None,
     ) -> None:
         self.config = config
+        self.entry = entry or {}
+        self.problem = problem
         self.may_run = may_run
         self._changed = changed
         self._logged = logged
         self._asked = asked
         self._lock = threading.Lock()
-        self.server: McpServer | None = None
-        """The running server or the last one; None before the first start."""
+        self.server = McpServer(config)
+        """The running server or the last one; before the first start, one that is not started."""
         self._stopping = False
         self._closed = False
         self.log_level: LogLevel | None = None
@@ -79,23 +75,33 @@ class ServerSource:
 
     @property
     def phase(self) -> Phase:
-        server = self.server
-        if server is None:
-            return "stopped"
-        if self._stopping and server.state not in _IDLE:
-            return "stopping"
-        return server.state
+        state = self.server.state
+        return "stopping" if self._stopping and state not in IDLE else state
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be called without starting it."""
+        return self.phase == "ready"
+
+    @property
+    def enabled(self) -> bool:
+        return not self.config.disabled
+
+    @property
+    def question(self) -> ConsentQuestion | None:
+        """The consent that is required before it may be started; None if it may be, and if it cannot be used."""
+        return None if self.may_run or self.problem else consent_question(self.config)
 
     def tools(self) -> tuple[Tool, ...]:
-        return self.server.tools() if self.server else ()
+        return self.server.tools()
 
     def claims(self, tool: str) -> dict[str, Any]:
-        return self.server.claims(tool) if self.server else {}
+        return self.server.claims(tool)
 
     @property
     def questions(self) -> tuple[Question, ...]:
         """The requests that wait for the user."""
-        return self.server.questions if self.server is not None else ()
+        return self.server.questions
 
     def start(self, sign_in: Callable[[str], None] | None = None) -> bool:
         """Start the server, unless it is running, and return at once; False if it may not be started.
@@ -105,7 +111,7 @@ class ServerSource:
         with self._lock:
             if not self.may_run or self._closed or self.config.disabled:
                 return False
-            running = self.server is not None and self.server.state not in _IDLE
+            running = self.server.state not in IDLE
             if running and not self._stopping:  # a stopping server is replaced by a new one
                 return True
             server = McpServer(
@@ -123,53 +129,36 @@ class ServerSource:
         """End the process and wait some seconds for its exit; not for the window's thread."""
         with self._lock:
             server, self._stopping = self.server, True
-        if server is not None:
-            self._changed(self.name)
-            server.close()
-            self._changed(self.name)
+        self._changed(self.name)
+        server.close()
+        self._changed(self.name)
 
     def restart(self) -> None:
         """`stop`, then `start`."""
         self.stop()
         self.start()
 
-    def call(self, tool: str, arguments: dict[str, Any], **limits: Unpack[Limits]) -> Outcome:
+    def call(self, tool: str, arguments: dict[str, Any], **limits: Unpack[CallOptions]) -> Outcome:
         """Call a tool; a server that is not running is started first, if allowed."""
         found = self._started(limits)
         return found if isinstance(found, Outcome) else found.call(tool, arguments, **limits)
 
-    def fetch(self, method: str, params: dict[str, Any], **limits: Unpack[Limits]) -> Outcome:
+    def fetch(self, method: str, params: dict[str, Any], **limits: Unpack[CallOptions]) -> Outcome:
         """Read a resource or get a prompt, as `McpServer.fetch`; the server is started first, if allowed."""
         found = self._started(limits)
         return found if isinstance(found, Outcome) else found.fetch(method, params, **limits)
 
-    def request(self, method: str, params: dict[str, Any], **limits: Unpack[Limits]) -> Outcome:
-        """Send any request, as `McpServer.request`; a server that is not running is not started."""
-        server = self.server
-        return self._refused("is not running") if server is None else server.request(method, params, **limits)
-
     def set_roots(self, roots: tuple[str, ...]) -> None:
         """Set the roots, also for a running server."""
         self.config = msgspec.structs.replace(self.config, roots=roots)
-        if self.server is not None:
-            self.server.set_roots(roots)
+        self.server.set_roots(roots)
 
-    def set_log_level(self, level: LogLevel, *, seconds: float, cancel: threading.Event) -> Outcome:
+    def set_log_level(self, level: LogLevel, **limits: Unpack[CallOptions]) -> Outcome:
         """Request log messages of that level and more severe ones from the running server."""
-        server = self.server
-        if server is None:
-            return self._refused("is not running")
-        found = server.set_log_level(level, seconds=seconds, cancel=cancel)
+        found = self.server.set_log_level(level, **limits)
         if found.ok:
             self.log_level = level
         return found
-
-    def subscribe(self, uri: str, *, on: bool, seconds: float, cancel: threading.Event) -> Outcome:
-        """Subscribe to a resource of the running server, or unsubscribe, as `McpServer.subscribe`."""
-        server = self.server
-        if server is None:
-            return self._refused("is not running")
-        return server.subscribe(uri, seconds=seconds, cancel=cancel, on=on)
 
     def close(self) -> None:
         """End the server permanently: it cannot be started again."""
@@ -184,7 +173,7 @@ class ServerSource:
     def _refused(self, why: str) -> Outcome:
         return Outcome(fault="protocol", message=f"The server {self.name} {why}.")
 
-    def _started(self, limits: Limits) -> McpServer | Outcome:
+    def _started(self, limits: CallOptions) -> McpServer | Outcome:
         """The server once it is ready or has failed, or why there is none. Sets the remaining seconds in the limits."""
         seconds = limits["seconds"]
         until = time.monotonic() + seconds
@@ -194,7 +183,6 @@ class ServerSource:
             why = "its command line is not allowed yet" if not self.may_run else "the window is closing"
             return self._refused(f"is not started: {why}")
         server = self.server
-        assert server is not None
         while not server.wait(_LOOK):
             if limits["cancel"].is_set():
                 return Outcome(fault="cancelled", message="The call was stopped.")
@@ -231,7 +219,7 @@ class Alias:
     def claims(self, tool: str) -> dict[str, Any]:
         return self._source.claims(self._tool)
 
-    def call(self, tool: str, arguments: dict[str, Any], **limits: Unpack[Limits]) -> Outcome:
+    def call(self, tool: str, arguments: dict[str, Any], **limits: Unpack[CallOptions]) -> Outcome:
         return self._source.call(self._tool, arguments, **limits)
 
     def close(self) -> None:
@@ -262,24 +250,3 @@ class RunSources(Mapping[str, ToolSource]):
 def source_key(name: str, server: str, tool: str) -> str:
     """The key in `RunSources` of the server's `tool`, which the registry calls `name`."""
     return server if name == tool else f"{server}/{tool}"
-
-
-@dataclass
-class KnownServer:
-    """A configured server. `entry` is its configuration as written; `source` is None if `problem` prevents its use."""
-
-    name: str
-    entry: dict[str, Any]
-    source: ServerSource | None
-    problem: str = ""
-
-    @property
-    def enabled(self) -> bool:
-        return self.source is None or not self.source.config.disabled
-
-    @property
-    def question(self) -> ConsentQuestion | None:
-        """The consent that is required before it may be started; None if it may be."""
-        if self.source is None or self.source.may_run:
-            return None
-        return consent_question(self.source.config)

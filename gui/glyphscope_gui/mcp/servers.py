@@ -21,7 +21,7 @@ from glyphscope.tools import ToolSource
 from glyphscope.tools.approval import consent_question
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.mcp.config import ServerConfig, read_servers
-from glyphscope_gui.mcp.server_source import KnownServer, RunSources, ServerSource
+from glyphscope_gui.mcp.server_source import RunSources, ServerSource
 from glyphscope_gui.project.argument_schema import free_name
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
@@ -73,20 +73,16 @@ class ServersController(QObject):
     # -- reading -----------------------------------------------------------------------------------------------
 
     @property
-    def known(self) -> tuple[KnownServer, ...]:
+    def known(self) -> tuple[ServerSource, ...]:
         return tuple(self._known.values())
 
-    def get(self, name: str) -> KnownServer | None:
+    def get(self, name: str) -> ServerSource | None:
+        """The source of a server; None for the demo tools."""
         return self._known.get(name)
 
     def source(self, name: str) -> ToolSource | None:
-        """The source of that name: a server, or the demo tools."""
+        """The source of that name: a server that can be used, or the demo tools."""
         return self._sources.get(name)
-
-    def server_source(self, name: str) -> ServerSource | None:
-        """The source of a server; None for the demo tools, and if its configuration has an error."""
-        known = self._known.get(name)
-        return known.source if known is not None else None
 
     def sources(self) -> RunSources:
         """The present sources for a run. Any thread."""
@@ -115,8 +111,8 @@ class ServersController(QObject):
 
     def set_enabled(self, name: str, enabled: bool) -> None:
         """Enable or disable a server; a disabled one is ended, and runs do not start it."""
-        source = self.server_source(name)
-        if source is None or source.config.disabled == (not enabled):
+        source = self._known[name]
+        if source.enabled == enabled:
             return
         source.config = msgspec.structs.replace(source.config, disabled=not enabled)
         self._set_entry(name, "disabled", not enabled, instead_of=("disabled", "enabled"))
@@ -125,15 +121,15 @@ class ServersController(QObject):
 
     def set_roots(self, name: str, roots: tuple[str, ...]) -> None:
         """Set the folders that a server gets when it lists its roots; a running server is notified."""
-        source = self.server_source(name)
-        if source is not None and source.config.roots != roots:
+        source = self._known[name]
+        if source.config.roots != roots:
             source.set_roots(roots)
             self._set_entry(name, "roots", list(roots), instead_of=("roots",))
 
     def allow(self, name: str) -> None:
         """Record the user's consent to the command line, which lasts until the configuration changes."""
-        source = self.server_source(name)
-        if source is None:
+        source = self._known[name]
+        if source.problem:
             return
         source.may_run = True
         digest = source.config.digest
@@ -145,23 +141,19 @@ class ServersController(QObject):
     # -- processes ---------------------------------------------------------------------------------------------
 
     def start(self, name: str) -> None:
-        source = self.server_source(name)
-        if source is not None and source.start():
+        if self._known[name].start():
             self.stateChanged.emit(name)
 
     def sign_in(self, name: str) -> None:
         """Start a server, and let the user sign in: `signInRequested` carries the address."""
-        source = self.server_source(name)
-        if source and source.start(sign_in=lambda address: self.signInRequested.emit(name, address)):
+        if self._known[name].start(sign_in=lambda address: self.signInRequested.emit(name, address)):
             self.stateChanged.emit(name)
 
     def stop(self, name: str) -> None:
-        if source := self.server_source(name):
-            self._in_background(name, source.stop)
+        self._in_background(name, self._known[name].stop)
 
     def restart(self, name: str) -> None:
-        if source := self.server_source(name):
-            self._in_background(name, source.restart)
+        self._in_background(name, self._known[name].restart)
 
     def close(self) -> None:
         """End all servers at once, wait for their exit, and save pending changes."""
@@ -172,36 +164,34 @@ class ServersController(QObject):
         if self._save_later.isActive():
             self._save()
         self._later.stop()
-        sources = [known.source for known in self._known.values() if known.source is not None]
-        for source in sources:
+        for source in self._known.values():
             self._background.start(f"end {id(source)}", source.close, lambda _: None)
         self._background.close()
         self.demo.close()
 
     def _put(self, name: str, entry: dict[str, Any], *, allowed: bool) -> None:
-        known = self._made(name, entry)
-        self._known[name] = known
+        self._known[name] = self._made(name, entry)
         if allowed:
             self.allow(name)
         self._changed()
 
-    def _made(self, name: str, entry: dict[str, Any]) -> KnownServer:
+    def _made(self, name: str, entry: dict[str, Any]) -> ServerSource:
         try:
-            config = server_config(name, entry)
+            config, problem = server_config(name, entry), ""
         except ServerError as error:
-            return KnownServer(name, entry, None, error.message)
-        may_run = consent_question(config, self._consents) is None
-        source = ServerSource(
+            config, problem = ServerConfig(name=name), error.message
+        return ServerSource(
             config,
-            may_run=may_run,
+            entry,
+            problem=problem,
+            may_run=not problem and consent_question(config, self._consents) is None,
             changed=lambda server: self._mark("state", server),
             logged=lambda server: self._mark("log", server),
             asked=lambda server: self._mark("question", server),
         )
-        return KnownServer(name, entry, source)
 
     def _end(self, name: str) -> None:
-        if source := self.server_source(name):
+        if source := self.get(name):
             self._background.start(f"end {id(source)}", source.close, lambda _: None, self.failed.emit)
 
     def _in_background(self, name: str, do: Callable[[], None]) -> None:
@@ -210,10 +200,10 @@ class ServersController(QObject):
 
     def _set_entry(self, name: str, key: str, value: object, *, instead_of: tuple[str, ...]) -> None:
         """Write the setting into the entry, or omit it if the value is the default."""
-        known = self._known[name]
-        known.entry = {key: value for key, value in known.entry.items() if key not in instead_of}
+        source = self._known[name]
+        source.entry = {key: value for key, value in source.entry.items() if key not in instead_of}
         if value:
-            known.entry[key] = value
+            source.entry[key] = value
         self._save_later.start()
         self.stateChanged.emit(name)
 
@@ -224,7 +214,7 @@ class ServersController(QObject):
 
     def _gather(self) -> None:
         found: dict[str, ToolSource] = {DEMO: self.demo}
-        found |= {known.name: known.source for known in self._known.values() if known.source is not None}
+        found |= {name: source for name, source in self._known.items() if not source.problem}
         self._sources = RunSources(found)
 
     def _mark(self, kind: str, name: str) -> None:
@@ -252,7 +242,7 @@ class ServersController(QObject):
 
     def _save(self) -> None:
         self._save_later.stop()
-        entries = {known.name: known.entry for known in self._known.values()}
+        entries = {name: source.entry for name, source in self._known.items()}
         try:
             save_servers(self._path, KnownServers(entries=entries, consents=tuple(self._consents)))
         except StorageError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
@@ -16,9 +17,10 @@ from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 from glyphscope_gui.calls.approval_card import VerdictPill
-from glyphscope_gui.calls.argument_check import ArgumentCheck
+from glyphscope_gui.calls.argument_check import ArgumentCheck, check_arguments
 from glyphscope_gui.calls.argument_field import MISSING, TextArgument, make_field
 from glyphscope_gui.project import argument_schema as schema
+from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.completion_list import CompletionList
 from glyphscope_gui.shared.json_editor import JsonEditor
@@ -37,6 +39,8 @@ MAX_FIELDS = 60
 """Arguments shown as separate fields; a tool with more is called with JSON."""
 MAX_TEXT = 200_000
 """Characters of arguments whose problems are located while the user types."""
+CHECK_MS = 120
+"""Delay after the last edit before the arguments are checked."""
 _NO_OBJECT = parse_object("[]")
 """The error for JSON that is not an object, in the terms of a schema."""
 
@@ -65,11 +69,15 @@ class _Name(ElidedLabel):
 
 
 class CallForm(QStackedWidget):
-    """`changed` after every edit; `messageChanged` carries words about the arguments as a whole. `valuesRequested`
-    carries the name of an argument, and whether the user requested values (Ctrl+Space), if the form `suggests` any.
+    """`changed` after every edit and for another tool. Soon after it, `checked` carries an ArgumentCheck, which it also
+    shows; or `unreadable`, at once, why the arguments cannot be parsed. `messageChanged` carries words about the
+    arguments as a whole. `valuesRequested` carries the name of an argument, and whether the user requested values
+    (Ctrl+Space), if the form `suggests` any.
     """
 
     changed = Signal()
+    checked = Signal(object)
+    unreadable = Signal(str)
     messageChanged = Signal(str)
     valuesRequested = Signal(str, bool)
 
@@ -81,7 +89,10 @@ class CallForm(QStackedWidget):
         self._rows: list[_Row] = []
         self._scroll = ScrollArea(parent=self)
         self.editor = named(JsonEditor(self), "callJsonEdit", tr("Arguments as JSON"), description=TAB_WORDS)
-        self.editor.textEdited.connect(lambda _text: self.changed.emit())
+        self._background = Background(self)
+        self._check_later = QTimer(self, singleShot=True, interval=CHECK_MS)
+        self._check_later.timeout.connect(self._check)
+        self.editor.textEdited.connect(lambda _text: self._edited())
         self.addWidget(self._scroll)
         self.addWidget(self.editor)
 
@@ -109,6 +120,7 @@ class CallForm(QStackedWidget):
         self._make_rows(names if fields else [], given, tr("No arguments.") if plain and tool else "")
         self.editor.show_text(json.dumps(given, indent=2, ensure_ascii=False))
         self.setCurrentWidget(self._scroll if fields or plain else self.editor)
+        self._edited()
 
     def set_json(self, as_json: bool) -> bool:
         """Show the arguments as JSON, or in fields; False if they do not fit into fields, which a message says."""
@@ -117,6 +129,7 @@ class CallForm(QStackedWidget):
         if as_json:
             self.editor.show_text(json.dumps(self.filled(), indent=2, ensure_ascii=False))
             self.setCurrentWidget(self.editor)
+            self._edited()
         else:
             try:
                 given = self.arguments()
@@ -133,7 +146,6 @@ class CallForm(QStackedWidget):
                 )
                 return False
             self.show_tool(self._tool, given)
-        self.changed.emit()
         return True
 
     def arguments(self) -> dict[str, Any]:
@@ -187,7 +199,31 @@ class CallForm(QStackedWidget):
         """The shown verdict on an argument; "" for none."""
         return next((row.pill.status or "" for row in self._rows if row.name == name), "")
 
-    def show_unreadable(self) -> None:
+    def _edited(self) -> None:
+        """Announce other arguments, and check them soon."""
+        self.changed.emit()
+        self._check_later.stop()
+        self._background.drop("check")
+        if self._tool is None:
+            return
+        try:
+            self.arguments()
+        except ValueError as error:
+            self._show_unreadable()
+            self.unreadable.emit(str(error))
+        else:
+            self._check_later.start()
+
+    def _check(self) -> None:
+        if self._tool is not None:
+            work = partial(check_arguments, self._tool, self.arguments())
+            self._background.start("check", work, self._checked)
+
+    def _checked(self, check: ArgumentCheck) -> None:
+        self._show_check(check)
+        self.checked.emit(check)
+
+    def _show_unreadable(self) -> None:
         """Mark the fields whose JSON is invalid, or the position of the error in the JSON text."""
         if self.is_json:
             found = parse_object(self.editor.toPlainText())
@@ -199,8 +235,7 @@ class CallForm(QStackedWidget):
             except ValueError as error:
                 self._show(row, "impossible", str(error))
 
-    def show_check(self, check: ArgumentCheck) -> None:
-        """Show the verdicts on the arguments."""
+    def _show_check(self, check: ArgumentCheck) -> None:
         if self.is_json:
             text = self.editor.toPlainText()
             known = places(text) if len(text) <= MAX_TEXT and isinstance(parse_object(text), dict) else {}
@@ -252,7 +287,7 @@ class CallForm(QStackedWidget):
         grid.addWidget(problem, line + 1, 1, 1, 2)
         row = _Row(name, field, pill, problem)
         self._rows.append(row)
-        row.field.changed.connect(self.changed)
+        row.field.changed.connect(self._edited)
         if self._suggests and isinstance(field, TextArgument):
             row.suggestions = Suggestions(field)
             row.suggestions.requested.connect(lambda asked: self.valuesRequested.emit(name, asked))

@@ -1,20 +1,25 @@
-"""The chosen server: its command or address, its state, its error, and the approval it needs first."""
+"""The chosen server: its command or address, its state, its error, the approval it needs first, and signing in."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from urllib.parse import urlsplit
+
+from PySide6.QtCore import QObject, Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QFrame, QSizePolicy, QWidget
 
 from glyphscope.errors import ServerError
 from glyphscope.tools.approval import ConsentQuestion
 from glyphscope.tools.mcp.calls import About
 from glyphscope.visible import visible
-from glyphscope_gui.mcp.server_source import KnownServer
-from glyphscope_gui.servers.words import secret_words, state_words
+from glyphscope_gui.context import AppContext
+from glyphscope_gui.mcp.server_source import IDLE, ServerSource
+from glyphscope_gui.servers.words import demo_words, secret_words, state_words
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import ReadBox
 from glyphscope_gui.shared.verdict import Pill
@@ -74,14 +79,14 @@ class ServerCard(Card):
         self.stop_button = link(tr("Stop"), tip, name="stopServerButton")
         self.restart_button = link(tr("Restart"), tr("Stop the server and start it again"))
         self.remove_button = link(tr("Remove…"), tr("Remove the server from the list"))
-        self._actions = (
+        actions = (
             self.enabled_box,
             self.start_button,
             self.stop_button,
             self.restart_button,
             self.remove_button,
         )
-        super().__init__(tr("Server"), body, actions=self._actions, parent=parent)
+        super().__init__(tr("Server"), body, actions=actions, parent=parent)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.pill = Pill(body)
         self.identity = ElidedLabel(body)
@@ -94,7 +99,6 @@ class ServerCard(Card):
         self.consent = ConsentBox(body)
         tip = tr("Start the server and sign in with OAuth; the address is shown before a browser opens")
         self.sign_in_button = push_button(tr("Sign in…"), body, name="signInButton", tip=tip)
-        self.sign_in_button.hide()
         row = hbox(self.pill, (self.identity, 1), spacing=10)
         row.addStretch(0)
         tip = tr("Send a ping and show the response time")
@@ -104,11 +108,12 @@ class ServerCard(Card):
         self.roots_button = link(
             tr("Roots…"), tr("The folders returned when the server lists the roots"), body, name="rootsButton"
         )
-        for button in (self.ping_button, self.request_button, self.roots_button):
+        debugging = (self.ping_button, self.request_button, self.roots_button)
+        for button in debugging:
             row.addWidget(button)
         tip = tr("Show the instructions that the server gives to a model")
         self.instructions_button = link(tr("Instructions"), tip, body, name="instructionsButton")
-        self.instructions_button.hide()
+        self._of_servers = (*actions, *debugging, self.sign_in_button, self.instructions_button)
         second = hbox((self.about, 1), self.instructions_button)
         vbox(
             row,
@@ -124,76 +129,60 @@ class ServerCard(Card):
     def show_demo(self, count: int) -> None:
         """Show the demo tools, which are part of the program: there is nothing to start."""
         self.heading.set_title(tr("Demo tools"))
-        self._show_actions(None)
-        self.pill.set_words(tr("built in · %n tool(s)", "", count), "holds")
-        self.identity.hide()
-        self.about.setText(DEMO_WORDS)
-        self.about.show()
+        self.pill.set_words(*demo_words(count)[:2])
+        for widget in self._of_servers:
+            widget.hide()
+        show_words(self.identity, "")
+        show_words(self.about, DEMO_WORDS)
         self._show_problem(None, "")
         self.consent.ask(None)
 
-    def show_server(self, known: KnownServer) -> None:
-        title = tr("Server {name}", name=known.name)
-        self.heading.set_title(title, upper=title.rfind(known.name))
-        state, source = state_words(known), known.source
-        self._show_actions(known)
+    def show_server(self, source: ServerSource) -> None:
+        state, server = state_words(source), source.server
+        title = tr("Server {name}", name=source.name)
+        self.heading.set_title(title, upper=title.rfind(source.name))
         self.pill.set_words(f"{state.sign} {state.words}", state.role)
-        self.identity.setVisible(source is not None)
-        if source is None:
-            self.about.hide()
-            self._show_problem(ServerError(known.problem, hint=tr("Fix the file and import it again.")), "")
-            self.consent.ask(None)
-            return
-        asked = known.question if source.phase in ("stopped", "failed", "ended") and known.enabled else None
-        self.identity.setText(visible(source.config.identity, spaces=True))
-        self.identity.setVisible(asked is None)
-        server = source.server
-        about = " · ".join(
-            part
-            for part in (_about_words(server.about if server else None), secret_words(source.config))
-            if part
-        )
-        self.about.setText(about)
-        self.about.setVisible(bool(about) and asked is None)
-        failed = server is not None and source.phase in ("failed", "ended")
-        self._show_problem(
-            server.problem if failed and server else None, server.stderr if failed and server else ""
-        )
+        self._show_actions(source)
+        asked = source.question if source.phase in IDLE and source.enabled else None
         self.consent.ask(asked)
-
-    def show_debugging(self, ready: bool, roots: int | None, *, instructions: bool = False) -> None:
-        """`roots` is the number of configured roots, None for the demo tools; `instructions`: it has some."""
-        self.instructions_button.setVisible(instructions)
-        for button in (self.ping_button, self.request_button):
-            button.setVisible(ready)
-        self.roots_button.setVisible(roots is not None)
-        self.roots_button.setText(tr("Roots: {count}…", count=roots) if roots else tr("Roots…"))
+        is_shown = not source.problem and asked is None
+        facts = filter(None, (_about_words(server.about), secret_words(source.config)))
+        show_words(self.identity, visible(source.identity, spaces=True) if is_shown else "")
+        show_words(self.about, " · ".join(facts) if is_shown else "")
+        if source.problem:
+            self._show_problem(ServerError(source.problem, hint=tr("Fix the file and import it again.")), "")
+        elif source.phase in ("failed", "ended"):
+            self._show_problem(server.problem, server.stderr)
+        else:
+            self._show_problem(None, "")
 
     def show_ping(self, words: str, tip: str = "") -> None:
         """Show the result of the last ping; "" if there was none."""
         self.ping_button.setText(words or tr("Ping"))
         self.ping_button.setToolTip(plain_tip(tip) or tr("Send a ping and show the response time"))
 
-    def _show_actions(self, known: KnownServer | None) -> None:
-        for widget in self._actions:
-            widget.setVisible(known is not None)
-        self.sign_in_button.hide()
-        if known is None:
-            return
-        source = known.source
-        phase = source.phase if source else "failed"
-        idle = phase in ("stopped", "failed", "ended")
-        may = source is not None and known.enabled and source.may_run
-        self.enabled_box.setEnabled(source is not None)
-        self.enabled_box.setChecked(known.enabled)
-        server = source.server if source is not None else None
-        self.sign_in_button.setVisible(idle and may and server is not None and server.needs_sign_in)
-        self.start_button.setVisible(idle)
+    def _show_actions(self, source: ServerSource) -> None:
+        phase, server, roots = source.phase, source.server, len(source.config.roots)
+        idle, may = phase in IDLE, source.enabled and source.may_run
+        self.enabled_box.setEnabled(not source.problem)
+        self.enabled_box.setChecked(source.enabled)
         self.start_button.setEnabled(may)
-        self.stop_button.setVisible(not idle)
         self.stop_button.setEnabled(phase != "stopping")
-        self.restart_button.setVisible(not idle)
-        self.restart_button.setEnabled(phase == "ready")
+        self.restart_button.setEnabled(source.is_ready)
+        self.roots_button.setText(tr("Roots: {count}…", count=roots) if roots else tr("Roots…"))
+        for widget, is_shown in (
+            (self.enabled_box, True),
+            (self.start_button, idle),
+            (self.stop_button, not idle),
+            (self.restart_button, not idle),
+            (self.remove_button, True),
+            (self.sign_in_button, idle and may and server.needs_sign_in),
+            (self.ping_button, source.is_ready),
+            (self.request_button, source.is_ready),
+            (self.roots_button, not source.problem),
+            (self.instructions_button, bool(server.about.instructions.strip())),
+        ):
+            widget.setVisible(is_shown)
 
     def _show_problem(self, problem: ServerError | None, printed: str) -> None:
         """Show why the server failed, with the last lines that its process printed."""
@@ -202,10 +191,55 @@ class ServerCard(Card):
         show_words(self.printed, last[-1200:])
 
 
-def _about_words(about: About | None) -> str:
-    if about is None:
-        return ""
+def _about_words(about: About) -> str:
     name = " ".join(part for part in (about.name[:80], about.version[:40]) if part)
     protocol = tr("protocol {protocol}", protocol=about.protocol) if about.protocol else ""
     features = ", ".join(each for each in about.features if "/" not in each)
     return " · ".join(filter(None, (name, protocol, features)))
+
+
+class SignInPresenter(QObject):
+    """Shows the last requested address in the page's notice, until that sign-in has ended."""
+
+    def __init__(self, context: AppContext, notice: NoticeBanner) -> None:
+        super().__init__(notice)
+        self._servers = context.services.servers
+        self._notice = notice
+        self._signing_in = ""
+        """The name of the server whose address is shown."""
+        self._servers.signInRequested.connect(self._show)
+        self._servers.stateChanged.connect(self._state_changed)
+
+    def _show(self, name: str, address: str) -> None:
+        self._signing_in = name
+        host = urlsplit(address).hostname or ""
+        words = tr("The server {name} asks you to sign in at {host}.", name=visible(name), host=visible(host))
+        copy = (tr("Copy address"), lambda: self._copy(name, address))
+        self._notice.show_words(words, tr("Open browser"), lambda: self._open(name, address), copy)
+        self._show_address(address)
+
+    def _open(self, name: str, address: str) -> None:
+        if not QDesktopServices.openUrl(QUrl(address)):
+            words = tr("No browser was found. Copy the address and open it in a browser on this computer.")
+            self._notice.show_words(words, tr("Copy address"), lambda: self._copy(name, address), error=True)
+            self._show_address(address)
+
+    def _show_address(self, address: str) -> None:
+        self._notice.label.setToolTip(plain_tip(visible(address, spaces=True)))
+
+    def _copy(self, name: str, address: str) -> None:
+        QGuiApplication.clipboard().setText(address)
+        words = tr(
+            "Address copied. Open it in a browser on this computer; {name} is waiting.", name=visible(name)
+        )
+        self._notice.show_words(words, tr("Open browser"), lambda: self._open(name, address))
+
+    def _state_changed(self, name: str) -> None:
+        """Remove the notice once the sign-in has ended; say if it was not saved."""
+        source = self._servers.get(name)
+        if name != self._signing_in or source is None or source.phase == "starting":
+            return
+        self._signing_in = ""
+        self._notice.hide()
+        if reason := source.server.unsaved_sign_in:
+            self._notice.show_words(tr("The sign-in was not saved: {reason}", reason=reason))

@@ -14,7 +14,7 @@ from glyphscope.text.figures import byte_size
 from glyphscope.tools.demo import Mail, ScratchFile
 from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
-from glyphscope_gui.servers.call_outcome import shown_text
+from glyphscope_gui.servers.call_result import shown_text
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor

@@ -1,11 +1,10 @@
-"""Dialogs about servers: add one by its command line or address, import several from a file or text, and choose the
-roots of one.
-"""
+"""Dialogs about servers: add one by its command line or address, import several from a file or text, choose roots."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,9 @@ from PySide6.QtCore import QSize, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QListWidget, QVBoxLayout, QWidget
 
 from glyphscope.errors import ServerError
-from glyphscope.tools.mcp.config import MAX_ROOTS, command_server
+from glyphscope.tools.mcp.config import MAX_ROOTS, ServerConfig, command_server, read_servers, server_entries
 from glyphscope.visible import visible
 from glyphscope_gui.mcp.servers import DEMO, server_config
-from glyphscope_gui.servers.import_file import FoundServer, FoundServers, find_servers
 from glyphscope_gui.servers.words import secret_words
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file, ask_for_folder
@@ -26,6 +24,37 @@ from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, hbox, replace_con
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox, WrappingEdit
 from glyphscope_gui.theme import mono_font
+
+
+@dataclass(frozen=True)
+class FoundServer:
+    """A valid server: its configuration (`config`), and its original text (`entry`)."""
+
+    name: str
+    entry: dict[str, Any]
+    config: ServerConfig
+
+
+@dataclass(frozen=True)
+class FoundServers:
+    """`problems` has a line for each unusable server; `error` is why there are no servers at all."""
+
+    servers: tuple[FoundServer, ...] = ()
+    problems: tuple[str, ...] = ()
+    error: str = ""
+
+
+def find_servers(source: Path | str) -> FoundServers:
+    """Return the servers in a text; never raises, for any text."""
+    if isinstance(source, str) and not source.strip():
+        return FoundServers()
+    try:
+        read, entries = read_servers(source), server_entries(source)
+    except ServerError as error:
+        return FoundServers(error=str(error))
+    found = [FoundServer(config.name, entries[config.name], config) for config in read.servers]
+    return FoundServers(tuple(found), tuple(f"{p.pointer}: {p.message}" for p in read.problems))
+
 
 MAX_SHOWN = 100
 """Servers of a file that are listed; others are not imported."""

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from PySide6.QtCore import QObject, QTimer
 
 from glyphscope.errors import ServerError
-from glyphscope.tools import Outcome, Progress
+from glyphscope.tools import CallOptions, Outcome
 from glyphscope.tools.mcp.offers import Completion, Offer, Offers
-from glyphscope.tools.mcp.server import Updates
+from glyphscope.tools.mcp.server import McpServer, Updates
 from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
+from glyphscope_gui.mcp.server_source import ServerSource
 from glyphscope_gui.servers.call_form import CallForm
-from glyphscope_gui.servers.call_presenter import CallPresenter
-from glyphscope_gui.servers.offer_list import OfferList
+from glyphscope_gui.servers.calls import SECONDS, CallPresenter
+from glyphscope_gui.servers.lists import OfferList, ToolRow
 from glyphscope_gui.servers.page import ServersPage
-from glyphscope_gui.servers.tool_calls import SECONDS, Work
-from glyphscope_gui.servers.tool_model import ToolRow
 from glyphscope_gui.shared.background import Background, this_task
 from glyphscope_gui.shared.language import tr
 
@@ -36,24 +34,20 @@ class OffersPresenter(QObject):
 
     def __init__(self, context: AppContext, view: ServersPage) -> None:
         super().__init__(view)
-        self._servers = context.services.servers
         self._view = view
-        self._shown = ""
-        self._listed: tuple[str, Offers | None] = ("", None)
-        """The server whose lists are shown, and the lists."""
-        self._known: dict[str, Offer] = {}
-        """The shown offers by `KIND ADDRESS`."""
-        self.resources = CallPresenter(context, view.resource, self._work)
-        self.prompts = CallPresenter(context, view.prompt, self._work)
+        self._source: ServerSource | None = None
+        self._listed: Offers | None = None
+        """The shown lists."""
+        self.resources = CallPresenter(context, view.resource)
+        self.prompts = CallPresenter(context, view.prompt)
         self._background = Background(self)
-        self._error = context.show_error
         self._read: tuple[str, Updates] = ("", Updates())
         """The last resource that was read again, and its updates at that time."""
         self._again = QTimer(self, singleShot=True, interval=AGAIN_MS)
         self._again.timeout.connect(self._read_again)
         self.resources.jobs.ended.connect(lambda _view: self._show_subscription())
         view.resource.subscribe_box.clicked.connect(self._subscribe)
-        view.resource.edited.connect(self._show_subscription)
+        view.resource.form.changed.connect(self._show_subscription)
         for panel, calls, offers in (
             (view.resource, self.resources, view.resources),
             (view.prompt, self.prompts, view.prompts),
@@ -61,26 +55,21 @@ class OffersPresenter(QObject):
             offers.chosen.connect(partial(self._chosen, calls))
             panel.form.valuesRequested.connect(partial(self._complete, panel.form, offers))
 
-    def show(self, name: str, ready: bool) -> None:
-        """Show the current lists of that server; `ready`: it can be called."""
-        source = self._servers.server_source(name)
-        server = source.server if source is not None else None
-        offers = server.offers if server is not None else Offers()
-        view = self._view
-        if name != self._shown:
-            self._shown = name
+    def show(self, source: ServerSource | None) -> None:
+        """Show the current lists of a server; None for the demo tools, which have none."""
+        view, ready = self._view, source is None or source.is_ready
+        offers = source.server.offers if source is not None else Offers()
+        if source is not self._source:
+            self._source, self._listed = source, None
             view.resources.forget()
             view.prompts.forget()
         view.resource.set_ready(ready)
         view.prompt.set_ready(ready)
         self._show_subscription()
-        if self._listed == (name, offers):
-            return
-        self._listed = (name, offers)
-        resources = (*offers.resources, *offers.templates)
-        self._known = {_key(offer): offer for offer in (*resources, *offers.prompts)}
-        view.resources.model.show(resources)
-        view.prompts.model.show(offers.prompts)
+        if self._listed != offers:
+            self._listed = offers
+            view.resources.model.show((*offers.resources, *offers.templates))
+            view.prompts.model.show(offers.prompts)
         self._say(view.resources, "resources", offers, ready, tr("The server offers no resources."))
         self._say(view.prompts, "prompts", offers, ready, tr("The server offers no prompts."))
 
@@ -96,14 +85,21 @@ class OffersPresenter(QObject):
         )
 
     def _chosen(self, calls: CallPresenter, offer: Offer | None) -> None:
-        calls.show(self._shown, ToolRow(offer.address, offer.form) if offer is not None else None, {})
+        source = self._source
+        row = ToolRow(offer.address, offer.form) if offer is not None else None
+        request = partial(_fetch, source, offer) if source is not None and offer is not None else None
+        calls.show(source.name if source is not None else "", row, request)
         self._show_subscription()
+
+    @property
+    def _server(self) -> McpServer | None:
+        """The server, if it is ready."""
+        return self._source.server if self._source is not None and self._source.is_ready else None
 
     def _complete(self, form: CallForm, offers: OfferList, name: str, asked: bool) -> None:
         """Request values for an argument from a ready server; if `asked`, show why there are none."""
         self._background.drop("complete")
-        source, offer = self._servers.server_source(self._shown), offers.current
-        server = source.server if source is not None and source.phase == "ready" else None
+        server, offer = self._server, offers.current
         if server is None or offer is None:
             return
         given = {key: value for key, value in form.filled().items() if isinstance(value, str)}
@@ -122,7 +118,6 @@ class OffersPresenter(QObject):
                 offer, name, text, others=given, seconds=COMPLETE_SECONDS, cancel=this_task().stopped
             ),
             done,
-            self._error,
         )
 
     def _uri(self) -> str:
@@ -135,27 +130,24 @@ class OffersPresenter(QObject):
 
     def _show_subscription(self) -> None:
         """Show the subscription to the shown resource; read it again after an update, unless it is being read."""
-        source, panel, uri = self._servers.server_source(self._shown), self._view.resource, self._uri()
-        server = source.server if source is not None and source.phase == "ready" else None
-        about = server.about if server is not None else None
-        can = about is not None and "resources/subscribe" in about.features and bool(uri)
-        updates = server.subscriptions.get(uri) if server is not None and uri else None
-        panel.show_subscription(updates, can=can)
+        server, uri = self._server, self._uri()
+        can = server is not None and "resources/subscribe" in server.about.features and bool(uri)
+        updates = server.subscriptions.get(uri) if server is not None else None
+        self._view.resource.show_subscription(updates, can=can)
         if updates is not None and updates.times and self._read != (uri, updates):
             self._again.start()
 
     def _read_again(self) -> None:
         """Read the shown resource again after an update, or later if it is being read."""
-        uri, source = self._uri(), self._servers.server_source(self._shown)
-        server = source.server if source is not None else None
+        uri, server = self._uri(), self._server
         updates = server.subscriptions.get(uri) if server is not None else None
         if updates is not None and not self.resources.jobs.is_busy:
             self._read = (uri, updates)
             self._view.resource.call_button.click()
 
     def _subscribe(self, on: bool) -> None:
-        source, uri = self._servers.server_source(self._shown), self._uri()
-        if source is None or not uri:
+        server, uri = self._server, self._uri()
+        if server is None or not uri:
             return
 
         def done(outcome: Outcome) -> None:
@@ -165,30 +157,16 @@ class OffersPresenter(QObject):
 
         self._background.start(
             f"subscribe {uri}",
-            lambda: source.subscribe(uri, on=on, seconds=SECONDS, cancel=this_task().stopped),
+            lambda: server.subscribe(uri, on=on, seconds=SECONDS, cancel=this_task().stopped),
             done,
-            self._error,
         )
 
-    def _work(self, server: str, address: str, arguments: dict[str, Any]) -> Work | None:
-        source = self._servers.server_source(server)
-        sender = self.prompts if self._view.kinds.value == "prompts" else self.resources
-        kinds = ("prompt",) if sender is self.prompts else ("resource", "template")
-        offer = next(
-            (self._known[key] for kind in kinds if (key := f"{kind} {address}") in self._known), None
-        )
-        if source is None or offer is None:
-            return None
 
-        def work(cancel: threading.Event, report: Progress) -> Outcome:
-            try:
-                method, params = offer.request(arguments)
-            except ServerError as error:
-                return Outcome(fault="protocol", message=error.message)
-            return source.fetch(method, params, seconds=SECONDS, cancel=cancel, progress=report)
-
-        return work
-
-
-def _key(offer: Offer) -> str:
-    return f"{offer.kind} {offer.address}"
+def _fetch(
+    source: ServerSource, offer: Offer, arguments: dict[str, Any], **limits: Unpack[CallOptions]
+) -> Outcome:
+    try:
+        method, params = offer.request(arguments)
+    except ServerError as error:
+        return Outcome(fault="protocol", message=error.message)
+    return source.fetch(method, params, **limits)

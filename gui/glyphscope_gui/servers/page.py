@@ -1,28 +1,110 @@
-"""The servers' page: the servers, their tools, manual calls, and the messages exchanged."""
+"""The servers' page: the list of servers, their tools, manual calls, and the messages exchanged."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QWidget
+from collections.abc import Callable
 
+from PySide6.QtCore import QModelIndex, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QWidget,
+)
+
+from glyphscope.registry import Tool
+from glyphscope.visible import visible
+from glyphscope_gui.mcp.servers import DEMO, ServersController
 from glyphscope_gui.servers.card import ServerCard
 from glyphscope_gui.servers.demo_effects import DemoEffects
-from glyphscope_gui.servers.list_view import ServerList, ServersListModel
+from glyphscope_gui.servers.lists import OfferList, OfferModel, PromptModel, ServersToolModel, ServerTools
 from glyphscope_gui.servers.log import ServerLog
-from glyphscope_gui.servers.log_model import ServersLogModel
-from glyphscope_gui.servers.offer_list import OfferList, OfferModel, PromptModel
-from glyphscope_gui.servers.question_card import QuestionCard
-from glyphscope_gui.servers.tool_model import ServersToolModel
+from glyphscope_gui.servers.questions import QuestionCard
 from glyphscope_gui.servers.tool_panel import PROMPT, RESOURCE, ToolPanel
-from glyphscope_gui.servers.tools import ServerTools
+from glyphscope_gui.servers.words import StateWords, demo_words, state_words
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.cells import LinesDelegate
 from glyphscope_gui.shared.labels import link, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.table_model import Line, ListModel
 from glyphscope_gui.theme.sizes import GAP, is_crowded
+
+DEMO_TITLE = tr("Demo tools")
+
+
+class ServersListModel(ListModel[str]):
+    """A row for each server, by its name."""
+
+    def __init__(self, servers: ServersController, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._servers = servers
+        self._reset()
+        servers.listChanged.connect(self._reset)
+        servers.stateChanged.connect(self._state_changed)
+
+    def words(self, row: str, column: int) -> str:
+        return DEMO_TITLE if row == DEMO else row
+
+    def spoken(self, row: str, column: int) -> str:
+        return f"{self.words(row, column)}: {self._state(row).words}"
+
+    def tip(self, row: str, column: int) -> str:
+        source = self._servers.get(row)
+        if source is None:
+            return tr("The tools bundled with Glyphscope. They have no effect outside this computer.")
+        return source.problem or visible(source.identity, spaces=True)
+
+    def lines(self, row: str) -> tuple[Line, ...]:
+        """The name, with the sign of the state, and the state in words."""
+        state = self._state(row)
+        role = state.role if state.role != "holds" else "text-muted"
+        name = Line(self.words(row, 0), small=False, sign=state.sign, sign_role=state.role)
+        return name, Line(state.words, role)
+
+    def _state(self, name: str) -> StateWords:
+        source = self._servers.get(name)
+        return demo_words(len(self._servers.demo.tools())) if source is None else state_words(source)
+
+    def _reset(self) -> None:
+        self.show_rows([DEMO, *(source.name for source in self._servers.known)])
+
+    def _state_changed(self, name: str) -> None:
+        if (row := self.row_of(name)) >= 0:
+            self._changed(row, row + 1)
+
+
+class ServerList(PlainList):
+    """`chosen` carries the name of the shown server."""
+
+    chosen = Signal(str)
+
+    def __init__(self, model: ServersListModel, parent: QWidget | None = None) -> None:
+        super().__init__(model, "serverList", tr("Servers"), parent, uniformItemSizes=True)
+        self._model = model
+        self.current = ""
+        self.setItemDelegate(LinesDelegate(self))
+        self.setMouseTracking(True)
+        self.selectionModel().currentChanged.connect(self._current_changed)
+        model.modelReset.connect(self._keep)
+
+    def choose(self, name: str) -> None:
+        self.setCurrentIndex(self._model.index(self._model.row_of(name), 0))
+
+    def sizeHint(self) -> QSize:
+        return QSize(220, 200)
+
+    def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
+        name = self._model.row(current.row())
+        if name is not None and name != self.current:
+            self.current = name
+            self.chosen.emit(name)
+
+    def _keep(self) -> None:
+        """Select the same server after the list has changed, or the first if it was removed."""
+        self.choose(self.current if self._model.row_of(self.current) >= 0 else DEMO)
+
 
 SIDE_BY_SIDE = 800
 """Pixels of width of the window, at the usual text size, from which tools and their panel are side by side."""
@@ -37,20 +119,21 @@ LIST_WIDTH, SLIM_LIST_WIDTH = 236, 176
 
 
 class ServersPage(FollowsSize, QWidget):
-    """Places the parts; `presenter.py` connects them."""
+    """Places the parts; `presenter.py` connects them. `in_registry` says in words whether the registry has a tool."""
 
-    def __init__(self, servers: ServersListModel, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, servers: ServersController, in_registry: Callable[[Tool], str], parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
-        servers.setParent(self)
         named(self, "serversPage", tr("Servers"))
         self.notice = NoticeBanner(self)
-        self.list = ServerList(servers, self)
+        self.list = ServerList(ServersListModel(servers, self), self)
         tip = tr("Add a server by its command line or address")
         self.add_button = link(tr("Add…"), tip, name="addServerButton")
         tip = tr("Import servers from an mcpServers file or pasted text")
         self.import_button = link(tr("Import…"), tip, name="importServersButton")
         self.card = ServerCard(self)
-        self.tools = ServerTools(ServersToolModel(self), self)
+        self.tools = ServerTools(ServersToolModel(in_registry, self), self)
         self.panel = ToolPanel(parent=self)
         self.question = QuestionCard(self)
         self.kinds = named(Segmented(KINDS, small=True), "offerKinds", tr("Tools, resources or prompts"))
@@ -58,7 +141,7 @@ class ServersPage(FollowsSize, QWidget):
         self.resource = ToolPanel(RESOURCE, self)
         self.prompts = OfferList(PromptModel(self), tr("Prompts of the server"), self)
         self.prompt = ToolPanel(PROMPT, self)
-        self.log = ServerLog(ServersLogModel(self), self)
+        self.log = ServerLog(self)
         self.effects = DemoEffects(self)
         self._wide: bool | None = None
         self._lay_out()

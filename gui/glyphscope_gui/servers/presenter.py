@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QTimer
 
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.tools.mcp.server import McpServer
+from glyphscope.tools import ToolSource
 from glyphscope_gui.context import AppContext, Page
-from glyphscope_gui.mcp.server_source import KnownServer
+from glyphscope_gui.mcp.server_source import ServerSource
 from glyphscope_gui.mcp.servers import DEMO
-from glyphscope_gui.servers.call_presenter import CallPresenter
-from glyphscope_gui.servers.debug_presenter import DebugPresenter
+from glyphscope_gui.servers.calls import CallPresenter
+from glyphscope_gui.servers.card import SignInPresenter
+from glyphscope_gui.servers.debugging import DebugPresenter
 from glyphscope_gui.servers.demo_effects import DemoEffectsPresenter
-from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
-from glyphscope_gui.servers.import_file import FoundServer
-from glyphscope_gui.servers.list_view import ServersListModel
+from glyphscope_gui.servers.dialogs import AddServerDialog, FoundServer, ImportServersDialog
+from glyphscope_gui.servers.lists import ToolRow
 from glyphscope_gui.servers.offers_presenter import OffersPresenter
 from glyphscope_gui.servers.page import ServersPage
-from glyphscope_gui.servers.questions_presenter import QuestionsPresenter
-from glyphscope_gui.servers.sign_in_presenter import SignInPresenter
-from glyphscope_gui.servers.tool_calls import SECONDS, Work
-from glyphscope_gui.servers.tool_import import clashes, plan_import, registry_words
-from glyphscope_gui.servers.tool_model import ToolRow, enforcement_words
-from glyphscope_gui.servers.tool_proofs import ToolProofs
+from glyphscope_gui.servers.questions import QuestionsPresenter
+from glyphscope_gui.servers.tools import ToolProofs, clashes, plan_import, registry_words
+from glyphscope_gui.servers.words import enforcement_words
 from glyphscope_gui.shared.dialogs import Role, ask
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
@@ -54,12 +52,12 @@ class ServersPresenter(Page):
         super().__init__(context)
         self._servers = context.services.servers
         self._document = context.project.tools
-        self.view = ServersPage(ServersListModel(self._servers))
+        self.view = ServersPage(self._servers, self._in_registry)
         self.widget = self.view
-        self.calls = CallPresenter(context, self.view.panel, self._call_of)
+        self.calls = CallPresenter(context, self.view.panel)
         self.offers = OffersPresenter(context, self.view)
         self.questions = QuestionsPresenter(context, self.view.question)
-        self.debug = DebugPresenter(context, self.view, lambda: self.current)
+        self.debug = DebugPresenter(context, self.view)
         self.effects = DemoEffectsPresenter(context, self.view.effects)
         self.proofs = ToolProofs(self)
         self.sign_in = SignInPresenter(context, self.view.notice)
@@ -112,8 +110,7 @@ class ServersPresenter(Page):
         view.tools.chosen.connect(self._tool_chosen)
         view.tools.import_button.clicked.connect(self._import_tools)
         view.tools.model.checksChanged.connect(self._prove_timer.start)
-        self.proofs.proved.connect(self._proved)
-        self.proofs.crashed.connect(self.context.show_error)
+        self.proofs.proved.connect(lambda _tool: self._show_enforcement())
 
     def _connect_window(self) -> None:
         self._document.changed.connect(lambda _registry: self.view.tools.model.refresh_registry())
@@ -126,12 +123,12 @@ class ServersPresenter(Page):
     # -- the list ----------------------------------------------------------------------------------------------
 
     def ask_to_add(self) -> None:
-        dialog = AddServerDialog({known.name for known in self._servers.known}, self.context.window)
+        dialog = AddServerDialog({source.name for source in self._servers.known}, self.context.window)
         dialog.chosen.connect(self._add)
         dialog.open()
 
     def ask_to_import(self) -> None:
-        dialog = ImportServersDialog({known.name for known in self._servers.known}, self.context.window)
+        dialog = ImportServersDialog({source.name for source in self._servers.known}, self.context.window)
         dialog.chosen.connect(self._import_servers)
         dialog.open()
 
@@ -196,66 +193,62 @@ class ServersPresenter(Page):
             self._show_stderr()
 
     def _show_card(self) -> None:
-        known = self._known
-        if known is None:
+        if (source := self.source) is None:
             self.view.card.show_demo(len(self._servers.demo.tools()))
         else:
-            self.view.card.show_server(known)
-        self.debug.show()
+            self.view.card.show_server(source)
+        self.debug.show(source)
 
     def _show_tools(self) -> None:
         """Show the list only if it differs, as a server may report a change at any time."""
-        view, source = self.view, self._servers.source(self.current)
-        known, server = self._known, self._server
-        tools = source.tools() if source is not None else ()
+        view, source, tools = self.view, self.source, self._tools.tools()
+        server = source.server if source is not None else None
         problems = server.tool_problems if server is not None else ()
         listed = (self.current, id(server), tools, problems)
-        ready = known is None or (known.source is not None and known.source.phase == "ready")
-        view.panel.set_ready(ready)
-        self.offers.show(self.current, ready)
+        view.panel.set_ready(source is None or source.is_ready)
+        self.offers.show(source)
         if listed != self._listed:
             keep = bool(self._listed) and self._listed[0] == self.current
             self._listed = listed
             warnings = {problem.tool: problem.message for problem in problems if problem.usable}
-            rows = [ToolRow(tool.name, tool, warnings.get(tool.name, "")) for tool in tools]
+            claims = self._tools.claims
+            rows = [
+                ToolRow(tool.name, tool, warnings.get(tool.name, ""), claims(tool.name)) for tool in tools
+            ]
             rows += [
                 ToolRow(problem.tool, None, problem.message) for problem in problems if not problem.usable
             ]
-            view.tools.model.show(rows, self._claims, self._in_registry, keep=keep)
+            view.tools.model.show(rows, keep=keep)
             self._show_enforcement()
             self._prove_timer.start()
         problem = server.list_problem if server is not None else ""
-        view.tools.show_words(self._empty_words(known), problem)
+        view.tools.show_words(self._empty_words(source), problem)
 
-    def _empty_words(self, known: KnownServer | None) -> str:
-        if known is None or known.source is None:
+    def _empty_words(self, source: ServerSource | None) -> str:
+        if source is None or source.problem:
             return tr("No tools.")
-        if known.question is not None and known.enabled:
+        if source.question is not None and source.enabled:
             return tr("Allow the server before starting it.")
         downloads = tr("Starting…\nA launcher may have to download the server first.")
         again = tr("Start the server again to see its tools.")
         words = {
             "ready": tr("The server lists no tools."),
-            "starting": downloads if known.source.config.command else tr("Starting…"),
+            "starting": downloads if source.config.command else tr("Starting…"),
             "stopping": tr("Stopping…"),
             "failed": again,
             "ended": again,
         }
-        return words.get(known.source.phase, tr("Start the server to see its tools."))
+        return words.get(source.phase, tr("Start the server to see its tools."))
 
     @property
-    def _known(self) -> KnownServer | None:
+    def source(self) -> ServerSource | None:
+        """The shown server; None for the demo tools."""
         return self._servers.get(self.current)
 
     @property
-    def _server(self) -> McpServer | None:
-        """The running server of the shown configuration, or the last one that ran."""
-        source = self._servers.server_source(self.current)
-        return source.server if source is not None else None
-
-    def _claims(self, tool: str) -> dict[str, Any]:
-        source = self._servers.source(self.current)
-        return source.claims(tool) if source is not None else {}
+    def _tools(self) -> ToolSource:
+        """The source of the shown tools."""
+        return self.source or self._servers.demo
 
     def _in_registry(self, tool: Tool) -> str:
         return registry_words(tool, self.current, self._document.registry, self._sources)
@@ -264,66 +257,48 @@ class ServersPresenter(Page):
     def _sources(self) -> dict[str, str]:
         return self.context.project.options.sources
 
-    def _call_of(self, server: str, tool: str, arguments: dict[str, Any]) -> Work | None:
-        source = self._servers.source(server)
-        if source is None:
-            return None
-        return lambda cancel, report: source.call(
-            tool, arguments, seconds=SECONDS, cancel=cancel, progress=report
-        )
-
     # -- the log ---------------------------------------------------------------------------------------
 
     def _log_grew(self, name: str) -> None:
-        server = self._server
-        if name == self.current and server is not None:
-            self.view.log.show_entries(server.log.entries)
+        if name == self.current and (source := self.source) is not None:
+            self.view.log.show_entries(source.server.log.entries)
 
     def _show_stderr(self) -> None:
-        server = self._server
-        if server is not None and self.view.log.views.value == "stderr":
-            self.view.log.show_stderr(server.stderr)
+        if (source := self.source) is not None and self.view.log.views.value == "stderr":
+            self.view.log.show_stderr(source.server.stderr)
 
     # -- tools: proofs and import ------------------------------------------------------------------------------
 
     def _tool_chosen(self, row: ToolRow | None) -> None:
-        self.calls.show(self.current, row, self._claims(row.name) if row else {})
-        self._show_enforcement_of_tool()
+        request = None if row is None or row.tool is None else partial(self._tools.call, row.name)
+        self.calls.show(self.current, row, request)
+        self._show_enforcement()
         self._prove_timer.start()
 
     def _prove(self) -> None:
         """Prove the chosen and the ticked tools with every engine, and all tools of a small server with the mask."""
         if self.context.navigator.current is not PageId.SERVERS:
             return
-        options = self.context.project.options
         model, current = self.view.tools.model, self.view.panel.tool
         whole = [current] if current is not None else []
         whole += [tool for tool in model.ticked[:MAX_PROVED] if tool != current]
-        self.proofs.want(whole, self._few(), options.notation, options.shape, options.order)
+        self.proofs.want(whole, self._few(), self.context.project.options)
         self._show_enforcement()
-        self._show_enforcement_of_tool()
 
     def _few(self) -> tuple[Tool, ...]:
         """The tools of the server if they are few enough to prove all."""
-        source = self._servers.source(self.current)
-        tools = source.tools() if source is not None else ()
+        tools = self._tools.tools()
         return tools if len(tools) <= FEW else ()
 
-    def _proved(self, _tool: str) -> None:
-        self._show_enforcement()
-        self._show_enforcement_of_tool()
-
     def _show_enforcement(self) -> None:
+        """Show what is known so far, in the list and for the chosen tool."""
         model, current = self.view.tools.model, self.view.panel.tool
         tools = [*self._few(), *model.ticked[:MAX_PROVED], *([current] if current is not None else [])]
         found = {tool.name: self.proofs.rows(tool) for tool in tools}
         model.set_enforcement(
             {name: enforcement_words(rows) for name, rows in found.items() if rows is not None}
         )
-
-    def _show_enforcement_of_tool(self) -> None:
-        tool = self.view.panel.tool
-        self.view.panel.show_enforcement(self.proofs.whole_rows(tool) if tool is not None else None)
+        self.view.panel.show_enforcement(self.proofs.whole_rows(current) if current is not None else None)
 
     def _import_tools(self) -> None:
         tools = self.view.tools.model.ticked

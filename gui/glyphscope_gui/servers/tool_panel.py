@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
@@ -19,10 +19,8 @@ from glyphscope_gui.calls.argument_check import ArgumentCheck
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.table import EnforcementRow, EnforcementTable
 from glyphscope_gui.servers.call_form import CallForm
-from glyphscope_gui.servers.call_outcome import CallView
-from glyphscope_gui.servers.call_result import CallResult
-from glyphscope_gui.servers.tool_calls import Progressed
-from glyphscope_gui.servers.tool_model import ToolRow
+from glyphscope_gui.servers.call_result import CallResult, CallView
+from glyphscope_gui.servers.lists import ToolRow
 from glyphscope_gui.servers.words import updates_words
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor
@@ -57,6 +55,15 @@ MAX_SCHEMA = 200_000
 """Characters of a schema that are shown."""
 
 
+class Progressed(NamedTuple):
+    """The progress of a call: `total` is None if the tool does not know it, both are None before the first report."""
+
+    done: float | None
+    total: float | None
+    message: str
+    seconds: float
+
+
 class PanelWords(NamedTuple):
     """The texts and names of a panel, which is for tools, resources or prompts."""
 
@@ -88,10 +95,9 @@ PROMPT = PanelWords(
 
 
 class ToolPanel(FollowsSize, Card):
-    """Shows one tool. `callRequested` carries the arguments, a dict; `edited` is emitted when they may have changed."""
+    """Shows one tool. `callRequested` carries the arguments, a dict."""
 
     callRequested = Signal(object)
-    edited = Signal()
 
     def __init__(self, words: PanelWords = TOOL, parent: QWidget | None = None) -> None:
         self._panel_words = words
@@ -114,19 +120,16 @@ class ToolPanel(FollowsSize, Card):
         self._make_buttons(body)
         self._lay_out(body)
         self.views.chosen.connect(self.show_view)
-        self.form.changed.connect(self.edited)
+        self.form.changed.connect(self.show_state)
+        self.form.checked.connect(self._show_check)
+        self.form.unreadable.connect(self._show_unreadable)
         self.form.messageChanged.connect(self._show_words)
-        self.show_row(None, {})
+        self.show_row(None)
 
     def show_row(
-        self,
-        row: ToolRow | None,
-        claims: Mapping[str, Any],
-        arguments: dict[str, Any] | None = None,
-        *,
-        again: bool = True,
+        self, row: ToolRow | None, arguments: dict[str, Any] | None = None, *, again: bool = True
     ) -> bool:
-        """Show a tool, its annotations by the server (`claims`), and previously typed arguments.
+        """Show a tool, and previously typed arguments.
 
         Returns False if nothing changes: without `again`, for a tool that is already shown with the same schema.
         """
@@ -139,7 +142,7 @@ class ToolPanel(FollowsSize, Card):
         title = f"{self._panel_words.noun} {name}" if row else self._panel_words.noun
         self.heading.set_title(title, upper=title.rfind(name))
         show_words(self.about, tool.description[:600] if tool else "" if row else self._panel_words.choose)
-        words = hint_words(claims)
+        words = hint_words(row.claims) if row else ""
         show_words(
             self.annotations, tr("Annotations (not verified): {claims}", claims=words) if words else ""
         )
@@ -151,9 +154,7 @@ class ToolPanel(FollowsSize, Card):
         self.show_enforcement(None)
         self._show_json_button()
         self._show_words("")
-        self.show_state()
         self._fit()
-        self.edited.emit()
         return True
 
     def show_enforcement(self, rows: Sequence[EnforcementRow] | None) -> None:
@@ -173,30 +174,6 @@ class ToolPanel(FollowsSize, Card):
         """Set whether the server can be called now."""
         self._server_ready = ready
         self.show_state()
-
-    def show_check(self, check: ArgumentCheck) -> None:
-        """Show the violations of the current arguments: a field's violations beside it, others beside the button."""
-        self.form.show_check(check)
-        self._refit()
-        if self.form.is_empty and not check.ok:
-            needed = ", ".join(self.form.needed)
-            self._show_words(
-                tr("Required: {arguments}", arguments=needed) if needed else check.whole, calm=True
-            )
-        else:
-            words = [check.whole, *(check.by_name.values() if self.form.is_json else ())]
-            problems = " ".join(one if one.endswith(".") else f"{one}." for one in words if one)
-            warning = tr("{problems} The server may reject the call.", problems=problems).strip()
-            self._show_words(problems if check.ok else warning)
-        fits = check.ok or self.form.is_empty
-        self.call_button.setText(self._panel_words.verb if fits else self._panel_words.verb_anyway)
-
-    def show_unreadable(self, words: str) -> None:
-        """Show why the arguments cannot be parsed; they cannot be sent."""
-        self.form.show_unreadable()
-        self._refit()
-        self._show_words(words)
-        self.call_button.setEnabled(False)
 
     def show_progress(self, progressed: Progressed, other: str = "") -> None:
         """Show the progress of the call; `other` names its tool if another one is shown."""
@@ -256,6 +233,28 @@ class ToolPanel(FollowsSize, Card):
         """Fit the parts after this event, as previously hidden ones have no size yet."""
         super().showEvent(event)
         QTimer.singleShot(0, self, self._fit)
+
+    def _show_check(self, check: ArgumentCheck) -> None:
+        """Show the violations that no field shows beside the button."""
+        self._refit()
+        if self.form.is_empty and not check.ok:
+            needed = ", ".join(self.form.needed)
+            self._show_words(
+                tr("Required: {arguments}", arguments=needed) if needed else check.whole, calm=True
+            )
+        else:
+            words = [check.whole, *(check.by_name.values() if self.form.is_json else ())]
+            problems = " ".join(one if one.endswith(".") else f"{one}." for one in words if one)
+            warning = tr("{problems} The server may reject the call.", problems=problems).strip()
+            self._show_words(problems if check.ok else warning)
+        fits = check.ok or self.form.is_empty
+        self.call_button.setText(self._panel_words.verb if fits else self._panel_words.verb_anyway)
+
+    def _show_unreadable(self, words: str) -> None:
+        """Show why the arguments cannot be parsed; they cannot be sent."""
+        self._refit()
+        self._show_words(words)
+        self.call_button.setEnabled(False)
 
     def _make_buttons(self, body: QWidget) -> None:
         words = self._panel_words
@@ -342,7 +341,6 @@ class ToolPanel(FollowsSize, Card):
             self.form.set_json(True)
         self._show_json_button()
         self._fit()
-        self.edited.emit()
 
     def _call(self) -> None:
         try:

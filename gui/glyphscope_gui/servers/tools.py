@@ -1,92 +1,182 @@
-"""The tools of the chosen server: their descriptions, their enforcement, and the ticks for the import."""
+"""Facts about a server's tools: the enforcement of their schemas, and which of them the registry has."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
 
-from glyphscope.tools.mcp.listing import ToolChanges
-from glyphscope_gui.servers.filtered_list import FilteredList
-from glyphscope_gui.servers.tool_model import ANNOTATIONS, ENFORCEMENT, IN_REGISTRY, ServersToolModel, ToolRow
-from glyphscope_gui.servers.words import changes_words
-from glyphscope_gui.shared.cells import PillDelegate
-from glyphscope_gui.shared.labels import ElidedLabel, link, named, push_button
+from PySide6.QtCore import QObject, Signal
+
+from glyphscope.errors import GlyphscopeError, Stopped
+from glyphscope.events import ArgumentOrder, Notation, RunRequest, Shape
+from glyphscope.proof.proofs import Proof, iterate_proofs
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope_gui.enforcement.rows import enforcement_rows, prove
+from glyphscope_gui.enforcement.table import EnforcementRow
+from glyphscope_gui.mcp.server_source import source_key
+from glyphscope_gui.mcp.servers import DEMO
+from glyphscope_gui.project.argument_schema import free_name
+from glyphscope_gui.shared.background import Background, this_task
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
-from glyphscope_gui.theme.sizes import PAD
 
-WIDE = 470
-"""Width in pixels from which there is room for a tool's annotations."""
-ROOMY = 340
-"""Width in pixels from which there is room for the whole text of the import button."""
+CACHED = 400
+"""Number of tools whose proofs are cached."""
 
 
-class ServerTools(FilteredList[ToolRow]):
-    """`chosen` carries a ToolRow, or None."""
+_Form: TypeAlias = tuple[Notation, Shape, ArgumentOrder]
 
-    model: ServersToolModel
 
-    def __init__(self, model: ServersToolModel, parent: QWidget | None = None) -> None:
-        super().__init__(model, tr("Find tools"), parent)
-        named(self.filter_edit, "serverToolFilter", tr("Find tools of the server"))
-        named(self.table, "serverToolTable", tr("Tools of the server"))
-        self.table.setItemDelegateForColumn(ENFORCEMENT, PillDelegate(self.table))
-        self.problem = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="problem")
-        self.changes = named(ElidedLabel(self, Qt.TextElideMode.ElideRight), "toolChanges")
-        tip = tr("Show the changes of the tool list as text")
-        self.changes_link = link(tr("Differences"), tip, self, name="toolChangesLink")
-        self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
-        self.all_button = push_button(tr("Select all"), self, role="link", clicked=self._tick_all)
-        tip = tr("Add the selected tools to the project; runs call them on this server")
-        self.import_button = push_button(
-            tr("Import into the registry"), self, name="importToolsButton", tip=tip
-        )
-        self._lay_out()
-        model.checksChanged.connect(self._show_ticked)
-        model.modelReset.connect(self._show_ticked)
-        self._show_ticked()
+class _Key(NamedTuple):
+    digest: str
+    form: _Form
+    whole: bool
 
-    def show_changes(self, changes: ToolChanges | None) -> None:
-        """Show the changes in the server's latest list of tools."""
-        self.changes.setText(changes_words(changes) if changes else "")
-        for widget in (self.changes, self.changes_link):
-            widget.setVisible(bool(changes))
 
-    def _lay_out(self) -> None:
-        top = hbox(self.filter_edit, margins=(PAD - 5, 8, PAD - 5, 0))
-        foot = hbox(
-            (self.count, 1), self.all_button, self.import_button, margins=(PAD - 5, 6, PAD - 8, 2), spacing=8
-        )
-        inside = hbox(self.problem, margins=(PAD - 5, 4, PAD - 5, 0))
-        changed = hbox((self.changes, 1), self.changes_link, margins=(PAD - 5, 4, PAD - 8, 0))
-        self.show_changes(None)
-        vbox(top, (self.table, 1), (self.empty, 1), inside, changed, foot, parent=self, spacing=0)
-        self._fit()
+class _Job(NamedTuple):
+    tool: Tool
+    whole: bool
 
-    def _fit(self) -> None:
-        table, wide = self.table, self.width() >= WIDE
-        roomy = max(ROOMY, 16 * self.fontMetrics().height())  # the words of the buttons
-        some, whole = (
-            tr("{enforced} of {total} enforced", enforced=4, total=10),
-            tr("{total} enforced", total=10),
-        )
-        table.fit_column(ENFORCEMENT, some if wide else whole)
-        says = ", ".join((tr("not read-only"), tr("closed world")))
-        table.fit_column(ANNOTATIONS, says[:28])
-        table.fit_column(IN_REGISTRY, tr("imported, changed") if wide else tr("imported"))
-        table.give_way(ANNOTATIONS, ENFORCEMENT, IN_REGISTRY)
-        self.import_button.setText(tr("Import into the registry") if self.width() > roomy else tr("Import"))
 
-    def _tick_all(self) -> None:
-        shown = self.model.rowCount()
-        ticked = len(self.model.ticked)
-        self.model.tick_all(not ticked or ticked < min(shown, self.model.usable))
+class ToolProofs(QObject):
+    """`proved` carries the name of a tool whose `rows` are now known."""
 
-    def _show_ticked(self) -> None:
-        ticked, usable = len(self.model.ticked), self.model.usable
-        self.all_button.setText(tr("Select none") if ticked and ticked >= usable else tr("Select all"))
-        self.all_button.setEnabled(usable > 0)
-        self.import_button.setEnabled(ticked > 0)
-        self.count.setText(
-            tr("{ticked:,} of {usable:,} selected", ticked=ticked, usable=usable) if usable else ""
-        )
+    proved = Signal(str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._background = Background(self)
+        self._found: dict[_Key, tuple[EnforcementRow, ...]] = {}
+        self._form: _Form = ("glyph", "flat", "schema")
+        self._queue: list[_Job] = []
+        self._at_work: _Job | None = None
+
+    def rows(self, tool: Tool) -> tuple[EnforcementRow, ...] | None:
+        """A row for each constraint, for every engine or at least for the mask; None while neither is known."""
+        whole = self.whole_rows(tool)
+        return whole if whole is not None else self._found.get(self._key(_Job(tool, False)))
+
+    def whole_rows(self, tool: Tool) -> tuple[EnforcementRow, ...] | None:
+        """As `rows`, but only once every engine is known."""
+        return self._found.get(self._key(_Job(tool, True)))
+
+    def want(self, whole: Sequence[Tool], quick: Sequence[Tool], request: RunRequest) -> None:
+        """Prove these tools in this order for the request's form of calls, in place of earlier jobs: `whole` with every
+        engine, `quick` only with the mask, which starts no process.
+        """
+        self._form = (request.notation, request.shape, request.order)
+        jobs = [_Job(tool, True) for tool in whole]
+        jobs += [_Job(tool, False) for tool in quick if self.rows(tool) is None and tool not in whole]
+        self._queue = [job for job in jobs if self._key(job) not in self._found]
+        if self._at_work is not None and self._at_work not in self._queue[:1]:
+            self._background.stop("prove")
+        self._next()
+
+    def _next(self) -> None:
+        if self._at_work is not None or not self._queue:
+            return
+        job = self._at_work = self._queue[0]
+        key = self._key(job)
+        registry = ToolRegistry((replace(job.tool, enabled=True),))
+
+        def work() -> tuple[EnforcementRow, ...] | None:
+            found: list[Proof] = []
+            cancelled = this_task().stopped.is_set
+            if job.whole:
+                prove(registry, *key.form, found.append, cancelled)
+            else:
+                notation, shape, order = key.form
+                found += iterate_proofs(
+                    registry, notation, shape, ("mask",), order=order, cancelled=cancelled
+                )
+            return None if cancelled() else enforcement_rows(registry, found)
+
+        def over(rows: tuple[EnforcementRow, ...] | None) -> None:
+            self._at_work = None
+            if rows is not None:
+                self._keep(key, rows)
+                self._queue = [other for other in self._queue if other != job]
+                self.proved.emit(job.tool.name)
+            self._next()
+
+        def failed(error: BaseException) -> None:
+            if isinstance(error, GlyphscopeError):  # the tool cannot be compiled: the import reports that
+                over(None if isinstance(error, Stopped) else ())
+                return
+            self._queue = []
+            self._at_work = None
+            raise error  # a bug is reported like any other
+
+        self._background.start("prove", work, over, failed)
+
+    def _keep(self, key: _Key, rows: tuple[EnforcementRow, ...]) -> None:
+        self._found[key] = rows
+        while len(self._found) > CACHED:
+            del self._found[next(iter(self._found))]
+
+    def _key(self, job: _Job) -> _Key:
+        digest = ToolRegistry((job.tool,)).digest
+        return _Key(digest, self._form, job.whole)
+
+
+@dataclass(frozen=True)
+class Import:
+    """The tools as in the registry after the import, and the request's `sources` with them."""
+
+    tools: tuple[Tool, ...]
+    sources: dict[str, str]
+
+
+def imported_name(tool: str, server: str, registry: ToolRegistry, sources: Mapping[str, str]) -> str:
+    """Return the name of the server's tool in the registry; "" if it is not imported."""
+    if registry.get(tool) is not None and sources.get(tool, DEMO) == server:
+        return tool
+    alias = f"{server}/{tool}"
+    return next((name for name, source in sources.items() if source == alias and registry.get(name)), "")
+
+
+def clashes(
+    tools: Iterable[Tool], server: str, registry: ToolRegistry, sources: Mapping[str, str]
+) -> list[str]:
+    """The names that other tools have in the registry."""
+    return [
+        tool.name
+        for tool in tools
+        if registry.get(tool.name) is not None and not imported_name(tool.name, server, registry, sources)
+    ]
+
+
+def plan_import(
+    tools: Iterable[Tool], server: str, registry: ToolRegistry, sources: Mapping[str, str], *, rename: bool
+) -> Import:
+    """Plan an import: known tools are updated; a tool whose name is taken is renamed or replaces the other."""
+    taken = {tool.name for tool in registry}
+    found: list[Tool] = []
+    after = dict(sources)
+    for tool in tools:
+        name = imported_name(tool.name, server, registry, sources)
+        if not name:
+            name = free_name(tool.name, taken) if rename else tool.name
+        taken.add(name)
+        before = registry.get(name)
+        found.append(replace(tool, name=name, enabled=before.enabled if before is not None else True))
+        key = source_key(name, server, tool.name)
+        if key == DEMO:
+            after.pop(name, None)
+        else:
+            after[name] = key
+    return Import(tuple(found), after)
+
+
+def registry_words(tool: Tool, server: str, registry: ToolRegistry, sources: Mapping[str, str]) -> str:
+    """Whether the registry contains the tool, in a word or two."""
+    name = imported_name(tool.name, server, registry, sources)
+    if not name:
+        return tr("name in use") if registry.get(tool.name) is not None else ""
+    mine = registry.get(name)
+    if mine is None:
+        return ""
+    changed = mine.parameters != tool.parameters or mine.description != tool.description
+    if name == tool.name:
+        return tr("imported, changed") if changed else tr("imported")
+    return tr("as {name}, changed", name=name) if changed else tr("as {name}", name=name)

@@ -10,7 +10,8 @@ from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.listing import ToolChanges
 from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import visible
-from glyphscope_gui.mcp.server_source import KnownServer
+from glyphscope_gui.enforcement.table import EnforcementRow
+from glyphscope_gui.mcp.server_source import IDLE, ServerSource
 from glyphscope_gui.shared.language import tr
 
 
@@ -61,20 +62,24 @@ def updates_words(updates: Updates | None) -> str:
     return tr("%n update(s), last at {time}", "", updates.times, time=at)
 
 
-def state_words(known: KnownServer) -> StateWords:
+def state_words(source: ServerSource) -> StateWords:
     """Describe a server's state, for the list and the card."""
-    if known.source is None:
+    if source.problem:
         return StateWords(tr("cannot be used"), "impossible", "✕")
-    phase = known.source.phase
+    phase = source.phase
     if phase == "ready":
-        count = len(known.source.tools())
-        return _PHASES["ready"]._replace(words=tr("ready · %n tool(s)", "", count))
-    if phase in ("stopped", "failed", "ended"):
-        if not known.enabled:
+        return _PHASES[phase]._replace(words=tr("ready · %n tool(s)", "", len(source.tools())))
+    if phase in IDLE:
+        if not source.enabled:
             return StateWords(tr("disabled"), "text-faint", "○")
-        if not known.source.may_run:
+        if not source.may_run:
             return StateWords(tr("not allowed yet"), "open", "?")
     return _PHASES[phase]
+
+
+def demo_words(count: int) -> StateWords:
+    """Describe the demo tools in the same places."""
+    return StateWords(tr("built in · %n tool(s)", "", count), "holds", "●")
 
 
 def secret_words(config: ServerConfig) -> str:
@@ -87,3 +92,44 @@ def secret_words(config: ServerConfig) -> str:
     if config.cwd:
         parts.append(tr("Folder: {folder}", folder=config.cwd))
     return visible(" · ".join(parts), spaces=True)
+
+
+class EnforcementSummary(NamedTuple):
+    """The part of a tool's schema that the engine in use enforces: words, their pill's role, and the details."""
+
+    words: str
+    role: str
+    tip: str
+
+
+_STATES = {
+    "enforced": tr("enforced: no call can violate it"),
+    "checked": tr("checked by the validator while the call is generated"),
+    "unsupported": tr("neither enforced nor checked"),
+    "leaks": tr("leaks"),
+    "unknown": tr("unknown: no text can demonstrate it"),
+    "error": tr("no grammar could be built"),
+}
+
+
+def enforcement_words(rows: tuple[EnforcementRow, ...]) -> EnforcementSummary:
+    """The part of a schema that the mask enforces, in a few words and in full."""
+    states = [row.cells["mask"].state for row in rows if "mask" in row.cells]
+    counts = {state: states.count(state) for state in dict.fromkeys(states)}
+    total, enforced = len(states), counts.get("enforced", 0)
+    if not total:
+        return EnforcementSummary(tr("no constraints"), "open", tr("The schema has no constraints."))
+    lines = [
+        tr("{count} of {total}: {state}", count=counts[state], total=total, state=words)
+        for state, words in _STATES.items()
+        if state in counts
+    ]
+    tip = "\n".join(lines)
+    if enforced == total:
+        return EnforcementSummary(tr("{total} enforced", total=total), "holds", tip)
+    bad = counts.get("unsupported", 0) + counts.get("leaks", 0) + counts.get("error", 0)
+    return EnforcementSummary(
+        tr("{enforced} of {total} enforced", enforced=enforced, total=total),
+        "impossible" if bad else "open",
+        tip,
+    )

@@ -165,7 +165,7 @@ class SettingsPresenter(QObject):
         """The recipients of data: the models in use and recently used, and the servers."""
         settings, known = self._store.value, self._context.services.servers.known
         models = (self._context.project.model, settings.model, *settings.recent_models)
-        servers = [each.source.config for each in known if each.source is not None]
+        servers = [each.config for each in known if not each.problem]
         return contacts(models, servers)
 
     def _changed(self, settings: Settings) -> None:

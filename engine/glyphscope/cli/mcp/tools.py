@@ -78,7 +78,6 @@ def _print(server: McpServer) -> None:
         print_failure(server)
         return
     about, tools = server.about, server.tools()
-    assert about is not None
     print_text(f"✓ {server.name}: {server.identity}", "bold")
     named = f"{about.name} {about.version}".strip()
     facts = (named, f"MCP {about.protocol}" if about.protocol else "", pluralize(len(tools), "tool"))
@@ -100,7 +99,7 @@ def _entry(server: McpServer) -> dict[str, Any]:
         "name": server.name,
         "identity": server.identity,
         "state": server.state,
-        "about": about,
+        "about": about if about.protocol else None,
         "tools": [
             {
                 "name": tool.name,

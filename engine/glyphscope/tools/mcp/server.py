@@ -90,8 +90,8 @@ class McpServer:
         self.state: State = "stopped"
         self.problem: ServerError | None = None
         """The reason why it failed or ended."""
-        self.about: About | None = None
-        """The server's own description, once it is ready."""
+        self.about = About()
+        """The server's own description, empty before it is ready."""
         self._listing = Listing()
         self.offers = Offers()
         """Its resources and prompts, as far as they were listed."""
@@ -175,7 +175,7 @@ class McpServer:
         return found
 
     def _declares(self, feature: str) -> bool:
-        return self.about is not None and feature in self.about.features
+        return feature in self.about.features
 
     def _unsupported(self, what: str) -> Outcome:
         if self.state != "ready":

@@ -1,22 +1,28 @@
-"""A server's request to the user: a form, an address to open, or a model's answer. Only a click answers it."""
+"""Requests of servers to the user, one after the other: a form, an address, a model's answer. Only a click answers."""
 
 from __future__ import annotations
 
 import json
+import threading
+from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from glyphscope.errors import GlyphscopeError
+from glyphscope.strategies.server_sampling import answer_sampling
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
 from glyphscope.visible import visible
 from glyphscope_gui.calls.argument_check import ArgumentCheck
+from glyphscope_gui.context import AppContext
 from glyphscope_gui.servers.call_form import CallForm
-from glyphscope_gui.servers.call_outcome import shown_text
+from glyphscope_gui.servers.call_result import shown_text
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox
 
 MAX_FORM = 170
@@ -28,14 +34,11 @@ BY_HAND = "human"
 
 
 class QuestionCard(Card):
-    """`answered` carries an Answer; `generateRequested` approves an answer by the open model, `stopRequested` ends it;
-    `edited`: the arguments of the form may have changed.
-    """
+    """`answered` carries an Answer; `generateRequested` approves one by the open model, `stopRequested` ends that."""
 
     answered = Signal(object)
     generateRequested = Signal()
     stopRequested = Signal()
-    edited = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
@@ -66,7 +69,8 @@ class QuestionCard(Card):
             spacing=8,
         )
         vbox(self.message, self.problem, self.shown, self.form, self.answer_edit, row, parent=body, spacing=6)
-        self.form.changed.connect(self.edited)
+        self.form.checked.connect(self._show_check)
+        self.form.unreadable.connect(self._show_unreadable)
         self.form.messageChanged.connect(self.words.setText)
         self.answer_edit.textChanged.connect(self._written)
         self.send_button.clicked.connect(self._send)
@@ -112,13 +116,9 @@ class QuestionCard(Card):
         self.send_button.setEnabled(kind == "link")
         self.decline_button.setText(tr("Reject") if kind == "sampling" else tr("Decline"))
         self._show_generating()
-        self.edited.emit()
 
-    def show_check(self, check: ArgumentCheck) -> None:
+    def _show_check(self, check: ArgumentCheck) -> None:
         """Show the verdicts on the form as filled in."""
-        if self.question is None or self.question.kind != "form":
-            return
-        self.form.show_check(check)
         self.form.setFixedHeight(min(self.form.preferred_height, MAX_FORM))
         begun = not self.form.is_empty
         needed = tr("Required: {arguments}", arguments=", ".join(self.form.needed))
@@ -126,8 +126,7 @@ class QuestionCard(Card):
         self.send_button.setEnabled(begun or check.ok)
         self.send_button.setText(tr("Send anyway") if begun and not check.ok else tr("Send"))
 
-    def show_unreadable(self, words: str) -> None:
-        self.form.show_unreadable()
+    def _show_unreadable(self, words: str) -> None:
         self.words.setText(words)
         self.send_button.setEnabled(False)
 
@@ -178,7 +177,7 @@ class QuestionCard(Card):
             try:
                 self.answered.emit(Answer(action="accept", content=self.form.arguments()))
             except ValueError as error:
-                self.show_unreadable(str(error))
+                self._show_unreadable(str(error))
 
 
 def _defaults(question: Question) -> dict[str, Any]:
@@ -211,3 +210,85 @@ def _sampling_words(request: SamplingRequest) -> str:
             words = piece.text if piece.kind == "text" else f"[{piece.kind}, {piece.mime}]"
             lines.append(f"{message.role}: {words}")
     return "\n".join(lines)
+
+
+SAMPLING = "sampling"
+
+
+class QuestionsPresenter(QObject):
+    """Shows the oldest open request of all servers."""
+
+    def __init__(self, context: AppContext, card: QuestionCard) -> None:
+        super().__init__(card)
+        self._context = context
+        self._servers = context.services.servers
+        self._card = card
+        self._cancel = threading.Event()
+        self._announced: Question | None = None
+        self._servers.asked.connect(self._show)
+        card.answered.connect(self._answer)
+        card.refuse_all.clicked.connect(self._refuse_all)
+        card.generateRequested.connect(self._generate)
+        card.stopRequested.connect(self.stop)
+
+    @property
+    def open(self) -> list[Question]:
+        """Return the pending requests, the oldest of each server first."""
+        return [question for source in self._servers.known for question in source.questions]
+
+    def _show(self, _server: str = "") -> None:
+        waiting = self.open
+        shown = self._card.question
+        question = shown if shown is not None and shown in waiting else waiting[0] if waiting else None
+        if question is not shown:
+            self._cancel.set()  # the request that the model is answering no longer exists
+        self._card.show_question(question, len(waiting))
+        if question is None or question is self._announced:
+            return
+        self._announced = question
+        if self._context.navigator.current is not PageId.SERVERS:
+            self._context.offer(
+                tr("The server {server} is waiting for your response.", server=question.server),
+                tr("Show the request"),
+                lambda: self._context.navigator.show(PageId.SERVERS),
+            )
+
+    def _answer(self, answer: Answer) -> None:
+        if self._card.question is not None:
+            self._card.question.answer(answer)
+        self._show()
+
+    def _refuse_all(self) -> None:
+        for question in self.open:
+            question.answer(Answer(action="decline"))
+        self._show()
+
+    def _generate(self) -> None:
+        """Let the open model generate the approved answer, which the user reads before it is sent."""
+        question = self._card.question
+        if question is None or question.sampling is None:
+            return
+        if self._context.runs.is_busy:  # its tool may have sent the request: waiting would never end
+            self._card.show_failure(tr("A run is using the model. Write the response yourself."))
+            return
+        self._cancel = threading.Event()
+        self._context.runs.queries.ask(
+            SAMPLING,
+            partial(answer_sampling, request=question.sampling, cancel=self._cancel),
+            partial(self._generated, question),
+            partial(self._failed, question),
+        )
+
+    def stop(self) -> None:
+        """Stop the generation."""
+        self._cancel.set()
+
+    def _generated(self, question: Question, answer: Answer) -> None:
+        if self._card.question is question:
+            self._card.show_answer(answer)
+
+    def _failed(self, question: Question, error: BaseException) -> None:
+        if not isinstance(error, GlyphscopeError):
+            self._context.show_error(error)
+        if self._card.question is question:
+            self._card.show_failure(error.words if isinstance(error, GlyphscopeError) else str(error))
