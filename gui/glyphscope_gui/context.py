@@ -13,8 +13,7 @@ from PySide6.QtCore import QObject, Signal, SignalInstance
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
-from glyphscope_gui.project.project_controller import ProjectController
-from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.project import ProjectController, SettingsStore
 from glyphscope_gui.runs.recorder import Recorder
 from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.runs.run_rules import RunRules

@@ -14,10 +14,14 @@ from glyphscope.sessions import History, Journal, Places
 from glyphscope.sessions.settings import prompt_cache
 from glyphscope.tools.demo import DemoTools
 from glyphscope_gui.mcp.servers import ServersController
-from glyphscope_gui.project.project_controller import ProjectController, first_project
-from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument
-from glyphscope_gui.project.registry_document import RegistryDocument
-from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.project import (
+    ProjectController,
+    PromptContext,
+    PromptDocument,
+    RegistryDocument,
+    SettingsStore,
+    first_project,
+)
 from glyphscope_gui.runs.worker.model_keeper import Open
 from glyphscope_gui.shared.named_files import NamedFiles
 

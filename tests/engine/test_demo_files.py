@@ -14,7 +14,8 @@ from demo_calls import call, refused, said
 from examples import at_most
 from glyphscope.errors import ToolError
 from glyphscope.tools.demo import DemoTools
-from glyphscope.tools.demo.scratch import MAX_FILE_BYTES, Scratch
+
+MAX_FILE_BYTES = 1_000_000
 
 
 def test_a_written_file_is_read_back(demo: DemoTools, tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_bytes_that_are_not_text_are_rejected(demo: DemoTools, tmp_path: Path) -
 
 
 def test_a_temporary_folder_is_removed_and_a_given_one_stays(tmp_path: Path) -> None:
-    own, given = Scratch(), Scratch(tmp_path / "given")
+    own, given = DemoTools().scratch, DemoTools(tmp_path / "given").scratch
     assert own.folder is None
     for scratch in (own, given):
         scratch.write("a", b"x")
@@ -140,7 +141,7 @@ def test_a_temporary_folder_is_removed_and_a_given_one_stays(tmp_path: Path) -> 
 @at_most(300)
 @given(st.text(alphabet="ab./\\~: \x00é", max_size=12))
 def test_any_path_is_written_inside_the_folder_or_rejected(path: str) -> None:
-    scratch = Scratch()
+    scratch = DemoTools().scratch
     try:
         scratch.write(path, b"x")
         assert scratch.folder is not None

@@ -9,7 +9,6 @@ import pytest
 
 from demo_calls import call, refused, said
 from glyphscope.tools.demo import DemoTools
-from glyphscope.tools.demo.workspace import Workspace
 
 
 def test_a_value_is_read_by_its_path(demo: DemoTools) -> None:
@@ -107,7 +106,7 @@ def test_a_copy_of_the_workspace_does_not_change_it(demo: DemoTools) -> None:
     demo.workspace["title"] = "changed"
     call(demo, "state_get", workspace_id="trip-1").structured["value"]["title"] = "changed"
     mine = {"id": "w", "list": [1]}
-    own = Workspace(mine)
-    own.patch("w", [{"op": "append", "path": "/list", "value": 2}])
+    own = DemoTools(workspace=mine)
+    call(own, "state_patch", workspace_id="w", ops=[{"op": "append", "path": "/list", "value": 2}])
     assert (demo.workspace["title"], mine) == ("A weekend in Lisbon", {"id": "w", "list": [1]})
-    assert own.data() == {"id": "w", "list": [1, 2]}
+    assert own.workspace == {"id": "w", "list": [1, 2]}

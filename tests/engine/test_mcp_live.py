@@ -9,8 +9,7 @@ import time
 import pytest
 
 from glyphscope.tools.mcp.config import read_servers
-from glyphscope.tools.mcp.log import KEPT, TEXT_LIMIT, WHOLE_BUDGET, WHOLE_LIMIT, ProtocolLog
-from glyphscope.tools.mcp.notices import log_message
+from glyphscope.tools.mcp.log import KEPT, TEXT_LIMIT, WHOLE_BUDGET, WHOLE_LIMIT, ProtocolLog, log_message
 from mcp_servers import call, opened
 
 pytestmark = pytest.mark.slow

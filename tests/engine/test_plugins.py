@@ -25,7 +25,7 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.running.place import read_place
 from glyphscope.evals.suites.imported import IMPORTERS, endings
 from glyphscope.evals.suites.reading import load_suite
-from glyphscope.tools.demo.tools import DemoTools, demo_tools
+from glyphscope.tools.demo import DemoTools, demo_tools
 from made_results import made_result
 
 PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"

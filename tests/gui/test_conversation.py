@@ -15,7 +15,7 @@ from glyphscope.events import Message, RunRequest, ToolCall
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import Project, load_project, save_project
-from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
+from glyphscope_gui.project import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.prompt.conversation import ConversationEditor
 from glyphscope_gui.prompt.dock import MESSAGES, TEMPLATE, PromptDock
 from glyphscope_gui.prompt.presenter import PromptPresenter

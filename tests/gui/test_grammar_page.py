@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from fake_context import scripted
 from glyphscope.registry import default_registry
 from glyphscope_gui.grammar.problems import GrammarProblem
-from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.tools.dock import ToolsDock

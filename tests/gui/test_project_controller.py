@@ -11,11 +11,14 @@ import pytest
 from glyphscope.events import ApprovalRule, RunRequest
 from glyphscope.registry import default_registry
 from glyphscope.sessions import Journal, Project, load_project, save_project
-from glyphscope_gui.project import project_controller
-from glyphscope_gui.project.project_controller import ProjectController
-from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument
-from glyphscope_gui.project.registry_document import RegistryDocument
-from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.project import (
+    ProjectController,
+    PromptContext,
+    PromptDocument,
+    RegistryDocument,
+    SettingsStore,
+    project_controller,
+)
 
 
 @pytest.fixture

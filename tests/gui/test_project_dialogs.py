@@ -7,10 +7,13 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from glyphscope.registry import default_registry
 from glyphscope.sessions import Journal, load_project, save_project
-from glyphscope_gui.project.project_controller import ProjectController
-from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument
-from glyphscope_gui.project.registry_document import RegistryDocument
-from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.project import (
+    ProjectController,
+    PromptContext,
+    PromptDocument,
+    RegistryDocument,
+    SettingsStore,
+)
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
 
 

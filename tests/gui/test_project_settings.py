@@ -14,7 +14,7 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import History, Places, load_settings
 from glyphscope.sessions.settings import LIMIT_VARIABLE
 from glyphscope.tools.mcp.config import ServerConfig
-from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.project import SettingsStore
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.services import make_services
 from glyphscope_gui.settings.dialog import SettingsDialog, SettingsPresenter

@@ -14,7 +14,7 @@ from glyphscope.events import PromptPart, PromptRendered
 from glyphscope.prompting.costs import prompt_costs
 from glyphscope.prompting.presets import presets
 from glyphscope.registry import default_registry
-from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
+from glyphscope_gui.project import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.prompt.costs import CostRows
 from glyphscope_gui.prompt.dock import TEMPLATE, PromptDock
 from glyphscope_gui.prompt.watch import ShownPrompt

@@ -38,7 +38,7 @@ def fetched(qtbot, page, panel):
     return panel.result
 
 
-def test_resources_are_read_and_prompts_got(page, qtbot):
+def test_resources_are_read_and_saved_and_prompts_got(page, qtbot, tmp_path):
     view = page.view
     view.kinds.button("resources").click()
     assert view.resources.isVisible() and view.resource.isVisible() and not view.panel.isVisible()
@@ -47,7 +47,12 @@ def test_resources_are_read_and_prompts_got(page, qtbot):
     assert (result.pill.words, result.view.pieces[0].kind) == ("succeeded", "text")
     assert "https://example.com/never-opened" in result.text
     view.resources.choose("image://dot")
-    assert fetched(qtbot, page, view.resource).view.pieces[0].image.width() == 1
+    (piece,) = fetched(qtbot, page, view.resource).view.pieces
+    assert piece.image.width() == 1 and piece.file.name == "dot.png"
+    assert result.findChild(QPushButton, "saveContentButton").isVisible()
+    page.offers.resources.save(tmp_path / "dot.png", piece.file.data)
+    qtbot.waitUntil(lambda: "Saved: dot.png" in result.figures.text())
+    assert (tmp_path / "dot.png").read_bytes() == PNG
     view.resources.choose("note://broken")
     assert "does not match the declaration" in fetched(qtbot, page, view.resource).pill.words
     view.resources.choose("note://{day}/{topic}")
@@ -83,18 +88,6 @@ def test_values_that_the_server_proposes_are_offered_and_inserted_unchanged(page
     qtbot.keyClick(code, Qt.Key.Key_Space, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: words.text() == "The server proposes no values.", timeout=10_000)
     assert code.toPlainText() == ""
-
-
-def test_binary_content_is_saved_as_a_file_named_by_its_address(page, qtbot, tmp_path):
-    view = page.view
-    view.kinds.button("resources").click()
-    view.resources.choose("image://dot")
-    result = fetched(qtbot, page, view.resource)
-    (piece,) = result.view.pieces
-    assert piece.file.name == "dot.png" and result.findChild(QPushButton, "saveContentButton").isVisible()
-    page.offers.resources.save(tmp_path / "dot.png", piece.file.data)
-    qtbot.waitUntil(lambda: "Saved: dot.png" in result.figures.text())
-    assert (tmp_path / "dot.png").read_bytes() == PNG
 
 
 def test_a_list_that_grows_is_shown_and_another_server_has_its_own(page, qtbot):

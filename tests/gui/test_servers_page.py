@@ -394,10 +394,8 @@ def test_a_server_that_dies_in_a_call_is_reported_and_can_be_restarted(connected
 @pytest.mark.slow
 def test_a_flood_of_messages_leaves_a_limited_log(connected, qtbot):
     page = connected()
-    assert "million" in call_it(qtbot, page, "lines").text
-    qtbot.waitUntil(lambda: page.view.log.model.rowCount() > 0)
-    assert page.view.log.model.rowCount() <= 1000
     assert "hundred thousand" in call_it(qtbot, page, "notices").text
+    assert 0 < page.view.log.model.rowCount() <= 1000
     assert call_it(qtbot, page, "large").view is not None
 
 

@@ -47,7 +47,25 @@ def answer(qtbot, page):
     return page.view.panel.result.view.pieces[0].text
 
 
-def test_a_form_is_answered_with_the_validators_verdicts(page, asked, qtbot):
+def test_a_form_an_address_and_a_prompt_for_a_model_are_answered_by_clicks_only(
+    page, asked, qtbot, monkeypatch
+):
+    monkeypatch.setattr("PySide6.QtGui.QDesktopServices.openUrl", lambda _url: pytest.fail("opened"))
+    card = asked("visit")
+    assert card.shown.toPlainText() == "https://example.com/pay?token=1"
+    card.send_button.click()
+    assert answer(qtbot, page) == "accept"
+    card = asked("think")
+    shown = card.shown.toPlainText()
+    assert "at most 8 tokens" in shown and "system: Be brief." in shown and "A word on llamas?" in shown
+    assert not card.send_button.isEnabled() and card.answer_edit.toPlainText() == ""
+    card.generate_button.click()
+    qtbot.waitUntil(lambda: card.answer_edit.toPlainText() == "Woolly.", timeout=30_000)
+    assert page.calls.jobs.is_busy, "sent without the user"
+    card.send_button.click()
+    assert answer(qtbot, page) == "scripted says Woolly."
+    asked("think").decline_button.click()
+    assert "rejected" in answer(qtbot, page)
     card = asked("book")
     assert "Where to?" in card.message.text()
     qtbot.waitUntil(lambda: "city, nights" in card.words.text())
@@ -66,29 +84,9 @@ def test_a_form_is_answered_with_the_validators_verdicts(page, asked, qtbot):
     assert answer(qtbot, page) == "cancel"
 
 
-def test_an_address_is_shown_as_text_and_not_opened(page, asked, qtbot, monkeypatch):
-    monkeypatch.setattr("PySide6.QtGui.QDesktopServices.openUrl", lambda _url: pytest.fail("opened"))
-    card = asked("visit")
-    assert card.shown.toPlainText() == "https://example.com/pay?token=1"
-    card.send_button.click()
-    assert answer(qtbot, page) == "accept"
-
-
-def test_a_model_answers_after_approval_and_its_answer_is_sent_by_another_click(page, asked, qtbot):
-    card = asked("think")
-    shown = card.shown.toPlainText()
-    assert "at most 8 tokens" in shown and "system: Be brief." in shown and "A word on llamas?" in shown
-    assert not card.send_button.isEnabled() and card.answer_edit.toPlainText() == ""
-    card.generate_button.click()
-    qtbot.waitUntil(lambda: card.answer_edit.toPlainText() == "Woolly.", timeout=30_000)
-    assert page.calls.jobs.is_busy, "sent without the user"
-    card.send_button.click()
-    assert answer(qtbot, page) == "scripted says Woolly."
-    asked("think").decline_button.click()
-    assert "rejected" in answer(qtbot, page)
-
-
-def test_a_request_ends_with_its_call_and_many_are_declined_at_once(page, asked, qtbot):
+def test_a_request_is_announced_on_another_page_ends_with_its_call_and_many_are_declined_at_once(
+    page, asked, qtbot
+):
     asked("book")
     page.view.panel.cancel_button.click()
     qtbot.waitUntil(page.view.question.isHidden, timeout=30_000)
@@ -98,9 +96,7 @@ def test_a_request_ends_with_its_call_and_many_are_declined_at_once(page, asked,
     card.refuse_all.click()
     words = answer(qtbot, page)
     assert words.count("decline") == 8 and words.count("MCPError") == 4
-
-
-def test_a_request_is_announced_on_another_page(page, asked, qtbot):
+    assert page.context.offers == []
     page.context.navigator.current = PageId.PLAYGROUND
     asked("book")
     assert any("is waiting for your response" in words for words, _button, _do in page.context.offers)

@@ -13,7 +13,7 @@ from glyphscope.runs import run_state
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.worker import mailbox
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.tools.registry_tree_model import Item
+from glyphscope_gui.tools.tree import Item
 
 LOOP = "verbs-loop.jsonl"
 

@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, to_json
-from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -20,7 +20,7 @@ from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.tools import actions as tool_actions
 from glyphscope_gui.tools.dock import ToolsDock
 from glyphscope_gui.tools.keyword_fields import FormGrid
-from glyphscope_gui.tools.registry_tree_model import Item
+from glyphscope_gui.tools.tree import Item
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import pytest
 
 from glyphscope.errors import RegistryError
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope_gui.project import argument_schema, registry_document
-from glyphscope_gui.project.registry_document import RegistryDocument, draft_state
+from glyphscope_gui.project import RegistryDocument, argument_schema, draft_state, registry_document
 
 SEARCH = Tool(
     "search",

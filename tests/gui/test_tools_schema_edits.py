@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.project import argument_schema as schema
-from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.tools.form import ArgumentForm
-from glyphscope_gui.tools.registry_tree_model import Item
+from glyphscope_gui.tools.tree import Item
 
 PARAMETERS = {
     "type": "object",

@@ -8,10 +8,9 @@ import pytest
 from PySide6.QtCore import QPersistentModelIndex, Qt
 
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope_gui.project import argument_schema
-from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.project import RegistryDocument, argument_schema
 from glyphscope_gui.shared.table_model import NOTE_ROLE
-from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
+from glyphscope_gui.tools.tree import Item, RegistryTreeModel
 
 
 def tool(name, *arguments):

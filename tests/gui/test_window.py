@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
 from glyphscope.errors import ModelError
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_benchmarks.baseline_process import with_benchmarks
-from glyphscope_gui.project.project_controller import FIRST_PROMPT
+from glyphscope_gui.project import FIRST_PROMPT
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
 from glyphscope_gui.runs.run_controller import Phase

@@ -18,8 +18,7 @@ from glyphscope.events import ApprovalNeeded, Status
 from glyphscope.registry import Tool
 from glyphscope.runs import Decision
 from glyphscope.visible import one_line, unseen, visible
-from glyphscope_gui.calls.argument_check import ArgumentCheck, check_arguments
-from glyphscope_gui.calls.argument_field import MISSING, TextArgument, make_field
+from glyphscope_gui.calls.arguments import MISSING, ArgumentCheck, TextArgument, check_arguments, make_field
 from glyphscope_gui.calls.call_texts import argument_text, claim_words, json_text
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card

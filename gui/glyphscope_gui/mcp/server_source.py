@@ -17,7 +17,7 @@ from glyphscope.text.figures import duration
 from glyphscope.tools import CallOptions, Outcome, ToolSource
 from glyphscope.tools.approval import ConsentQuestion, consent_question
 from glyphscope.tools.mcp.config import ServerConfig
-from glyphscope.tools.mcp.notices import LogLevel
+from glyphscope.tools.mcp.log import LogLevel
 from glyphscope.tools.mcp.questions import Question
 from glyphscope.tools.mcp.server import McpServer
 

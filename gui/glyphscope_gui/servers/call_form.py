@@ -17,8 +17,7 @@ from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 from glyphscope_gui.calls.approval_card import VerdictPill
-from glyphscope_gui.calls.argument_check import ArgumentCheck, check_arguments
-from glyphscope_gui.calls.argument_field import MISSING, TextArgument, make_field
+from glyphscope_gui.calls.arguments import MISSING, ArgumentCheck, TextArgument, check_arguments, make_field
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.code_edit import TAB_WORDS

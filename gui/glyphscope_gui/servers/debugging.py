@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QWidget
 
 from glyphscope.text.figures import duration
 from glyphscope.tools import Outcome
-from glyphscope.tools.mcp.log import HIDDEN, Entry
-from glyphscope.tools.mcp.notices import LogLevel
+from glyphscope.tools.mcp.log import HIDDEN, Entry, LogLevel
 from glyphscope.tools.mcp.server import McpServer
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.mcp.server_source import ServerSource

@@ -13,8 +13,7 @@ from PySide6.QtGui import QActionGroup, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHeaderView, QMenu, QPlainTextEdit, QStackedWidget, QWidget
 
 from glyphscope.text.figures import byte_size
-from glyphscope.tools.mcp.log import TEXT_LIMIT, Entry
-from glyphscope.tools.mcp.notices import LEVELS, log_message
+from glyphscope.tools.mcp.log import LEVELS, TEXT_LIMIT, Entry, log_message
 from glyphscope.visible import visible
 from glyphscope_gui.servers.call_result import shown_text
 from glyphscope_gui.shared.card import Card

@@ -14,7 +14,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.strategies.server_sampling import answer_sampling
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
 from glyphscope.visible import visible
-from glyphscope_gui.calls.argument_check import ArgumentCheck
+from glyphscope_gui.calls.arguments import ArgumentCheck
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.servers.call_form import CallForm
 from glyphscope_gui.servers.call_result import shown_text

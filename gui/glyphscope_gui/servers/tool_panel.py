@@ -15,7 +15,7 @@ from glyphscope.registry import Tool
 from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import escaped, visible
-from glyphscope_gui.calls.argument_check import ArgumentCheck
+from glyphscope_gui.calls.arguments import ArgumentCheck
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.table import EnforcementRow, EnforcementTable
 from glyphscope_gui.servers.call_form import CallForm

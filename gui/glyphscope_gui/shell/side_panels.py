@@ -15,7 +15,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PanelId
 from glyphscope_gui.shared.verdict import EnforcementMap
 from glyphscope_gui.tools.dock import ToolsDock
-from glyphscope_gui.tools.registry_tree_model import Item
+from glyphscope_gui.tools.tree import Item
 
 
 class SidePanels(QObject):

@@ -13,13 +13,13 @@ from PySide6.QtWidgets import QWidget
 from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_openai
 from glyphscope.sessions import atomic_write
 from glyphscope.text.json_values import json_file
+from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.project import argument_schema as schema
-from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import Role, ask, ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.tools.registry_tree_model import Item
+from glyphscope_gui.tools.tree import Item
 
 _FILTER = tr("Tools: registry, OpenAI, MCP (*.json);;All files (*)")
 

@@ -37,8 +37,7 @@ from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.shared.verdict import EnforcementMap
 from glyphscope_gui.tools.actions import ToolActions
 from glyphscope_gui.tools.form import NOT_APPLIED, TOO_LONG, ToolForm
-from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
-from glyphscope_gui.tools.tree import ToolTree
+from glyphscope_gui.tools.tree import Item, RegistryTreeModel, ToolTree
 
 FILTER_FROM = 13
 """Number of tools from which a search field is shown."""

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 from glyphscope.grammar.builder.contradictions import Contradiction, contradictions
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import readable, to_pointer
+from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.project import argument_schema as schema
-from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import ElidedLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
@@ -29,7 +29,7 @@ from glyphscope_gui.tools.keyword_fields import (
     TextField,
     ValuesField,
 )
-from glyphscope_gui.tools.registry_tree_model import Item
+from glyphscope_gui.tools.tree import Item
 
 MAX_WARNINGS = 8
 """Contradictions of one tool that are listed."""

@@ -21,7 +21,7 @@ from glyphscope.cli.sources import consent
 from glyphscope.errors import Problem
 from glyphscope.inputs import home_path
 from glyphscope.tools.mcp import McpServer, ServerConfig, ToolProblem, command_server, read_servers
-from glyphscope.tools.mcp.notices import LogLevel, log_message
+from glyphscope.tools.mcp.log import LogLevel, log_message
 from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.visible import visible
 

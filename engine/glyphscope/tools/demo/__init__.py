@@ -2,4 +2,4 @@
 
 from glyphscope.tools.demo.outbox import Mail
 from glyphscope.tools.demo.scratch import ScratchFile
-from glyphscope.tools.demo.tools import DemoTools
+from glyphscope.tools.demo.tools import DemoTools, demo_tools

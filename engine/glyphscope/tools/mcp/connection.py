@@ -51,15 +51,13 @@ from glyphscope.tools.mcp.asking import Asking
 from glyphscope.tools.mcp.calls import About, Call, CallFailure, CallProgress, CallResult, before_it_answered
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.guard import LOCAL_ERROR, Guard
-from glyphscope.tools.mcp.http import Refusals, http_streams
-from glyphscope.tools.mcp.listening import Listening
 from glyphscope.tools.mcp.listing import Listing, ListReader
+from glyphscope.tools.mcp.lists import Ask, Listening, NoList, read_pages
 from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
 from glyphscope.tools.mcp.oauth import SIGN_IN_SECONDS, SigningIn
 from glyphscope.tools.mcp.offers import LISTS, OfferReader, Offers
-from glyphscope.tools.mcp.pages import Ask, NoList, read_pages
 from glyphscope.tools.mcp.process import ServerProcess
-from glyphscope.tools.mcp.stdio import Pipes
+from glyphscope.tools.mcp.transports import Pipes, Refusals, http_streams
 
 _LISTS_APART = 1.0
 """Minimum seconds between two requests for a list, for servers that constantly report changes."""

@@ -20,8 +20,7 @@ from glyphscope.tools.mcp.calls import About, Call, CallFailure, CallProgress, C
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result
 from glyphscope.tools.mcp.listing import Listing, ToolChanges, ToolProblem, tool_changes
-from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
-from glyphscope.tools.mcp.notices import LogLevel
+from glyphscope.tools.mcp.log import LogLevel, ProtocolLog, StderrRing
 from glyphscope.tools.mcp.offers import (
     COMPLETE,
     COMPLETIONS,
