@@ -135,37 +135,38 @@ def test_a_call_without_a_result_is_explained(tool, code, words):
     assert result.exit_code == code and words in result.stderr
 
 
+def interrupted(numbers, *words):
+    """Run that command once for each signal, send them while a server runs, and return its errors and exit codes."""
+    words = [sys.executable, "-m", "glyphscope", *words]
+    running = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in numbers]
+    deadline = time.monotonic() + 30
+    while not all(found := [children(each.pid) for each in running]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)  # until the server ignores signals, or the run waits for it
+    for each, number in zip(running, numbers, strict=True):
+        each.send_signal(number)
+    ended = [(each.communicate(timeout=240)[1], each.returncode) for each in running]
+    assert all(found)
+    assert not [pid for pids in found for pid in pids if Path(f"/proc/{pid}").exists()]
+    return ended
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("unforked")  # it looks for the server among the command's children
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_an_interrupted_command_leaves_no_server(number):
-    words = [sys.executable, "-m", "glyphscope", "mcp", "call", f"{PLAIN} ignore-signals", "silent"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 20
-    while not (found := children(process.pid)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.5)  # until it ignores signals
-    process.send_signal(number)
-    process.communicate(timeout=240)
-    assert found and process.returncode == 130
-    assert not [pid for pid in found if Path(f"/proc/{pid}").exists()]
+def test_an_interrupted_command_leaves_no_server():
+    numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    ended = interrupted(numbers, "mcp", "call", f"{PLAIN} ignore-signals", "silent")
+    assert [code for _errors, code in ended] == [130] * 3
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unforked")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_run_stopped_while_its_server_starts_leaves_no_server(config, number):
+def test_a_run_stopped_while_its_server_starts_leaves_no_server(config):
     file = config(slow={"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]})
-    words = [sys.executable, "-m", "glyphscope", "run", "--model", "scripted:x", "--mcp", file, "--yes", "p"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 20
-    while not (found := children(process.pid)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.3)  # so that the run waits for it
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=240)
-    assert found and (process.returncode, errors) == (130, b"")
-    assert not [pid for pid in found if Path(f"/proc/{pid}").exists()]
+    ended = interrupted(
+        (signal.SIGTERM, signal.SIGINT), "run", "--model", "scripted:x", "--mcp", file, "--yes", "p"
+    )
+    assert ended == [(b"", 130)] * 2
 
 
 def children(pid: int) -> list[int]:
