@@ -1,7 +1,7 @@
 import pytest
 
 from glyphscope.events import ApprovalRule
-from glyphscope.tools.approval import ApprovalError, consent_question, decide, parse_approvals
+from glyphscope.tools.approval import ApprovalError, decide, needs_consent, parse_approvals
 from glyphscope.tools.mcp import ServerConfig
 
 
@@ -51,9 +51,8 @@ def test_consent_covers_exactly_one_command():
     config = ServerConfig(
         name="a", command="rm", args=("-rf", "my files"), env={"TOKEN": "geheimnis"}, cwd="/x"
     )
-    question = consent_question(config)
-    assert (question.command, question.cwd, question.variables) == ("rm -rf 'my files'", "/x", ("TOKEN",))
-    assert consent_question(config, {question.digest}) is None
+    assert config.identity == "rm -rf 'my files'" and needs_consent(config)
+    assert not needs_consent(config, {config.digest})
     changed = ServerConfig(name="a", command="rm", args=("-rf", "/"), env={"TOKEN": "geheimnis"}, cwd="/x")
-    assert consent_question(changed, {question.digest}) is not None
-    assert consent_question(ServerConfig(name="b", url="https://x.test")) is None
+    assert needs_consent(changed, {config.digest})
+    assert not needs_consent(ServerConfig(name="b", url="https://x.test"))

@@ -16,7 +16,7 @@ from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.registry import ToolRegistry
 from glyphscope.sessions import places
 from glyphscope.tools import ToolSource
-from glyphscope.tools.approval import consent_question
+from glyphscope.tools.approval import needs_consent
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.mcp.config import ServerConfig, read_servers
 from glyphscope.tools.mcp.server import McpServer
@@ -87,19 +87,18 @@ def _joined(opened: Sources, *, own: bool) -> Sources:
 
 def consent(server: ServerConfig, yes: bool) -> None:
     """Show the command line before it runs. Raises InputError without consent."""
-    question = consent_question(server)
-    if question is None or yes:
+    if yes or not needs_consent(server):
         return
     out = diagnostics()
-    print_note(f"{question.server} would start: {question.command}", "bold yellow")
-    if question.cwd:
-        print_note(f"  in {question.cwd}")
-    if question.variables:
-        print_note(f"  with the variables {visible(', '.join(question.variables))}")
+    print_note(f"{server.name} would start: {server.identity}", "bold yellow")
+    if server.cwd:
+        print_note(f"  in {server.cwd}")
+    if server.env:
+        print_note(f"  with the variables {visible(', '.join(server.env))}")
     if not (sys.stdin is not None and sys.stdin.isatty()):
         raise InputError(
             "Permission cannot be asked for: there is no terminal.",
-            where=question.server,
+            where=server.name,
             hint="Read the command line, then allow it with --yes.",
         )
     if not Confirm.ask("Start it?", console=out, default=False):

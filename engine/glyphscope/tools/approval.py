@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-import msgspec
-
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Approval, ApprovalRule
 from glyphscope.tools.mcp.config import ServerConfig
@@ -67,28 +65,10 @@ def _parse(text: str) -> ApprovalRule:
     return ApprovalRule(tool=tool, source=source, action=action)
 
 
-class ConsentQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts to show before a command from a file runs: `command` is the exact command line.
+def needs_consent(config: ServerConfig, consented: Collection[str] = ()) -> bool:
+    """Whether a user must see and allow an imported command before it runs; `consented` are digests of allowed ones.
 
-    `variables` are names only, as values may be secrets. `digest` is the key of the saved answer; it changes with any
-    part of the configuration, including parts that are not shown.
+    The digest changes with any part of the configuration, including those that are not shown, such as the values of
+    variables.
     """
-
-    server: str
-    command: str
-    cwd: str
-    variables: tuple[str, ...]
-    digest: str
-
-
-def consent_question(config: ServerConfig, consented: Collection[str] = ()) -> ConsentQuestion | None:
-    """The question before an imported server is started; None if it has no command, or after consent."""
-    if config.transport != "stdio" or config.digest in consented:
-        return None
-    return ConsentQuestion(
-        server=config.name,
-        command=config.identity,
-        cwd=config.cwd,
-        variables=tuple(config.env),
-        digest=config.digest,
-    )
+    return config.transport == "stdio" and config.digest not in consented

@@ -15,7 +15,7 @@ import msgspec
 from glyphscope.registry import Tool
 from glyphscope.text.figures import duration
 from glyphscope.tools import CallOptions, Outcome, ToolSource
-from glyphscope.tools.approval import ConsentQuestion, consent_question
+from glyphscope.tools.approval import needs_consent
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.log import LogLevel
 from glyphscope.tools.mcp.questions import Question
@@ -88,9 +88,9 @@ class ServerSource:
         return not self.config.disabled
 
     @property
-    def question(self) -> ConsentQuestion | None:
-        """The consent that is required before it may be started; None if it may be, and if it cannot be used."""
-        return None if self.may_run or self.problem else consent_question(self.config)
+    def needs_consent(self) -> bool:
+        """Whether the user must allow its command before it may be started."""
+        return not self.may_run and not self.problem and needs_consent(self.config)
 
     def tools(self) -> tuple[Tool, ...]:
         return self.server.tools()

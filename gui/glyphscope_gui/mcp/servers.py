@@ -18,7 +18,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from glyphscope.errors import ServerError, StorageError
 from glyphscope.sessions import KnownServers, load_servers, save_servers
 from glyphscope.tools import ToolSource
-from glyphscope.tools.approval import consent_question
+from glyphscope.tools.approval import needs_consent
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.mcp.config import ServerConfig, read_servers
 from glyphscope_gui.mcp.server_source import RunSources, ServerSource
@@ -184,7 +184,7 @@ class ServersController(QObject):
             config,
             entry,
             problem=problem,
-            may_run=not problem and consent_question(config, self._consents) is None,
+            may_run=not problem and not needs_consent(config, self._consents),
             changed=lambda server: self._mark("state", server),
             logged=lambda server: self._mark("log", server),
             asked=lambda server: self._mark("question", server),

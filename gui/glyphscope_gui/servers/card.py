@@ -9,8 +9,8 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QFrame, QSizePolicy, QWidget
 
 from glyphscope.errors import ServerError
-from glyphscope.tools.approval import ConsentQuestion
 from glyphscope.tools.mcp.calls import About
+from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.mcp.server_source import IDLE, ServerSource
@@ -51,19 +51,18 @@ class ConsentBox(QFrame):
         vbox(words, self.command, row, parent=self, margins=(12, 9, 12, 10), spacing=7)
         self.hide()
 
-    def ask(self, question: ConsentQuestion | None) -> None:
-        self.setVisible(question is not None)
-        if question is None:
+    def ask(self, config: ServerConfig | None) -> None:
+        """Ask for consent to that server's command; None: to none."""
+        self.setVisible(config is not None)
+        if config is None:
             return
-        self.command.setPlainText(visible(question.command, spaces=True))
-        parts = [
-            tr("Working folder: {folder}.", folder=visible(question.cwd, spaces=True)) if question.cwd else ""
-        ]
-        names = visible(", ".join(question.variables), spaces=True)
-        parts.append(
-            tr("Environment variables (values hidden): {variables}.", variables=names) if names else ""
+        self.command.setPlainText(visible(config.identity, spaces=True))
+        folder, names = visible(config.cwd, spaces=True), visible(", ".join(config.env), spaces=True)
+        parts = (
+            tr("Working folder: {folder}.", folder=folder) if folder else "",
+            tr("Environment variables (values hidden): {variables}.", variables=names) if names else "",
         )
-        self.more.setText(" ".join(part for part in parts if part))
+        self.more.setText(" ".join(filter(None, parts)))
 
 
 class ServerCard(Card):
@@ -143,9 +142,9 @@ class ServerCard(Card):
         self.heading.set_title(title, upper=title.rfind(source.name))
         self.pill.set_words(f"{state.sign} {state.words}", state.role)
         self._show_actions(source)
-        asked = source.question if source.phase in IDLE and source.enabled else None
-        self.consent.ask(asked)
-        is_shown = not source.problem and asked is None
+        asks = source.needs_consent and source.phase in IDLE and source.enabled
+        self.consent.ask(source.config if asks else None)
+        is_shown = not source.problem and not asks
         facts = filter(None, (_about_words(server.about), secret_words(source.config)))
         show_words(self.identity, visible(source.identity, spaces=True) if is_shown else "")
         show_words(self.about, " · ".join(facts) if is_shown else "")

@@ -227,7 +227,7 @@ class ServersPresenter(Page):
     def _empty_words(self, source: ServerSource | None) -> str:
         if source is None or source.problem:
             return tr("No tools.")
-        if source.question is not None and source.enabled:
+        if source.needs_consent and source.enabled:
             return tr("Allow the server before starting it.")
         downloads = tr("Starting…\nA launcher may have to download the server first.")
         again = tr("Start the server again to see its tools.")
