@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QModelIndex, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QWidget,
-)
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.registry import Tool
 from glyphscope.visible import visible
