@@ -37,6 +37,12 @@ def request(**changes) -> RunRequest:
     )
 
 
+@pytest.fixture(scope="module")
+def events(model):
+    """A run, for tests that only branch from it."""
+    return list(run(request(), model))
+
+
 def steps(events):
     return [event.step for event in of(Token, events)]
 
@@ -89,8 +95,7 @@ def test_sampling_repeats_itself_after_a_branch(model, settings, tmp_path):
         assert command("replay", "--verify", str(record)).exit_code == 0
 
 
-def test_a_written_token_has_the_figures_of_the_sampled_one(model):
-    events = list(run(request(), model))
+def test_a_written_token_has_the_figures_of_the_sampled_one(model, events):
     whole = steps(events)
     again = steps(branched(model, events, len(whole)))
     for one, other in zip(whole, again):
@@ -100,8 +105,7 @@ def test_a_written_token_has_the_figures_of_the_sampled_one(model):
         assert len(other.alternatives) in (10, 11)
 
 
-def test_a_masked_alternative_is_rejected_under_the_mask_and_accepted_without_it(model):
-    events = list(run(request(), model))
+def test_a_masked_alternative_is_rejected_under_the_mask_and_accepted_without_it(model, events):
     place, masked = next(
         (step.index, other)
         for step in steps(events)
@@ -118,8 +122,7 @@ def test_a_masked_alternative_is_rejected_under_the_mask_and_accepted_without_it
     assert taken.rank is not None and len(steps(free)) > place + 1
 
 
-def test_typed_text_is_tokenized_as_text_and_the_model_continues_it(model):
-    events = list(run(request(), model))
+def test_typed_text_is_tokenized_as_text_and_the_model_continues_it(model, events):
     value = run_state(events).text.index('query="') + len('query="')
     saved = next(token for token in of(Token, events) if token.start >= value)
     again = branched(model, events, saved.step.index, text='news" max_results=')
@@ -131,9 +134,8 @@ def test_typed_text_is_tokenized_as_text_and_the_model_continues_it(model):
     assert not any(step.end for step in steps(typed) if step.origin == "written")
 
 
-def test_typed_text_may_be_tokenized_otherwise_than_under_the_mask(model):
+def test_typed_text_may_be_tokenized_otherwise_than_under_the_mask(model, events):
     """Where a text is forced, the mask allows the sampled token, but not shorter ones with the same text."""
-    events = list(run(request(), model))
     place, step = next((s.index, s) for s in steps(events) if s.forced and len(s.data) > 3)
     again = branched(model, events, place, text=step.text[:3])
     assert of(CallReady, again)[0].arguments == of(CallReady, events)[0].arguments
