@@ -248,7 +248,7 @@ export class App {
 
     if (this.prompted !== (stage.prompt ?? run)) {
       this.prompted = stage.prompt ?? run;
-      showPrompt(this.prompt.body, run, stage);
+      showPrompt(this.prompt.body, run, stage, data.parts);
     }
     this.timeline.element.hidden = this.now.whole.stages.length < 2;
     if (!this.timeline.element.hidden) {

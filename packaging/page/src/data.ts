@@ -41,6 +41,8 @@ export interface RunData {
   args_path: string;
   settings: [string, string][];
   differing: string[];
+  /** The names of the parts of its prompts, where they are others. */
+  parts?: Record<string, string>;
   stages: StageData[];
   /** Milliseconds from start to end, without those in which it waited for a person. */
   worked_ms?: number | null;

@@ -147,17 +147,12 @@ export function list(facts: [string, Child][]): HTMLElement {
 
 // prompt
 
-/** The names of a prompt's parts (prompting/costs.py), where they are others. */
-const PARTS: Record<string, string> = {
-  system: "system message",
-  user: "user's text",
-  template: "chat template",
-  candidates: "known names",
-  said: "earlier answers",
-  result: "tool results",
-};
-
-export function showPrompt(parent: HTMLElement, run: Run, stage: Stage): void {
+export function showPrompt(
+  parent: HTMLElement,
+  run: Run,
+  stage: Stage,
+  names: Record<string, string> = {},
+): void {
   const asked = (run.started?.request.prompt as string | undefined) ?? "";
   const prompt = stage.prompt;
   if (!prompt) {
@@ -168,11 +163,11 @@ export function showPrompt(parent: HTMLElement, run: Run, stage: Stage): void {
   const costs = new Map<string, number>();
   for (const part of parts) costs.set(part.name, (costs.get(part.name) ?? 0) + part.tokens);
   const cached = prompt.cached ? `, ${count(prompt.cached)} from the cache` : "";
-  const words = [...costs].map(([name, tokens]) => `${PARTS[name] ?? name} ${count(tokens)}`).join(", ");
+  const words = [...costs].map(([name, tokens]) => `${names[name] ?? name} ${count(tokens)}`).join(", ");
   const body = h("div");
   const details = h("details", null, h("summary", null, "Rendered prompt with the cost of each part"), body);
   details.addEventListener("toggle", () => {
-    if (details.open && !body.firstChild) fill(body, rendered(prompt, parts));
+    if (details.open && !body.firstChild) fill(body, rendered(prompt, parts, names));
   });
   fill(
     parent,
@@ -183,7 +178,7 @@ export function showPrompt(parent: HTMLElement, run: Run, stage: Stage): void {
   );
 }
 
-function rendered(prompt: Event, parts: Event[]): Child[] {
+function rendered(prompt: Event, parts: Event[], names: Record<string, string>): Child[] {
   const characters = Array.from(prompt.text as string);
   const most = Math.max(...parts.map((part) => part.tokens), 1);
   const pieces: Child[] = [];
@@ -196,7 +191,7 @@ function rendered(prompt: Event, parts: Event[]): Child[] {
     if (part.start < at) continue;
     plain(part.start);
     const name = visible(
-      `${PARTS[part.name] ?? part.name}${part.of ? ` ${part.of}` : ""}: ${plural(part.tokens, "token")}`,
+      `${names[part.name] ?? part.name}${part.of ? ` ${part.of}` : ""}: ${plural(part.tokens, "token")}`,
     );
     pieces.push(
       h(
@@ -216,7 +211,7 @@ function rendered(prompt: Event, parts: Event[]): Child[] {
       return h(
         "tr",
         null,
-        h("th", { scope: "row" }, visible(PARTS[part.name] ?? part.name)),
+        h("th", { scope: "row" }, visible(names[part.name] ?? part.name)),
         h("td", null, visible(part.of ?? "")),
         h("td", { class: "track" }, h("span", { class: "rail" }, bar)),
         h("td", { class: "n" }, count(part.tokens)),

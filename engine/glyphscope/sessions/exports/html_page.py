@@ -27,6 +27,7 @@ from glyphscope.explain.masked import masked_reasons
 from glyphscope.explain.relaxation_cost import WholeVerdict, verdict_words
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import call_sizes, sum_of
+from glyphscope.prompting.costs import KINDS
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState, run_state
@@ -165,6 +166,7 @@ def run_data(run: RecordedRun, state: RunState, *, reasons: bool = True) -> dict
         "args_path": f"/{args_key}" if args_key else "",
         "settings": list(_settings(run)),
         "differing": [],
+        "parts": _part_names(state),
         "stages": [_stage(run, registry if reasons else None, stage) for stage in state.stages],
         "worked_ms": state.worked_ms,
         "rows": dict(_rows(run.events)),
@@ -177,6 +179,13 @@ def _rows(events: Sequence[AnyEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
         if (row := describe(event)) is not None:
             words = {"title": row.title, "words": row.words, "mark": row.mark}
             yield str(place), words | ({"of": row.of, "adds": row.adds} if row.of else {})
+
+
+def _part_names(state: RunState) -> dict[str, str]:
+    """The names of the parts of its prompts, where they are others than those in the events."""
+    prompts = (stage.prompt for stage in state.stages if stage.prompt is not None)
+    used = {part.name for prompt in prompts for part in prompt.parts}
+    return {name: KINDS[name] for name in sorted(used) if KINDS.get(name, name) != name}
 
 
 def _constraints(registry: ToolRegistry) -> dict[str, dict[str, str]]:
