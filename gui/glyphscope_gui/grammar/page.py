@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QDialog, QFrame, QHeaderView, QMenu, QSplitter, QW
 
 from glyphscope.text.figures import duration_ms, plain_ms
 from glyphscope_gui.enforcement.table import EnforcementTable
-from glyphscope_gui.grammar.diagnostics import GrammarDiagnostics
 from glyphscope_gui.grammar.edit import GrammarEdit
 from glyphscope_gui.grammar.examples import GrammarExamples, GrammarExamplesModel
+from glyphscope_gui.grammar.problems import GrammarDiagnostics
 from glyphscope_gui.grammar.railroad_view import RailroadView
 from glyphscope_gui.grammar.step import GrammarStep
 from glyphscope_gui.runs.token_rules import RuleCost
