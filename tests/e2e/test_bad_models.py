@@ -15,9 +15,7 @@ import pytest
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
-from glyphscope.models.chat import NO_TEMPLATE
-from glyphscope.models.interface import GenerateRequest
-from glyphscope.models.opening import embedded_path, open_model
+from glyphscope.models import NO_TEMPLATE, GenerateRequest, embedded_path, open_model
 from tiny_gguf import encoder
 from toolbox import default_tools
 

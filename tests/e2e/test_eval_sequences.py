@@ -17,7 +17,7 @@ from glyphscope.evals.running.evaluate import evaluate, saved_plan
 from glyphscope.evals.running.place import Place
 from glyphscope.evals.running.progress import Begun, Control, SampleBegun, SampleDone
 from glyphscope.events import LoadOptions, RunStarted, Token
-from glyphscope.models.llama import LlamaModel
+from glyphscope.models import LlamaModel
 from glyphscope.models.opening import embedded_path
 from glyphscope.sessions.named_models import NamedModels
 from toolbox import default_tools

@@ -12,10 +12,19 @@ import pytest
 
 from glyphscope.errors import ContextOverflow, GrammarError, ModelDied, ModelError
 from glyphscope.events import LoadOptions, Message, Sampling
-from glyphscope.models import process, wire
-from glyphscope.models.interface import Cancelled, GenerateRequest, Opening, PromptProgress, PromptReady
-from glyphscope.models.llama import LlamaModel
-from glyphscope.models.opening import embedded_path, open_model, prepare_model
+from glyphscope.models import (
+    Cancelled,
+    GenerateRequest,
+    LlamaModel,
+    Opening,
+    PromptProgress,
+    PromptReady,
+    embedded_path,
+    open_model,
+    prepare_model,
+    process,
+    wire,
+)
 from glyphscope.processes.pipe import Pipe
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]

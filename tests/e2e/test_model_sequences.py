@@ -11,11 +11,15 @@ import pytest
 
 from glyphscope.errors import ContextOverflow, GrammarError, ModelDied, ModelError
 from glyphscope.events import MAX_SEQUENCES, LoadOptions, Sampling
-from glyphscope.models import memory
-from glyphscope.models.interface import Cancelled, GenerateRequest
-from glyphscope.models.llama import LlamaModel
-from glyphscope.models.memory import memory_needed, read_facts
-from glyphscope.models.opening import embedded_path
+from glyphscope.models import (
+    Cancelled,
+    GenerateRequest,
+    LlamaModel,
+    embedded_path,
+    memory,
+    memory_needed,
+    read_facts,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 

@@ -10,8 +10,7 @@ import pytest
 from glyphscope.evals.ab import pair_of
 from glyphscope.evals.matrix.seeds import seeded
 from glyphscope.events import RunRequest, Sampling
-from glyphscope.prompting.changes import cache_loss, prompt_changes
-from glyphscope.prompting.costs import prompt_costs
+from glyphscope.prompting import cache_loss, prompt_changes, prompt_costs
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import first_prompt, run

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from glyphscope.events import PromptRendered, RunFinished, RunRequest, Sampling
-from glyphscope.models.opening import EMBEDDED, embedded_path, open_model
+from glyphscope.models import EMBEDDED, embedded_path, open_model
 from glyphscope.runs import run_state
 from glyphscope.strategies import run
 from toolbox import default_tools

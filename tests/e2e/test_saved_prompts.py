@@ -14,7 +14,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from glyphscope.events import AnyEvent, PromptRendered, RunRequest, Sampling
-from glyphscope.models.opening import EMBEDDED, open_model
+from glyphscope.models import EMBEDDED, open_model
 from glyphscope.sessions import strip_times
 from glyphscope.strategies import run
 from prompt_folder import prompt_folder, what_decides

@@ -10,9 +10,16 @@ from pathlib import Path
 import pytest
 
 from glyphscope.events import AnyEvent, LoadOptions, PromptRendered, RunRequest, Sampling
-from glyphscope.models.interface import GenerateRequest, Model, PromptProgress
-from glyphscope.models.opening import EMBEDDED, open_model
-from glyphscope.models.prompt_cache import SUFFIX, PromptCache, stored_files
+from glyphscope.models import (
+    EMBEDDED,
+    GenerateRequest,
+    Model,
+    PromptCache,
+    PromptProgress,
+    open_model,
+    stored_files,
+)
+from glyphscope.models.prompt_cache import SUFFIX
 from glyphscope.registry import default_registry
 from glyphscope.sessions import strip_times
 from glyphscope.strategies import run

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from glyphscope.events import Message, RunRequest, Thinking
-from glyphscope.models.llama import LlamaModel
-from glyphscope.models.opening import EMBEDDED, embedded_path, open_model
+from glyphscope.models import EMBEDDED, LlamaModel, embedded_path, open_model
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import first_prompt, run

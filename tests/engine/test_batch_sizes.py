@@ -16,12 +16,13 @@ from fake_hub import gguf
 from glyphscope.cli.app import app
 from glyphscope.errors import ModelError, StorageError
 from glyphscope.events import LoadOptions, ModelInfo
-from glyphscope.models import batch_sizes, wire
-from glyphscope.models.batch_sizes import (
+from glyphscope.models import (
     BatchFile,
     BatchTimer,
     BatchTimes,
     OtherPrograms,
+    batch_sizes,
+    wire,
     with_measured_batch,
 )
 from glyphscope.sessions import places

@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 
-from glyphscope.decoding.loop import Decoder
-from glyphscope.decoding.response_prefix import commit_prefix
-from glyphscope.decoding.sampler import SamplerState
+from glyphscope.decoding import Decoder, SamplerState, commit_prefix
 from glyphscope.errors import GrammarError, ModelError, PromptError
 from glyphscope.events import PrefixPart, Sampling
-from glyphscope.models.interface import GenerateRequest
-from glyphscope.models.remote.dialect import LLAMA_SERVER, OPENAI
-from glyphscope.models.remote.fields import with_written
-from glyphscope.models.response_prefix import OTHER_TOKENS, place_prefix, tokenize_after
+from glyphscope.models import GenerateRequest, place_prefix, tokenize_after
+from glyphscope.models.remote import LLAMA_SERVER, OPENAI, with_written
+from glyphscope.models.response_prefix import OTHER_TOKENS
 from table_model import END, PIECES, ScriptedConstraint, Table
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from budgeted import Words, budget_of, least, random_words, run
 from examples import at_most
-from glyphscope.decoding.mask import TokenMask
+from glyphscope.decoding import TokenMask
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import GrammarOptions, build_value_grammar, lark_rules, to_lark
 from glyphscope.grammar.gbnf import load_gbnf

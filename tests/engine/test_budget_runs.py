@@ -24,8 +24,7 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models.interface import Model
-from glyphscope.models.opening import open_model
+from glyphscope.models import Model, open_model
 from glyphscope.registry import parse_document
 from glyphscope.runs import run_state
 from glyphscope.strategies import run

@@ -10,17 +10,20 @@ import pytest
 
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, ToolCall
-from glyphscope.models.chat import MERGED_SYSTEM, RESULTS_AS_USER, ChatTemplate
-from glyphscope.models.chat_messages import (
+from glyphscope.models import (
     CALLS_AS_TEXT,
+    MERGED_SYSTEM,
+    RESULTS_AS_USER,
     SPLIT_CALLS,
     TEXT_APART,
     TEXT_AS_REASONING,
     TEXT_LEFT_OUT,
+    ChatTemplate,
+    TemplateSource,
     link_results,
+    render_template,
 )
 from glyphscope.models.template_environment import MAX_LENGTH
-from glyphscope.models.templates import TemplateSource, render_template
 
 TEMPLATES = 70
 

@@ -21,7 +21,7 @@ from glyphscope.grammar import GrammarOptions, MaskReader, build_value_grammar, 
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.regular import StringLanguage, found
 from glyphscope.grammar.regular.pattern import linear, start
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.proof import BatchedReader
 from glyphscope.registry import check_schema
 from glyphscope.strategies import run

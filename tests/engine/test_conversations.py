@@ -10,19 +10,20 @@ import pytest
 from cli_command import command
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, RunRequest, ToolCall
-from glyphscope.models.scripted import ScriptedModel
-from glyphscope.prompting.costs import message_tokens
-from glyphscope.prompting.message_list import (
+from glyphscope.models import ScriptedModel
+from glyphscope.prompting import (
     Conversation,
+    message_tokens,
     parse_messages,
     read_calls,
     read_messages,
+    render_executor,
+    render_messages,
+    render_router,
     result_problem,
     to_json,
     written_calls,
 )
-from glyphscope.prompting.messages import render_messages
-from glyphscope.prompting.strategies import render_executor, render_router
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.runs import history_after, run_state
 from glyphscope.sessions import read_record

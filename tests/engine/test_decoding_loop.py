@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glyphscope.decoding.loop import Decoder
+from glyphscope.decoding import Decoder
 from glyphscope.errors import GrammarError, ModelError
 from glyphscope.events import Sampling
 from table_model import END, PIECES, ScriptedConstraint, Table

@@ -8,9 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.decoding.loop import Evidence, best_token
-from glyphscope.decoding.sampler import Draw, SamplerState, top
-from glyphscope.decoding.text import text_decoder
+from glyphscope.decoding import Draw, Evidence, SamplerState, best_token, text_decoder, top
 from glyphscope.errors import ModelError
 from glyphscope.events import Sampling
 

@@ -26,7 +26,7 @@ from glyphscope.grammar.gbnf import (
     read_gbnf,
 )
 from glyphscope.grammar.tree import Alt, CharClass, Literal, Repeat, RuleRef, Seq, TokenMatch
-from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.models import GrammarProbe
 from llama_verdict import llama_verdict
 
 DOUBLING = "".join(f'r{i} ::= r{i + 1} "a" | r{i + 1} "b"\n' for i in range(40)) + 'r40 ::= "a"\n'

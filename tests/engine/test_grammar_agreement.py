@@ -21,7 +21,7 @@ from glyphscope.errors import GlyphscopeError, GrammarError, ModelDied
 from glyphscope.grammar import build_call_grammar, compile_grammar, sample_texts, to_lark
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.grammar.tree import Alt, ByIdentity, CharClass, Grammar, Repeat, Seq
-from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.models import GrammarProbe
 from glyphscope.registry import default_registry, parse_document
 from grammar_strategies import grammars, wide_grammars
 from llama_verdict import llama_verdict

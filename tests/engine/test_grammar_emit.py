@@ -23,7 +23,7 @@ from glyphscope.grammar.tree import (
     repeat,
     seq,
 )
-from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.models import GrammarProbe
 from glyphscope.notation import write_call
 from glyphscope.registry import Tool, ToolRegistry, default_registry
 from grammar_strategies import grammars, language

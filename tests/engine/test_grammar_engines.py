@@ -12,7 +12,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS
 from glyphscope.grammar import MaskReader, build_value_grammar, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf
-from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.models import GrammarProbe
 from glyphscope.notation import write_value
 
 SAMPLE = Path(os.environ.get("GLYPHSCOPE_SCHEMAS", "../shared/data/schemas/sample.jsonl"))

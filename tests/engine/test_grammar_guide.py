@@ -23,7 +23,7 @@ from glyphscope.grammar import (
 )
 from glyphscope.grammar.gbnf import apply_fixes, check_gbnf, emit_gbnf, load_gbnf
 from glyphscope.grammar.tree import Grammar
-from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.models import GrammarProbe
 from glyphscope.registry import parse_document
 from llama_verdict import llama_verdict
 

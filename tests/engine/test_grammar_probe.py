@@ -15,7 +15,7 @@ import pytest
 
 from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar.gbnf import check_gbnf
-from glyphscope.models.grammar_probe import GrammarMatch, GrammarProbe
+from glyphscope.models import GrammarMatch, GrammarProbe
 from llama_verdict import Verdict, llama_verdict
 
 pytestmark = pytest.mark.skipif(

@@ -13,12 +13,11 @@ import pytest
 from examples import rounds
 from glyphscope.errors import ModelError, PromptError, Stopped
 from glyphscope.events import Message, RunFinished, RunRequest
-from glyphscope.models import llama
+from glyphscope.models import TemplateSource, llama, render_template
 from glyphscope.models.interface import Opening
 from glyphscope.models.opening import open_model
 from glyphscope.models.process import ModelProcess
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.models.templates import TemplateSource, render_template
 from glyphscope.processes import limited
 from glyphscope.processes.stopping import stopped_by
 from glyphscope.registry import default_registry

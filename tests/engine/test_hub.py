@@ -23,12 +23,19 @@ from huggingface_hub import get_token
 
 from fake_hub import QUICK, REPO, fake_hub, gguf, hub_in_process, hub_in_thread, refused
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
-from glyphscope.models.finding import find_models
-from glyphscope.models.hub.choosing import pick
-from glyphscope.models.hub.files import HubFile, Listing, Progress
-from glyphscope.models.hub.jobs import Download, Lookup, Stopped
-from glyphscope.models.hub.names import read_request
-from glyphscope.models.hub.part import PartialFile, find_unfinished
+from glyphscope.models import find_models
+from glyphscope.models.hub import (
+    Download,
+    HubFile,
+    Listing,
+    Lookup,
+    Progress,
+    Stopped,
+    find_unfinished,
+    pick,
+    read_request,
+)
+from glyphscope.models.hub.part import PartialFile
 
 FILE = "tiny-Q4_K_M.gguf"
 

@@ -8,9 +8,7 @@ import pytest
 
 from fake_hub import COMMIT, REPO, refused
 from glyphscope.errors import ModelError
-from glyphscope.models.hub.choosing import pick
-from glyphscope.models.hub.files import HubFile, Listing, choices_of, is_safe, quantisation_of
-from glyphscope.models.hub.names import read_request
+from glyphscope.models.hub import HubFile, Listing, choices_of, is_safe, pick, quantisation_of, read_request
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from fake_hub import REPO, fake_hub, gguf, hub_in_thread
 from glyphscope.cli import models_hub
 from glyphscope.cli.app import app
 from glyphscope.errors import ModelError
-from glyphscope.models.hub.jobs import Search, Stopped
+from glyphscope.models.hub import Search, Stopped
 
 
 @pytest.fixture

@@ -8,17 +8,18 @@ import pytest
 
 from glyphscope import resources
 from glyphscope.errors import ModelError, PromptError
-from glyphscope.models.gguf import read_token_types
-from glyphscope.models.inspection import (
+from glyphscope.models import (
     Inspection,
     Marker,
     MarkerToken,
     VocabularyMarkers,
     find_markers,
     inspect_template,
+    open_template,
+    read_token_types,
+    template_of_text,
     with_proof,
 )
-from glyphscope.models.turn_forms import open_template, template_of_text
 from glyphscope.turns.pairs import differences, readable
 
 TEMPLATE = resources.read_text("forms/example.jinja")

@@ -18,10 +18,7 @@ from glyphscope.cli.load_options import Loading
 from glyphscope.cli.option_groups import Given
 from glyphscope.errors import ModelError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions, ModelInfo, RunRequest, decode_event, encode_event
-from glyphscope.models.cores import share_cores
-from glyphscope.models.memory import memory_needed, read_facts
-from glyphscope.models.opening import open_model
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel, memory_needed, open_model, read_facts, share_cores
 from glyphscope.registry import default_registry
 from glyphscope.sessions import Settings, load_settings, save_settings
 from glyphscope.strategies import run

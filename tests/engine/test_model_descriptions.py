@@ -16,11 +16,17 @@ from glyphscope.events import (
     Token,
     TokenStep,
 )
-from glyphscope.models.chat import MERGED_SYSTEM, ChatTemplate, render_plain
-from glyphscope.models.interface import Cancelled, GenerateRequest, PromptReady
-from glyphscope.models.opening import open_model
-from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import (
+    MERGED_SYSTEM,
+    Cancelled,
+    ChatTemplate,
+    GenerateRequest,
+    PromptReady,
+    RecordedModel,
+    ScriptedModel,
+    open_model,
+    render_plain,
+)
 from glyphscope.models.wire import Answer, Envelope, Generate
 from glyphscope.processes.pipe import Pipe
 

@@ -10,10 +10,7 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from glyphscope.errors import ModelError
-from glyphscope.models.files import FileHash, inspect_file
-from glyphscope.models.finding import find_models
-from glyphscope.models.gguf import read_header
-from glyphscope.models.opening import open_model
+from glyphscope.models import FileHash, find_models, inspect_file, open_model, read_header
 
 
 def string(text):

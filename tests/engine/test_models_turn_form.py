@@ -22,12 +22,16 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models.gguf import read_special_texts
-from glyphscope.models.opening import open_model
-from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.scripted import ScriptedModel
-from glyphscope.models.templates import TemplateSource
-from glyphscope.models.turn_forms import TemplateRenderer, derived_form, template_turn_form
+from glyphscope.models import (
+    RecordedModel,
+    ScriptedModel,
+    TemplateRenderer,
+    TemplateSource,
+    derived_form,
+    open_model,
+    read_special_texts,
+    template_turn_form,
+)
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.settle import settle

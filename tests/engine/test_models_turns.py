@@ -4,10 +4,15 @@ import pytest
 
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, TokenStep
-from glyphscope.models.chat import MERGED_SYSTEM, RESULTS_AS_USER, ChatTemplate
-from glyphscope.models.interface import GenerateRequest
-from glyphscope.models.opening import open_model
-from glyphscope.models.scripted import ScriptedModel, split_turns
+from glyphscope.models import (
+    MERGED_SYSTEM,
+    RESULTS_AS_USER,
+    ChatTemplate,
+    GenerateRequest,
+    ScriptedModel,
+    open_model,
+    split_turns,
+)
 
 TALK = [
     Message("system", "Be brief."),

@@ -24,8 +24,7 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.grammar import build_call_grammar, match_text
-from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.notation import NATIVE, template_form
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state

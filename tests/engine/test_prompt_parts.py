@@ -11,12 +11,19 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.events import PromptRendered, RunRequest
-from glyphscope.models.interface import Vocabulary
-from glyphscope.models.scripted import ScriptedModel, cut
-from glyphscope.prompting.costs import ITSELF, part_words, prompt_costs
-from glyphscope.prompting.messages import render_messages
-from glyphscope.prompting.rendered import spelled, tool_parts
-from glyphscope.prompting.template import _CLOSE, _MIDDLE, _OPEN, Part, PartText, _Marks, render
+from glyphscope.models import ScriptedModel, Vocabulary, cut
+from glyphscope.prompting import (
+    ITSELF,
+    Part,
+    PartText,
+    part_words,
+    prompt_costs,
+    render,
+    render_messages,
+    spelled,
+    tool_parts,
+)
+from glyphscope.prompting.template import _CLOSE, _MIDDLE, _OPEN, _Marks
 from glyphscope.registry import Tool, ToolRegistry, default_registry, make_tool, to_openai
 from glyphscope.strategies.request import (
     Span,

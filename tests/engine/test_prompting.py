@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from glyphscope.errors import PromptError
 from glyphscope.events import NOTATIONS, SHAPES, RunRequest
 from glyphscope.notation import call_document
-from glyphscope.prompting.messages import example_calls, render_messages
-from glyphscope.prompting.presets import presets
-from glyphscope.prompting.signature import signature_pieces
-from glyphscope.prompting.template import Part
+from glyphscope.prompting import Part, example_calls, render_messages, signature_pieces
+from glyphscope.prompting.template import presets
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, make_tool
 
 SEED_PROMPT = """\

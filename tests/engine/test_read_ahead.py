@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from glyphscope.events import RunRequest
-from glyphscope.models.interface import Cancelled, GenerateRequest, Output, PromptProgress, PromptReady
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import Cancelled, GenerateRequest, Output, PromptProgress, PromptReady, ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.strategies.read_ahead import read_ahead
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from glyphscope import resources
 from glyphscope.cli.app import app
 from glyphscope.events import Alternative, TokenStep
-from glyphscope.models.turn_forms import TemplateRenderer
+from glyphscope.models import TemplateRenderer
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import TurnForm, TurnTools, form_of, read_turn
 from glyphscope.turns.foreign import KNOWN, known_forms

@@ -13,8 +13,7 @@ from anyio.from_thread import BlockingPortal
 
 from glyphscope.errors import ModelError
 from glyphscope.events import RunFailed, RunFinished, RunRequest, Token, Violation
-from glyphscope.models.remote import read_address
-from glyphscope.models.remote.model import open_remote
+from glyphscope.models.remote import open_remote, read_address
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run

@@ -28,14 +28,16 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.execution.recorded import RecordedInteraction
-from glyphscope.models.interface import GenerateRequest, Opening
-from glyphscope.models.opening import open_model
-from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.remote import key_addresses, read_address, remove_key, set_key
-from glyphscope.models.remote.dialect import DIALECTS
-from glyphscope.models.remote.keys import key_of
-from glyphscope.models.remote.model import open_remote
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import GenerateRequest, Opening, RecordedModel, ScriptedModel, open_model
+from glyphscope.models.remote import (
+    DIALECTS,
+    key_addresses,
+    key_of,
+    open_remote,
+    read_address,
+    remove_key,
+    set_key,
+)
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import continue_aborted, run
@@ -344,12 +346,8 @@ def test_a_step_is_one_token_also_where_a_server_joins_several(tokens, pieces):
 
 
 def test_log_probabilities_that_do_not_spell_the_text_are_ignored():
-    with (
-        endpoint(
-            Answer((chunk("shown", logprobs=likely("<|hidden|>")), chunk(finish="stop"), DONE))
-        ) as server,
-        remote(server) as model,
-    ):
+    answer = Answer((chunk("shown", logprobs=likely("<|hidden|>")), chunk(finish="stop"), DONE))
+    with endpoint(answer) as server, remote(server) as model:
         events = list(run(request(constraint="off", stop_on="never"), model))
     step = next(event.step for event in events if isinstance(event, Token))
     assert (step.text, step.piece, step.logprob) == ("shown", True, None)
@@ -357,11 +355,8 @@ def test_log_probabilities_that_do_not_spell_the_text_are_ignored():
 
 @pytest.mark.slow
 def test_an_endpoint_that_rejects_log_probabilities_is_asked_without_them():
-    refusal = event({"x": 1})[:0] + json.dumps({"error": {"message": "logprobs is not supported"}}).encode()
-    with (
-        endpoint(Answer((refusal,), 400, "application/json"), ANSWER, ANSWER) as server,
-        remote(server) as model,
-    ):
+    refusal = Answer((b'{"error": {"message": "logprobs is not supported"}}',), 400, "application/json")
+    with endpoint(refusal, ANSWER, ANSWER) as server, remote(server) as model:
         assert run_state(list(run(request(), model))).outcome == "valid"
         list(run(request(), model))
         assert ["logprobs" in asked.body for asked in server.asked] == [True, False, False]

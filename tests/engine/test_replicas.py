@@ -18,8 +18,7 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.running import local_workers, worker_pool
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Begun, ModelMissing, Progress, WorkerJoined, WorkerLeft
-from glyphscope.models.remote import read_address, replicas_of
-from glyphscope.models.remote.model import RemoteModel, open_remote
+from glyphscope.models.remote import RemoteModel, open_remote, read_address, replicas_of
 from scripted_endpoint import SHORT, Answer, Endpoint, chunk, endpoint, said
 
 DOWN = Answer((b"{}",), status=503, kind="application/json")

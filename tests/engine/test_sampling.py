@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 
 from examples import at_most
 from glyphscope.cli.app import app
-from glyphscope.decoding.loop import Evidence
-from glyphscope.decoding.sampler import SamplerState
+from glyphscope.decoding import Evidence, SamplerState
 from glyphscope.events import (
     Alternative,
     PrefixPart,

@@ -16,7 +16,7 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.running.requests import ScriptedTools, request_for
 from glyphscope.evals.suites.suite import ScriptedResult, Suite, Turn
 from glyphscope.events import ApprovalRule, Message, RunRequest, Sampling
-from glyphscope.prompting.messages import render_messages
+from glyphscope.prompting import render_messages
 from glyphscope.registry import default_registry
 from glyphscope.runs import history_after, run_state
 from glyphscope.tools import ToolSource

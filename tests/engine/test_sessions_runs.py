@@ -29,7 +29,7 @@ from glyphscope.events import (
     ToolKnown,
     encode_event,
 )
-from glyphscope.prompting.messages import render_messages
+from glyphscope.prompting import render_messages
 from glyphscope.registry import default_registry, load_registry
 from glyphscope.sessions import (
     History,

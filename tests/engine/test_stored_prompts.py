@@ -18,9 +18,7 @@ pytest.importorskip("llama_cpp")
 from glyphscope.cli.app import app
 from glyphscope.cli.load_options import StoredPrompts as CommandOption
 from glyphscope.events import LoadOptions
-from glyphscope.models import stored_prompts
-from glyphscope.models.files import identity_of
-from glyphscope.models.prompt_cache import PromptCache, clear_cache, stored_files
+from glyphscope.models import PromptCache, clear_cache, identity_of, stored_files, stored_prompts
 from glyphscope.models.stored_prompts import StoredPrompts
 from glyphscope.sessions import Settings, places
 from glyphscope.sessions.settings import LIMIT_VARIABLE, prompt_cache

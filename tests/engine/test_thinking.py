@@ -21,9 +21,8 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.remote.dialect import DIALECTS
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.models.remote import DIALECTS
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
 from glyphscope.sessions import Project, RecordWriter, encode_record, load_project, read_record, save_project

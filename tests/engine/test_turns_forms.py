@@ -13,8 +13,7 @@ import corrections_table
 from examples import FULL
 from glyphscope.errors import PromptError
 from glyphscope.events import RunFailed, RunRequest, RunStarted
-from glyphscope.models.scripted import ScriptedModel
-from glyphscope.models.turn_forms import TemplateRenderer
+from glyphscope.models import ScriptedModel, TemplateRenderer
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.strategies import run
 from glyphscope.turns import TurnTools, form_of, load_form, read_turn, save_form

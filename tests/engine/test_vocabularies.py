@@ -14,10 +14,8 @@ from untrained_models import PAIRS, Pair, maker, model_file
 llama = pytest.importorskip("llama_cpp")
 
 from glyphscope.events import LoadOptions, Sampling  # noqa: E402
-from glyphscope.models.interface import GenerateRequest  # noqa: E402
+from glyphscope.models import GenerateRequest, open_model, read_ends, read_pieces, read_special  # noqa: E402
 from glyphscope.models.llama_engine import model_parameters  # noqa: E402
-from glyphscope.models.opening import open_model  # noqa: E402
-from glyphscope.models.tokens import read_ends, read_pieces, read_special  # noqa: E402
 
 
 @pytest.fixture(scope="module")

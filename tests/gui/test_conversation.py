@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QVBoxLayout
 
 from glyphscope.events import Message, RunRequest, ToolCall
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import Project, load_project, save_project
 from glyphscope_gui.project import PromptContext, PromptDocument, PromptState

@@ -12,10 +12,8 @@ pytest.importorskip("huggingface_hub")
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_process, hub_in_thread
 from glyphscope.errors import ModelError
-from glyphscope.models.finding import FoundModel
-from glyphscope.models.hub.files import Choice, HubFile, Progress
-from glyphscope.models.hub.jobs import Lookup, Stopped
-from glyphscope.models.hub.part import Unfinished
+from glyphscope.models import FoundModel
+from glyphscope.models.hub import Choice, HubFile, Lookup, Progress, Stopped, Unfinished
 from glyphscope_gui.model_picker import downloads as model_downloads
 from glyphscope_gui.model_picker import hub_panel
 from glyphscope_gui.model_picker import presenter as model_presenter

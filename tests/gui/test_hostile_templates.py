@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QProgressDialog, QPushButton
 
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.processes import limited
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Phase

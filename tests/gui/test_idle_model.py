@@ -10,8 +10,7 @@ import psutil
 import pytest
 
 from glyphscope.errors import ModelError, StorageError
-from glyphscope.models.batch_sizes import BatchTimes
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import BatchTimes, ScriptedModel
 from glyphscope.sessions import Settings, places, save_settings
 from glyphscope_gui.runs import model_queries
 from glyphscope_gui.shared.background import this_task

@@ -10,10 +10,7 @@ from PySide6.QtCore import Qt
 
 from fake_hub import gguf
 from glyphscope.events import LoadOptions, ModelInfo
-from glyphscope.models.batch_sizes import BatchFile, BatchTimes
-from glyphscope.models.finding import FoundModel
-from glyphscope.models.memory import ModelFacts
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import BatchFile, BatchTimes, FoundModel, ModelFacts, ScriptedModel
 from glyphscope_gui.model_picker import presenter as model_presenter
 from glyphscope_gui.model_picker.dialog import LoadPanel, OpenModelLine
 from glyphscope_gui.model_picker.picker import ModelPicker

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 
 from glyphscope.events import ModelInfo
-from glyphscope.models.finding import FoundModel
+from glyphscope.models import FoundModel
 from glyphscope_gui.model_picker import presenter as model_presenter
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.model_picker.picker import ModelPicker

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication, QMessageBox, QPlainTextEdit, QWidget
 
-from glyphscope.models.prompt_cache import PromptCache
+from glyphscope.models import PromptCache
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import History, Places, load_settings
 from glyphscope.sessions.settings import LIMIT_VARIABLE

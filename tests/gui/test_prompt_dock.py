@@ -11,8 +11,7 @@ from PySide6.QtGui import QTextOption
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import PromptPart, PromptRendered
-from glyphscope.prompting.costs import prompt_costs
-from glyphscope.prompting.presets import presets
+from glyphscope.prompting import presets, prompt_costs
 from glyphscope.registry import default_registry
 from glyphscope_gui.project import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.prompt.costs import CostRows

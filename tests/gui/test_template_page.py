@@ -8,7 +8,7 @@ from PySide6.QtGui import QDropEvent
 
 from glyphscope import resources
 from glyphscope.events import ModelInfo
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.template.page import places_of

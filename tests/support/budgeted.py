@@ -10,10 +10,8 @@ import numpy as np
 from llguidance import LLTokenizer
 from llguidance._tokenizer import TokenizerWrapper
 
-from glyphscope.decoding.budget import Budget
-from glyphscope.decoding.loop import Decoder
-from glyphscope.decoding.mask import _SLICE, TokenMask
-from glyphscope.decoding.token_texts import Spelling
+from glyphscope.decoding import Budget, Decoder, Spelling, TokenMask
+from glyphscope.decoding.mask import _SLICE
 from glyphscope.events import Sampling, TokenStep
 from glyphscope.grammar import lark_rules, to_lark
 from glyphscope.grammar.packed import pack, unpack

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from glyphscope.events import FieldClosed
-from glyphscope.models.turn_forms import TemplateRenderer
+from glyphscope.models import TemplateRenderer
 from glyphscope.registry import to_pointer
 from glyphscope.turns import (
     FOREIGN,

@@ -43,14 +43,12 @@ from glyphscope.grammar.regular import found
 from glyphscope.grammar.tree import Grammar
 from glyphscope.lessons import LessonPlace, check_lesson
 from glyphscope.lessons.website import website
-from glyphscope.models.grammar_probe import GrammarProbe
-from glyphscope.models.inspection import inspect_template, with_proof
+from glyphscope.models import GrammarProbe, TemplateSource, inspect_template, render_template, with_proof
 from glyphscope.models.opening import open_model
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.models.templates import TemplateSource, render_template
 from glyphscope.notation import fitting_shape
 from glyphscope.processes import limited
-from glyphscope.prompting.messages import example_calls, render_messages
+from glyphscope.prompting import example_calls, render_messages
 from glyphscope.registry import ToolRegistry, load_registry, make_tool, to_json, to_openai
 from glyphscope.runs import branch_request, branch_tree, run_state
 from glyphscope.sessions import encode_record, first_difference, load_project, parse_record, save_project

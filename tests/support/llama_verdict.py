@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from glyphscope.errors import GrammarError, ModelDied
-from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.models import GrammarProbe
 
 
 class Verdict(NamedTuple):

@@ -13,9 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from glyphscope.models.remote import read_address
-from glyphscope.models.remote.model import RemoteModel, open_remote
-from glyphscope.models.remote.retry import Timeouts
+from glyphscope.models.remote import RemoteModel, Timeouts, open_remote, read_address
 
 DONE = b"data: [DONE]\n\n"
 CERTIFICATE = Path(__file__).with_name("loopback.pem")

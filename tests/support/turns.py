@@ -6,8 +6,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from glyphscope.events import Message
-from glyphscope.models.interface import GenerateRequest, Output, RenderedPrompt
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import GenerateRequest, Output, RenderedPrompt, ScriptedModel
 
 
 class Turns(ScriptedModel):

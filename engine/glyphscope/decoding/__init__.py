@@ -1,1 +1,29 @@
-"""One step: constraint masks, the sampler, and the evidence of each token."""
+"""The decoding of answers: masks, budgets, sampling, and the evidence of each token."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
+
+if TYPE_CHECKING:
+    from glyphscope.decoding.budget import Budget
+    from glyphscope.decoding.loop import Decoder, Evidence, best_token
+    from glyphscope.decoding.mask import TokenMask
+    from glyphscope.decoding.response_prefix import commit_prefix
+    from glyphscope.decoding.sampler import Draw, SamplerState, top
+    from glyphscope.decoding.text import text_decoder
+    from glyphscope.decoding.token_texts import Spelling
+else:
+    __getattr__ = interface(
+        __name__,
+        {
+            "budget": "Budget",
+            "loop": "Decoder Evidence best_token",
+            "mask": "TokenMask",
+            "response_prefix": "commit_prefix",
+            "sampler": "Draw SamplerState top",
+            "text": "text_decoder",
+            "token_texts": "Spelling",
+        },
+    )

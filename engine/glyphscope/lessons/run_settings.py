@@ -39,7 +39,7 @@ from glyphscope.events import (
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.lessons.lesson import Experiment, Lesson
 from glyphscope.models.opening import EMBEDDED
-from glyphscope.prompting.presets import preset
+from glyphscope.prompting.template import preset
 from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.routing.candidates import router_preset

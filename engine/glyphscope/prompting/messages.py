@@ -17,9 +17,8 @@ from glyphscope.notation.chat_tool_format import native_format
 from glyphscope.notation.shapes import fitting_shape, shape_keys
 from glyphscope.notation.write import write_call
 from glyphscope.prompting.history import history_turns
-from glyphscope.prompting.presets import preset
 from glyphscope.prompting.signature import argument_types, signature_pieces
-from glyphscope.prompting.template import Part, PartText, render
+from glyphscope.prompting.template import Part, PartText, preset, render
 from glyphscope.registry import Tool, ToolRegistry, to_openai
 from glyphscope.registry.pointer import to_pointer
 

@@ -23,8 +23,7 @@ from glyphscope.prompting.messages import (
     template_values,
     up_to_prompt,
 )
-from glyphscope.prompting.presets import STRATEGIES, presets
-from glyphscope.prompting.template import Part, PartText, render
+from glyphscope.prompting.template import STRATEGIES, Part, PartText, presets, render
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.shorten import shorten

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Message, Notation, RunRequest, Shape
 from glyphscope.prompting.messages import RenderedMessages, render_messages
-from glyphscope.prompting.presets import preset, presets
+from glyphscope.prompting.template import preset, presets
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.background import Background
 

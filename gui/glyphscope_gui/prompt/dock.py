@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QTabWidget, QWidget
 from glyphscope.events import Message, RunRequest
 from glyphscope.prompting.costs import Cost
 from glyphscope.prompting.messages import RenderedMessages
-from glyphscope.prompting.presets import presets
+from glyphscope.prompting.template import presets
 from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.conversation import ConversationEditor

@@ -28,8 +28,8 @@ from glyphscope.evals.suites.suite import (
 from glyphscope.events import NOTATIONS, TOOL_CHOICES, RunRequest
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.prompting.message_list import ROLES
-from glyphscope.prompting.presets import presets
 from glyphscope.prompting.strategies import strategy_presets
+from glyphscope.prompting.template import presets
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.patterns import bad_pattern
 from glyphscope.registry.pointer import Path, steps_of

@@ -8,3 +8,35 @@
 - It can be stopped: `cancel` ends the process, and with it every wait.
 - The free space is checked first.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
+
+if TYPE_CHECKING:
+    from glyphscope.models.hub.choosing import pick
+    from glyphscope.models.hub.files import (
+        Choice,
+        HubFile,
+        Listing,
+        Progress,
+        choices_of,
+        is_safe,
+        quantisation_of,
+    )
+    from glyphscope.models.hub.jobs import Download, Lookup, Search, Stopped
+    from glyphscope.models.hub.names import read_request
+    from glyphscope.models.hub.part import Unfinished, find_unfinished
+else:
+    __getattr__ = interface(
+        __name__,
+        {
+            "choosing": "pick",
+            "files": "Choice HubFile Listing Progress choices_of is_safe quantisation_of",
+            "jobs": "Download Lookup Search Stopped",
+            "names": "read_request",
+            "part": "Unfinished find_unfinished",
+        },
+    )

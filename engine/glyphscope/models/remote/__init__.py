@@ -11,5 +11,26 @@ Common weaknesses of other clients, and the solutions here:
 This module imports nothing that needs httpx2, which is an extra; `model.py` is imported when an endpoint is opened.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
 from glyphscope.models.remote.address import Address, is_address, read_address, replicas_of
-from glyphscope.models.remote.keys import ENVIRONMENT, key_addresses, remove_key, set_key
+from glyphscope.models.remote.keys import ENVIRONMENT, key_addresses, key_of, remove_key, set_key
+
+if TYPE_CHECKING:
+    from glyphscope.models.remote.dialect import DIALECTS, LLAMA_SERVER, OPENAI
+    from glyphscope.models.remote.fields import with_written
+    from glyphscope.models.remote.model import RemoteModel, open_remote
+    from glyphscope.models.remote.retry import Timeouts
+else:
+    __getattr__ = interface(
+        __name__,
+        {
+            "dialect": "DIALECTS LLAMA_SERVER OPENAI",
+            "fields": "with_written",
+            "model": "RemoteModel open_remote",
+            "retry": "Timeouts",
+        },
+    )
