@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from eval_suite import ANSWERS, SUITE, AnsweringModel, suite_file
+from eval_suite import ANSWERS, SUITE, AnsweringModel, plain, suite_file
 from glyphscope.cli.app import app
 from glyphscope.errors import ModelDied, ModelError, RecordError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Plan, Planned, plan_of
 from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder
-from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import (
     Begun,
@@ -48,15 +47,6 @@ def events(plan: Plan, out: Path, **more) -> list[Progress]:
 
 def result(reported: list[Progress]) -> ResultFolder:
     return ResultFolder.open(next(each.folder for each in reported if isinstance(each, Begun)))
-
-
-def plain(samples: list[Sample]) -> list[dict]:
-    """Return the samples' values without times and durations, sorted by id."""
-    times = {"time", "first_token_ms", "total_ms"}
-    return sorted(
-        ({k: getattr(s, k) for k in s.__struct_fields__ if k not in times} for s in samples),
-        key=lambda each: each["id"],
-    )
 
 
 def test_every_sample_has_its_verdict_and_its_record(tmp_path):
