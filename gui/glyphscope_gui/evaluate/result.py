@@ -20,8 +20,8 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.measuring import Part
-from glyphscope.evals.results.notes import is_greedy
 from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.summary import is_greedy
 from glyphscope.evals.results.table import NO_NUMBER, Cell, FirstFailure, ReadList, Rows, Table, table_of
 from glyphscope.evals.statistics import share, share_of_counts
 from glyphscope_gui.evaluate.words import BY_NAME, MeasureName
