@@ -131,6 +131,11 @@ LESSON_PIECES = (
 
 def lesson_mutant(sources: Sequence[str], place: Path, rng: random.Random) -> Path:
     text = text_mutant(sources, LESSON_PIECES, rng)
+    for name in resources.names(
+        "lessons/runs", ".jsonl"
+    ):  # without its recordings, no lesson is checked to its end
+        if name.removesuffix(".jsonl") in text:
+            written(place / "runs" / name, resources.read_bytes(f"lessons/runs/{name}"))
     return written(place / "07-mutant.md", damaged(text.encode(errors="surrogatepass"), rng))
 
 
