@@ -159,9 +159,10 @@ def test_a_process_ends_by_itself_when_its_parent_is_killed_in_the_middle_of_a_c
     _ends_with_its_parent(
         "import os, threading, time\n"
         "from glyphscope.processes.calls import Child\n"
+        "from glyphscope.visible import visible\n"
         "child = Child('Python', '', memory=10**9)\n"
-        "child.start(); print(*child.pids, flush=True)\n"
-        "threading.Timer(4, os.kill, (os.getpid(), 9)).start(); child.call(5, time.sleep, 600)"
+        "child.call(60, visible, 'x'); print(*child.pids, flush=True)\n"
+        "threading.Timer(0.5, os.kill, (os.getpid(), 9)).start(); child.call(1, time.sleep, 600)"
     )
 
 
