@@ -110,7 +110,7 @@ class ServersPresenter(Page):
         view.tools.chosen.connect(self._tool_chosen)
         view.tools.import_button.clicked.connect(self._import_tools)
         view.tools.model.checksChanged.connect(self._prove_timer.start)
-        self.proofs.proved.connect(lambda _tool: self._show_enforcement())
+        self.proofs.proved.connect(self._show_enforcement)
 
     def _connect_window(self) -> None:
         self._document.changed.connect(lambda _registry: self.view.tools.model.refresh_registry())

@@ -39,9 +39,9 @@ class _Job(NamedTuple):
 
 
 class ToolProofs(QObject):
-    """`proved` carries the name of a tool whose `rows` are now known."""
+    """`proved` is emitted when the `rows` of another tool are known."""
 
-    proved = Signal(str)
+    proved = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -96,7 +96,7 @@ class ToolProofs(QObject):
             if rows is not None:
                 self._keep(key, rows)
                 self._queue = [other for other in self._queue if other != job]
-                self.proved.emit(job.tool.name)
+                self.proved.emit()
             self._next()
 
         def failed(error: BaseException) -> None:
