@@ -11,31 +11,32 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
-from glyphscope.events import RunRequest
-from glyphscope_gui.compare.variants import Variant
+from glyphscope.events import RunRequest, settings_of
+from glyphscope_gui.compare.variants import PICKED, Variant
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.sampling_settings import sampling_fields
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, push_button
-from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import grid_layout, hbox
-from glyphscope_gui.shared.run_words import CONSTRAINTS, NOTATIONS, SHAPES, STARTS, STRATEGIES, model_name
-from glyphscope_gui.shared.settings_grid import ChoiceSetting, FormRow, LinesSetting, SettingsGrid
+from glyphscope_gui.shared.run_words import Choices, model_name
+from glyphscope_gui.shared.settings_grid import ChoiceSetting, FormRow, LinesSetting, SettingsGrid, translated
 
 _UNANSWERED = tr("Its questions are not answered here.")
-_STRATEGIES = tuple(
-    (name, title, f"{hint} {_UNANSWERED}" if name == "route-execute" else hint)
-    for name, title, hint in STRATEGIES
-    if name != "loop"
-)
-"""A column has one call, so the tool loop is not offered."""
-_FIELDS = (
-    ("notation", tr("Notation"), NOTATIONS),
-    ("shape", tr("Shape of a call"), SHAPES),
-    ("constraint", tr("Constraint"), CONSTRAINTS),
-    ("strategy", tr("Strategy"), _STRATEGIES),
-    ("constrain_from", tr("Constrain from"), STARTS),
-)
+
+
+def _picker(name: str) -> tuple[str, str, Choices]:
+    """A setting's name, title and choices. A column has one call, so the tool loop is not offered."""
+    setting = settings_of(RunRequest)[name].setting
+    choices = [
+        (value, title, f"{hint} {_UNANSWERED}" if value == "route-execute" else hint)
+        for value, title, hint in translated(setting.choices)
+        if value != "loop"
+    ]
+    return name, in_language(setting.title), choices
+
+
+_FIELDS = tuple(_picker(name) for name in PICKED)
 
 
 class VariantPicker(QWidget):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -104,6 +104,10 @@ class Variant:
         return base.changed(strategy=self.strategy, grammar=None, dispatch=False, **own)
 
 
+PICKED = tuple(field.name for field in fields(Variant) if field.name != "changes")
+"""The settings in the pickers of a column, in that order."""
+
+
 class Basis(NamedTuple):
     """The playground's settings: as a variant, and as a request with its model; and the known models."""
 
@@ -184,12 +188,11 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
     if not variants:
         return []
     facts = [_facts(variant) for variant in variants]
-    differs = [len({fact[place] for fact in facts}) > 1 for place in range(len(facts[0]))]
-    shapes = {fact[_SHAPE] for fact in facts if fact[_SHAPE]}  # a native notation has no choice of shape
-    differs[_SHAPE] = len(shapes) > 1
-    usual = [place in (_NOTATION, _CONSTRAINT) for place in range(len(differs))]
-    shown = differs if any(differs) else usual
-    names = [_name([word if show else "" for word, show in zip(fact, shown)]) for fact in facts]
+    shown = {name for name in facts[0] if len({fact[name] for fact in facts}) > 1}
+    if len({fact["shape"] for fact in facts if fact["shape"]}) < 2:
+        shown.discard("shape")  # a native notation has no choice of shape
+    shown = shown or {"notation", "constraint"}
+    names = [_name({name: words for name, words in fact.items() if name in shown}) for fact in facts]
     names = [name or tr("as the playground") for name in names]
     twice = {name for name, count in Counter(names).items() if count > 1}
     seen: Counter[str] = Counter()
@@ -200,24 +203,18 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
     return numbered
 
 
-_NOTATION, _SHAPE, _CONSTRAINT = range(3)
-"""The indices of the first facts of a variant."""
-_PICKED = 5
-"""Number of facts that a column's pickers show; the others are changes to the playground's settings."""
-
-
-def _facts(variant: Variant) -> list[str]:
-    """The words for each setting in order; empty if the playground's is used."""
+def _facts(variant: Variant) -> dict[str, str]:
+    """The words for each setting by name; empty if the playground's is used."""
     changes = dict(variant.changes)
-    shape = "" if variant.notation == "native" else variant.shape
-    picked = (variant.notation, shape, variant.constraint, variant.strategy, variant.constrain_from)
-    return [
-        *(WORDS.get(word, "") for word in picked),
-        *(words(changes[name]) if name in changes else "" for name, words in CHANGEABLE.items()),
-    ]
+    picked = {name: WORDS.get(getattr(variant, name), "") for name in PICKED}
+    if variant.notation == "native":
+        picked["shape"] = ""
+    return picked | {
+        name: words(changes[name]) if name in changes else "" for name, words in CHANGEABLE.items()
+    }
 
 
-def _name(words: Sequence[str]) -> str:
+def _name(words: Mapping[str, str]) -> str:
     """Return `GLYPH mask, temperature 0.7`: the choices in the column's boxes, then its changes."""
-    parts = (" ".join(filter(None, words[:_PICKED])), *words[_PICKED:])
-    return ", ".join(filter(None, parts))
+    picked = " ".join(words[name] for name in PICKED if words.get(name))
+    return ", ".join(filter(None, (picked, *(words[name] for name in CHANGEABLE if name in words))))
