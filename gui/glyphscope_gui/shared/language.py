@@ -105,9 +105,6 @@ def _chosen() -> _Catalogue | None:
     return None
 
 
-_CATALOGUE = _chosen()
-
-
 # A check of compiled translations (`.qm`): Qt reads them without bounds, and ends the process for a damaged one. The
 # format is that of Qt's `QTranslator`: a magic number, then blocks, each with a tag and its length. `Hashes` has the
 # places of the messages, each of which is a list of tagged texts. Numbers are big-endian.
@@ -164,3 +161,6 @@ def _is_message(messages: bytes, at: int) -> bool:
             return True
         at += _NUMBER.size + length
     return at == len(messages)
+
+
+_CATALOGUE = _chosen()
