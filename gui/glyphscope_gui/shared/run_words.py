@@ -35,8 +35,6 @@ NOTATIONS: Choices = translated(choices.NOTATION_CHOICES)
 SHAPES: Choices = translated(choices.SHAPE_CHOICES)
 CONSTRAINTS: Choices = translated(choices.CONSTRAINT_CHOICES)
 STRATEGIES: Choices = translated(choices.STRATEGY_CHOICES)
-STARTS: Choices = translated(choices.START_CHOICES)
-"""Where the constraint starts (`constrain_from`)."""
 ORDERS: Choices = translated(choices.ORDER_CHOICES)
 THINKING: Choices = translated(choices.THINKING_CHOICES)
 
