@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import io
 import re
 import subprocess
@@ -101,6 +102,33 @@ def test_the_window_starts_every_thread_in_one_file() -> None:
             if of_threads or module.startswith(("concurrent", "multiprocessing", "asyncio", "_thread")):
                 starters.add(path.relative_to(window).as_posix())
     assert starters == {"shared/background.py"}
+
+
+def test_a_package_gives_at_run_time_what_it_names_for_types() -> None:
+    """Its interface is a list for type checkers, and one of the modules that are imported when a name is first used."""
+    made = [name for name, path in _modules().items() if "= interface(" in path.read_text(encoding="utf-8")]
+    assert len(made) > 10
+    for name in made:
+        (block,) = (
+            node
+            for node in ast.parse(_modules()[name].read_text(encoding="utf-8")).body
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        )
+        typed = {
+            alias.name: each.module
+            for each in block.body
+            if isinstance(each, ast.ImportFrom)
+            for alias in each.names
+        }
+        (given,) = (node for node in ast.walk(block) if isinstance(node, ast.Dict))
+        named = {
+            each: f"{name}.{module}"
+            for module, names in ast.literal_eval(given).items()
+            for each in names.split()
+        }
+        assert named == typed, name
+        package = importlib.import_module(name)
+        assert all(hasattr(package, each) for each in named), name
 
 
 def test_no_file_is_too_long() -> None:
