@@ -13,7 +13,7 @@ from anyio.from_thread import BlockingPortal
 
 from glyphscope.errors import ModelError
 from glyphscope.events import RunFailed, RunFinished, RunRequest, Token, Violation
-from glyphscope.models.remote import open_remote, read_address
+from glyphscope.models.remote import connection, open_remote, read_address
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run
@@ -572,6 +572,19 @@ def test_a_long_server_description_is_shortened_in_the_record():
 
 
 @pytest.mark.slow
+def test_a_connection_closed_between_two_pieces_of_an_answer_interrupts_the_run(monkeypatch):
+    """Its stream belongs to a loop that has ended: to read on would wait until the time limit."""
+    real = connection.Exchange.read
+
+    def read(exchange, seconds):
+        model.close()
+        return real(exchange, seconds)
+
+    with endpoint(Answer((Hang,))) as server, remote(server) as model:
+        monkeypatch.setattr(connection.Exchange, "read", read)
+        assert list(run(request(), model))[-1].reason == "cancelled"
+
+
 def test_a_connection_closed_just_before_a_request_interrupts_it(monkeypatch):
     real, closing = BlockingPortal.start_task_soon, []
 

@@ -58,12 +58,17 @@ class Connection:
         self._client: httpx2.AsyncClient | None = None
         self._lock = threading.Lock()
 
-    def begin(self, ask: Ask[T]) -> tuple[BlockingPortal, concurrent.futures.Future[T]]:
+    def begin(
+        self, ask: Ask[T], earlier: BlockingPortal | None
+    ) -> tuple[BlockingPortal, concurrent.futures.Future[T]]:
         """Starts `ask` in the portal; portal and client are created again after `close`.
 
         `close` comes either before the task is started, or after it and cancels it: no caller waits for a closed loop.
+        Raises Interrupted if it came after an `earlier` request of the same exchange, which began in that portal.
         """
         with self._lock:
+            if earlier is not None and earlier is not self._portal:
+                raise Interrupted
             if self._portal is None or self._client is None:
                 self._client = self._made()
                 opened: concurrent.futures.Future[BlockingPortal] = concurrent.futures.Future()
@@ -230,7 +235,7 @@ class Exchange:
         with self._lock:
             if self._cancelled:
                 raise Interrupted
-            self._portal, future = self.connection.begin(asked)
+            self._portal, future = self.connection.begin(asked, self._portal)
             self._future = future
         try:
             result: T = future.result()
