@@ -443,6 +443,21 @@ def test_parameters_that_begin_with_their_key_are_read_as_written(
         assert validator.valid is strict
 
 
+@pytest.mark.parametrize("mix", ["None", "true"])
+def test_values_between_marks_have_their_types_where_the_end_of_their_call_is_missing(
+    mix: str, tmp_path: Path
+) -> None:
+    """Another form with these marks has only texts: the call would be valid with other arguments than those written."""
+    _, form, _ = derived_at(write_small(tmp_path) / "templates" / "every value between markers.jinja")
+    call = f"<start_function_call>call:weather{{city:<escape>Oslo<escape>,mix:<escape>{mix}<escape>}}"
+    text = f"{call}{call}<end_function_call>"
+    turn = read_turn(text, form, TOOLS)
+    value = {"None": None}.get(mix, mix)
+    assert [call.arguments for call in turn.calls] == [{"city": "Oslo", "mix": value}] * 2 and not turn.strict
+    validator, _ = read(form, *text, thinking=None)
+    assert [call.arguments for call in validator.calls] == [call.arguments for call in turn.calls]
+
+
 @pytest.mark.parametrize("end", ["", "}", "}<", "}<end", "}<end_function_call"])
 def test_a_call_that_breaks_off_in_its_closing_has_the_arguments_of_its_form(
     end: str, tmp_path: Path

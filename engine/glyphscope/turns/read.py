@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from glyphscope.turns.arguments_tagged import value_of
 from glyphscope.turns.calls import CallReader, ReadCall
 from glyphscope.turns.foreign import Foreign, find_foreign
 from glyphscope.turns.form import CallForm, Piece, TurnForm, state_of
@@ -416,9 +417,23 @@ class _Reader:
             except MissingPart:
                 continue
             if all(call.arguments for call in again):
-                return other.form, again, other_end
+                return other.form, [self._typed(call, start.form, other.form) for call in again], other_end
         self.scan.notes = notes
         return start.form, calls, end
+
+    def _typed(self, call: ReadCall, form: CallForm, other: CallForm) -> ReadCall:
+        """A call that another form read: between the marks that both have, `form` writes more than texts."""
+        own, quote = form.arguments, other.arguments.quote.strip()
+        if own.encoding != "tagged" or not quote or quote != own.closing("").strip():
+            return call
+        values = {
+            key: value_of(text + own.closing(key), form, call.name, self.tools, key, own.own_links[0])
+            if isinstance(text, str)
+            else (text,)
+            for key, text in (call.arguments or {}).items()
+        }
+        whole = {key: value[0] for key, value in values.items() if value is not None}
+        return call._replace(arguments=whole) if len(whole) == len(values) else call
 
     def _read_calls(self, start: Start, at: int) -> tuple[list[ReadCall], int]:
         form = start.form
