@@ -10,15 +10,18 @@ virama (RFC 5892, appendix A).
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     import regex
 
-_NO_SHAPE = r"\u2800\uFFFC\U0001D159"  # braille blank, object replacement, musical null notehead
+    _Match: TypeAlias = re.Match[str] | regex.Match[str]
+
+_NO_SHAPE = "\u2800\ufffc\U0001d159"  # braille blank, object replacement, musical null notehead
 _UNSEEN = (
     r"[[\p{C}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}"
     + _NO_SHAPE
@@ -32,6 +35,10 @@ _JOINS = (
     r"|(?<=[\p{Joining_Type=D}\p{Joining_Type=L}]\p{Joining_Type=T}*)\u200C"
     r"(?=\p{Joining_Type=T}*[\p{Joining_Type=D}\p{Joining_Type=R}]|\Z)"
 )
+_CONTROLS = re.compile(r"(?P<joins>(?!))?[\x00-\x1f\x7f]")
+"""What `_pattern` finds in ASCII, which joins nothing."""
+_MAY_BE_IGNORED = {"Lo", "Mn", "Mc", "Me"}
+"""The categories of printable characters of which some are in Default_Ignorable_Code_Point."""
 _LAYOUT = "\n\t"
 _LISTED = 6
 
@@ -39,7 +46,7 @@ _LISTED = 6
 @lru_cache
 def _pattern(*, spaces: bool = False) -> regex.Pattern[str]:
     """The characters to replace, or whatever joins others."""
-    import regex  # most processes write ASCII only, and its import takes longer than that of any other module here
+    import regex
 
     more = r"|[\p{Zs}--\x20]" if spaces else ""
     return regex.compile(rf"(?P<joins>{_JOINS})|{_UNSEEN}{more}", regex.V1)
@@ -51,13 +58,13 @@ def visible(text: str, *, lines: bool = False, spaces: bool = False, single: boo
     `lines`: line feeds and tabs are kept. `spaces`: spaces other than U+0020 also get a sign. `single`: the sign is one
     character (U+FFFD if there is none), so that positions are preserved, and a text may end inside an emoji.
     """
-    if text.isascii() and text.isprintable():
+    if _is_plain(text):
         return text
 
-    def sign(found: regex.Match[str]) -> str:
+    def sign(found: _Match) -> str:
         return found[0] if _stays(found, lines=lines, single=single) else _sign(found[0], single=single)
 
-    return str(_pattern(spaces=spaces).sub(sign, text))
+    return str((_CONTROLS if text.isascii() else _pattern(spaces=spaces)).sub(sign, text))
 
 
 def escaped(text: str) -> str:
@@ -78,10 +85,8 @@ def one_line(text: str) -> str:
 
 def unseen(text: str, *, lines: bool = True) -> str:
     """`U+202E, U+200B ×2`: the characters for which `visible` shows a sign; empty if there are none."""
-    if text.isascii() and text.isprintable():
-        return ""
-    kinds = set(text).difference("\n\t\r" if lines else "")
-    if not _pattern().search("".join(kinds)):  # a text of megabytes has few kinds of characters
+    kinds = "".join(set(text).difference("\n\t\r" if lines else ""))
+    if _is_plain(kinds) or not _pattern().search(kinds):  # a text of megabytes has few kinds of characters
         return ""
     found: Counter[str] = Counter()
     for match in _pattern().finditer(text):
@@ -106,7 +111,19 @@ def character_words(char: str) -> str:
     return char if is_seen(char) and unicodedata.category(char)[0] != "M" else f"U+{ord(char):04X}"
 
 
-def _stays(found: regex.Match[str], *, lines: bool, single: bool) -> bool:
+def _is_plain(text: str) -> bool:
+    """Whether every character is certainly visible, as nearly all of what the program itself writes.
+
+    It spares the import of `regex`, which takes longer than that of any other module here.
+    """
+    if not text.isprintable():
+        return False
+    return text.isascii() or not any(
+        char in _NO_SHAPE or unicodedata.category(char) in _MAY_BE_IGNORED for char in set(text)
+    )
+
+
+def _stays(found: _Match, *, lines: bool, single: bool) -> bool:
     """Whether it is only layout, or joins the characters around it; at the text's end there is nothing to join."""
     if found["joins"] is not None:
         return single or found[0] == "\ufe0f" or found.end() < len(found.string)

@@ -82,3 +82,15 @@ def test_escaped_json_has_the_same_values_and_is_visible(text):
     assert json.loads(written) == {text: [text]}
     assert not unseen(written)
     assert visible(text) != text or text in written
+
+
+def test_ascii_has_the_same_signs_alone_as_beside_other_characters():
+    for char in map(chr, range(128)):
+        for options in ({}, {"lines": True}, {"spaces": True}, {"single": True}):
+            assert visible(f"日{char}", **options) == "日" + visible(char, **options)
+
+
+@pytest.mark.slow
+def test_what_is_shown_as_itself_is_visible_by_the_properties():
+    everything = map(chr, range(0x110000))
+    assert not [char for char in everything if visible(char, spaces=True) == char and not is_seen(char)]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-import regex
-
 from glyphscope.registry.pattern_syntax import PatternError, UnreadablePattern, parse
 
 MAX_LENGTH = 10_000
@@ -38,6 +36,8 @@ def bad_pattern(pattern: str) -> str:
     """Why the package `regex` cannot use a pattern; empty if it can. Its matching may backtrack."""
     if reason := _too_large(pattern):
         return reason
+    import regex  # only suites have such patterns, and its import takes longer than that of any other module here
+
     try:
         regex.compile(pattern)
     except RecursionError:

@@ -11,8 +11,6 @@ from functools import lru_cache
 from itertools import product, takewhile
 from typing import NamedTuple
 
-import regex
-
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.strings import ANYTHING
@@ -285,6 +283,8 @@ def _member_ranges(member: syntax.Span | syntax.Named, *, any_case: bool) -> Ran
 @lru_cache(maxsize=64)
 def _property(name: str) -> Ranges:
     """The characters with a Unicode property."""
+    import regex  # few patterns have one, and its import takes longer than that of any other module here
+
     try:
         found = regex.compile(rf"\p{{{name}}}+")
     except regex.error:
