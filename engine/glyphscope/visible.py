@@ -36,7 +36,7 @@ _JOINS = (
     r"(?=\p{Joining_Type=T}*[\p{Joining_Type=D}\p{Joining_Type=R}]|\Z)"
 )
 _CONTROLS = re.compile(r"(?P<joins>(?!))?[\x00-\x1f\x7f]")
-"""What `_pattern` finds in ASCII, which joins nothing."""
+"""The characters in ASCII to replace, none of which joins others."""
 _MAY_BE_IGNORED = {"Lo", "Mn", "Mc", "Me"}
 """The categories of printable characters of which some are in Default_Ignorable_Code_Point."""
 _LAYOUT = "\n\t"

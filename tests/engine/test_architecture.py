@@ -17,10 +17,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MAX_FILE = 600
 MOST = {
-    "modules with one importer": 236,
-    "modules that tests import": 524,
-    "lines of code": 109_810,
-    "lines of code without plug-ins": 105_650,
+    "modules with one importer": 153,
+    "modules that tests import": 353,
+    "lines of code": 108_670,
+    "lines of code without plug-ins": 104_530,
 }
 """They only fall; raise one with the reason here. Raised once: nothing yet."""
 PLUGINS = "glyphscope_plugins"
