@@ -571,20 +571,15 @@ def test_a_long_server_description_is_shortened_in_the_record():
     assert len(started.model.server) < 100
 
 
-@pytest.mark.slow
 def test_a_connection_closed_between_two_pieces_of_an_answer_interrupts_the_run(monkeypatch):
     """Its stream belongs to a loop that has ended: to read on would wait until the time limit."""
-    real = connection.Exchange.read
-
-    def read(exchange, seconds):
-        model.close()
-        return real(exchange, seconds)
-
+    read = connection.Exchange.read
     with endpoint(Answer((Hang,))) as server, remote(server) as model:
-        monkeypatch.setattr(connection.Exchange, "read", read)
+        monkeypatch.setattr(connection.Exchange, "read", lambda *given: (model.close(), read(*given))[1])
         assert list(run(request(), model))[-1].reason == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_connection_closed_just_before_a_request_interrupts_it(monkeypatch):
     real, closing = BlockingPortal.start_task_soon, []
 
