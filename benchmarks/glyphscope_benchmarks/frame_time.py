@@ -24,6 +24,7 @@ import numpy as np
 from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QEventLoop, QObject, QTimer, SignalInstance
 from PySide6.QtWidgets import QApplication
 
+from glyphscope.compilers import service as compilers
 from glyphscope.events import AnyEvent
 from glyphscope.sessions import Places
 from glyphscope_benchmarks.long_run import long_run
@@ -99,6 +100,7 @@ def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, 
     """
     sys.setswitchinterval(SWITCH_SECONDS)
     load_charts()  # the window does this in the background, soon after it is shown
+    compilers.start()  # so does the program, before that
     app = BusyApplication()
     owner = QObject()
     parts = make_services(Places(home, home, home, home), owner)
