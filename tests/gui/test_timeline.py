@@ -177,7 +177,7 @@ def test_failed_and_stopped_runs_say_so(qapp):
     assert (model.row(0).mark, model.row(0).words) == ("impossible", "The model died.")
     made = Maker(loop_request()).enter("turn", "Turn 1", "turn", 1).done(valid=False, reason="cancelled")
     model, _ = model_of(made.events)
-    assert (model.row(0).mark, model.row(0).words) == ("note", "stopped by a person")
+    assert (model.row(0).mark, model.row(0).words) == ("note", "stopped by the user")
 
 
 def test_a_record_without_names_of_stages_is_shown():

@@ -79,7 +79,7 @@ def outcome_words(outcome: str, tr: Translate = english) -> str:
         "invalid": tr("no valid call"),
         "aborted": tr("stopped early"),
         "failed": tr("failed"),
-        "cancelled": tr("stopped by a person"),
+        "cancelled": tr("stopped by the user"),
         "length": tr("cut off at the token limit"),
         "end-of-text": tr("ended by the model"),
         "stop-string": tr("ended at a stop string"),

@@ -61,7 +61,7 @@ def _reason_words(reason: str, tr: Translate) -> str:
         "length": tr("cut off at the token limit"),
         "end-of-text": tr("ended by the model"),
         "stop-string": tr("ended at a stop string"),
-        "cancelled": tr("stopped by a person"),
+        "cancelled": tr("stopped by the user"),
         "answered": tr("answered"),
         "limit": tr("ended by a limit"),
     }

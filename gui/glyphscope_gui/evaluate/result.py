@@ -415,11 +415,6 @@ class Pair(NamedTuple):
     first: Sample
     second: Sample
 
-    @property
-    def is_discordant(self) -> bool:
-        """Whether one of them is right and the other is not."""
-        return self.first.ok != self.second.ok
-
 
 class Pairs(ReadList[Pair]):
     """Pairs of samples; `places` are those of both, and `discordant` of them are right in one arm only."""
