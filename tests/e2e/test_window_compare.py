@@ -7,8 +7,9 @@ import signal
 
 import pytest
 
+from comparing import variant
 from glyphscope_gui.compare.experiment import RunPhase
-from glyphscope_gui.compare.variants import PRESETS, Variant
+from glyphscope_gui.compare.variants import PRESETS
 from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
@@ -27,7 +28,7 @@ def compare(qtbot, window, variants):
 
 def preset(window, key):
     found = next(preset for preset in PRESETS if preset.key == key)
-    return found.of(window.page(PageId.COMPARE)._basis)
+    return found.of(window.page(PageId.COMPARE).columns._basis)
 
 
 def pills(window, columns):
@@ -71,7 +72,7 @@ def test_a_model_process_killed_in_one_column_leaves_the_others(qtbot, window):
     page = window.page(PageId.COMPARE)
     page.comparison.grew.connect(kill)
     window.context.project.set_options(stop_on="never")  # the first one writes text until it is stopped
-    variants = [Variant(constraint="off"), Variant(), Variant("native")]
+    variants = [variant(constraint="off"), variant(), variant(notation="native")]
     columns = compare(qtbot, window, variants)
     assert killed
     assert pills(window, columns) == ["✕ failed", "✓ valid", "✕ failed"]

@@ -16,8 +16,8 @@ from cli_command import command
 from examples import at_most
 from glyphscope.cli.streaming import interrupted, run_all
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.ab import AbPlan, Pair, Trial, ab_report, is_valid, pair_of, place_of, what_differs
-from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeded, seeds_of
+from glyphscope.evals.ab import Pair, Trial, ab_report, pair_of, what_differs
+from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, run_key, seeded, seeds_of
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
@@ -112,14 +112,16 @@ def test_at_temperature_0_only_one_seed_is_run():
 
 
 def test_samples_of_seeds_run_one_prompt_after_the_other_and_execute_nothing():
-    plan = AbPlan((REQUEST, msgspec.structs.replace(REQUEST, prompt="q", dispatch=True)), (4, 2), is_valid)
+    other = msgspec.structs.replace(REQUEST, prompt="q", dispatch=True)
+    plan = RequestPlan({"a": REQUEST, "b": other}, (4, 2))
     assert [(each.scenario.id, each.trial, each.seed) for each in plan.samples] == [
         ("a", 1, 4), ("a", 2, 2), ("b", 1, 4), ("b", 2, 2)
     ]  # fmt: skip
     asked = [each.request.request for each in plan.samples]
     assert [request.sampling.seed for request in asked] == [4, 2, 4, 2] and asked[3].prompt == "q"
     assert not any(request.dispatch for request in asked) and all(request.repeatable for request in asked)
-    assert [place_of(each) for each in plan.samples] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert [run_key(each) for each in plan.samples] == [("a", 4), ("a", 2), ("b", 4), ("b", 2)]
+    assert [each.request.request for each in RequestPlan({"1": other}).samples] == [other], "without seeds"
 
 
 def test_an_interrupted_comparison_ends_with_the_run_that_was_stopped(tmp_path):
@@ -135,7 +137,7 @@ def test_an_interrupted_comparison_ends_with_the_run_that_was_stopped(tmp_path):
             cancelled.set()
             super().cancel()
 
-    samples = seed_samples({"seed": REQUEST}, (1, 2, 3))
+    samples = RequestPlan({"seed": REQUEST}, (1, 2, 3)).samples
     before = signal.getsignal(signal.SIGINT)
     runs = list(run_all(samples, Interrupted(GOOD), tmp_path, quiet=True))
     assert len(runs) == 1 and interrupted([state for _, state in runs], samples)

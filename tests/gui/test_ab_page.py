@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
@@ -12,7 +14,7 @@ from glyphscope.events import RunRequest
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import save_project
-from glyphscope_gui.compare.ab_prompts import expected_text, plan
+from glyphscope_gui.compare.ab_presenter import planned_results, result_lines
 from glyphscope_gui.compare.words import earlier_words
 from glyphscope_gui.context import PromptsPlace
 from glyphscope_gui.shared.page_ids import PageId
@@ -46,7 +48,7 @@ def run_playground(qtbot, page):
 
 @pytest.mark.slow
 def test_two_prompts_are_run_counted_and_opened(page, qtbot):
-    view, ab, context = page.ab_view, page.ab.ab, page.context
+    view, ab, context = page.ab_view, page.ab.experiment, page.context
     run_playground(qtbot, page)
     view.run_button.click()
     assert "the same prompt" in view.turn.text() and not ab.is_running
@@ -56,7 +58,10 @@ def test_two_prompts_are_run_counted_and_opened(page, qtbot):
     assert "not a seed" in view.turn.text()
     view.seeds.setText("1-3")
     view.expect_button.click()
-    assert view.expect.text() == expected_text("search", {"query": "AI news", "max_results": 10})
+    assert json.loads(view.expect.text()) == {
+        "tool": "search",
+        "arguments": {"query": "AI news", "max_results": 10},
+    }
     page.run()
     assert ab.is_running and not view.run_button.isEnabled() and view.stop_button.isEnabled()
     qtbot.waitUntil(lambda: not ab.is_running)
@@ -82,7 +87,7 @@ def test_the_prompts_panel_and_the_run_keys_reach_the_two_prompts(open_window, q
     window = open_window(lambda _name, **_options: Obedient(GOOD))
     window.context.project.set_options(constraint="off")
     page = window.page(PageId.COMPARE)
-    view, ab = page.ab_view, page.ab.ab
+    view, ab = page.ab_view, page.ab.experiment
     with qtbot.waitSignal(window.runs.ended):
         window.actions_.run.trigger()
     window.context.project.prompt.set_system("Call briefly.")
@@ -106,7 +111,7 @@ def test_the_prompts_panel_and_the_run_keys_reach_the_two_prompts(open_window, q
 
 @pytest.mark.slow
 def test_a_stored_prompt_ignores_later_edits_and_stop_stops(page, qtbot):
-    view, ab = page.ab_view, page.ab.ab
+    view, ab = page.ab_view, page.ab.experiment
     view.run_button.click()
     assert "no prompt for A yet" in view.turn.text()
     view.keep_button.click()
@@ -117,10 +122,8 @@ def test_a_stored_prompt_ignores_later_edits_and_stop_stops(page, qtbot):
     view.run_button.click()
     qtbot.waitUntil(lambda: not ab.is_running)
     assert len(ab.results.pairs) == 1 and "One pair" in view.words.text() and "tools" in view.words.text()
-    assert (
-        "briefly" not in ab.results.states[0, 0].prompt.text
-        and "briefly" in ab.results.states[1, 0].prompt.text
-    )
+    first, second = (state.prompt.text for state in ab.results.states.values())
+    assert "briefly" not in first and "briefly" in second
     view.temperature.setValue(0.5)
     view.run_button.click()
     ab.stop()
@@ -140,13 +143,15 @@ def test_a_stored_prompt_ignores_later_edits_and_stop_stops(page, qtbot):
 def test_a_plan_that_cannot_run_is_rejected_with_the_reason(seeds, expected, said):
     other = RunRequest(prompt="q", registry=BASE.registry)
     with pytest.raises(GlyphscopeError, match=said):
-        plan(BASE, BASE, other, seeds, 0.7, expected)
+        planned_results(BASE, BASE, other, seeds, 0.7, expected)
 
 
 def test_only_the_prompt_differs_between_the_two():
     other = RunRequest(prompt="q", registry=BASE.registry, constraint="gbnf", notation="json", max_tokens=3)
-    made = plan(BASE, BASE, other, "1-2", 0.7, "")
-    assert made.differ == ("prompt",) and made.requests[1].constraint == "off" and made.seeds == (1, 2)
+    made = planned_results(BASE, BASE, other, "1-2", 0.7, "")
+    assert (
+        made.differ == ("prompt",) and made.plan.arms["b"].constraint == "off" and made.plan.seeds == (1, 2)
+    )
 
 
 def test_the_message_names_the_side_without_a_prompt(page):
@@ -156,7 +161,7 @@ def test_the_message_names_the_side_without_a_prompt(page):
     view.sourceChosen.emit(0, "now")
     view.sourceChosen.emit(1, "last")
     view.run_button.click()
-    assert "no prompt for B" in view.turn.text() and not page.ab.ab.is_running
+    assert "no prompt for B" in view.turn.text() and not page.ab.experiment.is_running
 
 
 @pytest.mark.slow
@@ -181,7 +186,7 @@ def test_results_of_prompts_that_are_no_longer_chosen_are_marked(page, qtbot):
     project.prompt.set_system("Call briefly.")
     view.temperature.setValue(0.0)
     view.run_button.click()
-    qtbot.waitUntil(lambda: not page.ab.ab.is_running)
+    qtbot.waitUntil(lambda: not page.ab.experiment.is_running)
     assert "earlier" not in view.turn.text()
     project.prompt.set_user("Another prompt")
     assert "B: These results are of an earlier request" in view.turn.text()
@@ -199,13 +204,14 @@ def test_a_prompt_of_a_damaged_record_is_described(page, tools):
 @pytest.mark.slow
 @pytest.mark.parametrize("tokens", [(None, None), (None, 5), (5, None)])
 def test_an_unknown_number_of_prompt_tokens_is_left_out(page, qtbot, tokens):
-    view, ab = page.ab_view, page.ab.ab
+    view, ab = page.ab_view, page.ab.experiment
     run_playground(qtbot, page)
     page.context.project.prompt.set_system("Call briefly.")
     view.seeds.setText("1")
     view.run_button.click()
     qtbot.waitUntil(lambda: not ab.is_running)
     assert "Prompt tokens: A " in view.words.text()
-    ab.report = msgspec.structs.replace(ab.report, prompt_tokens=tokens)
-    ab.changed.emit(None)
-    assert "Differences" in view.words.text() and "tokens" not in view.words.text()
+    for state, count in zip(ab.results.states.values(), tokens):
+        state.stages[0].prompt = msgspec.structs.replace(state.stages[0].prompt, tokens=count or 0)
+    words = "\n".join(result_lines(ab.results))
+    assert "Differences" in words and "tokens" not in words

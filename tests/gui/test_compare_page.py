@@ -25,11 +25,12 @@ from comparing import (
     pills,
     run_all,
     table,
+    variant,
 )
 from glyphscope.errors import ModelDied, ModelError
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare.experiment import RunPhase
-from glyphscope_gui.compare.variants import MAX_COLUMNS, OWN, PRESETS, Variant, next_variant, variant_names
+from glyphscope_gui.compare.variants import MAX_COLUMNS, OWN, PRESETS, next_variant, variant_names
 from glyphscope_gui.runs.compare_fields import FIELD, FIRST_RUN, MARK, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
 from glyphscope_gui.runs.recorder import bundled_run
@@ -150,7 +151,7 @@ def test_every_column_gets_the_same_prompt_seed_and_tools(make, qtbot):
         dispatch=True, sampling=msgspec.structs.replace(options.sampling, seed=9, temperature=0.5)
     )
     page.view.prompt_edit.setPlainText("Find cats")
-    arrange(page, GLYPH_OFF, JSON_OFF, Variant("json", "tool-args", "off"))
+    arrange(page, GLYPH_OFF, JSON_OFF, variant(notation="json", shape="tool-args", constraint="off"))
     columns = run_all(qtbot, page)
     requests = [column.state.started.request for column in columns]
     assert {r.prompt for r in requests} == {"Find cats"}
@@ -169,7 +170,7 @@ def test_two_stages_are_shown_as_tabs_beside_one_text(make, qtbot):
         turns = (GLYPH, '"search"', '{query="AI news" max_results=10}')
 
     page = make(Staged(turns=Staged.turns))
-    arrange(page, GLYPH_OFF, Variant("glyph", "flat", "off", "two-stage"))
+    arrange(page, GLYPH_OFF, variant(constraint="off", strategy="two-stage"))
     run_all(qtbot, page)
     assert page.view.words.text() == "Both wrote the same: search, 2 arguments."
     direct, staged = page.view.columns[:2]
@@ -231,7 +232,7 @@ def test_a_comparison_waits_for_the_playgrounds_run_and_leaves_it(make, qtbot):
     assert runs.events == before and runs.state.text == GLYPH
     runs.run(project.next_run())
     assert not view.run_button.isEnabled() and "Another run" in view.turn.text()
-    assert not page.comparison.begin(project.next_request())
+    assert not page.comparison.run(project.next_request())
     page.run()
     assert not page.comparison.is_running
     qtbot.waitUntil(lambda: not runs.is_busy)
@@ -366,14 +367,14 @@ def test_markup_that_a_model_writes_is_shown_as_text(make, qtbot):
 def test_a_preset_brings_its_columns_in_the_playgrounds_notation(make, qtbot):
     page = make()
     view, comparison = page.view, page.comparison
-    assert [v.constraint for v in comparison.variants] == ["off", "mask"]
+    assert [v["constraint"] for v in comparison.variants] == ["off", "mask"]
     page.context.project.set_options(notation="json")
-    assert {v.notation for v in comparison.variants} == {"json"}, "before the first run"
+    assert {v["notation"] for v in comparison.variants} == {"json"}, "before the first run"
     for preset in PRESETS:
         view.presets.setCurrentIndex(view.presets.findData(preset.key))
         view.presets.activated.emit(view.presets.currentIndex())
         assert 2 <= len(comparison.columns) <= MAX_COLUMNS
-        assert len(set(comparison.variants)) == len(comparison.columns)
+        assert len({str(variant) for variant in comparison.variants}) == len(comparison.columns)
         assert sum(column.isVisible() for column in view.columns) == len(comparison.columns)
 
 
@@ -383,7 +384,7 @@ def test_where_the_constraint_begins_is_compared_in_three_columns_of_one_seed(ma
     view, comparison = page.view, page.comparison
     view.presets.setCurrentIndex(view.presets.findData("begin"))
     view.presets.activated.emit(view.presets.currentIndex())
-    assert [v.constrain_from for v in comparison.variants] == ["start", "reasoning", "call"]
+    assert [v["constrain_from"] for v in comparison.variants] == ["start", "reasoning", "call"]
     boxes = [column.picker.boxes["constrain_from"] for column in view.columns]
     assert [box.currentData() for box in boxes if box.isVisible()] == ["start", "reasoning", "call"]
     assert variant_names(comparison.variants) == [
@@ -402,7 +403,7 @@ def test_a_picker_changes_its_own_column_and_clears_its_run(make, qtbot):
     box.setCurrentIndex(box.findData("gbnf"))
     box.activated.emit(box.currentIndex())
     columns = page.comparison.columns
-    assert columns[0].variant.constraint == "gbnf" and columns[0].phase is RunPhase.NEW
+    assert columns[0].variant["constraint"] == "gbnf" and columns[0].phase is RunPhase.NEW
     assert columns[1].phase is RunPhase.DONE
     assert page.view.columns[1].stream.toPlainText() == JSON
     assert page.view.columns[0].stream.toPlainText() == ""
@@ -463,12 +464,12 @@ def test_a_columns_run_can_be_opened_while_the_model_is_free(make, qtbot):
 
 def test_names_are_what_differs_between_columns():
     assert variant_names([GLYPH_OFF, JSON_OFF, NATIVE_OFF]) == ["GLYPH", "JSON", "native"]
-    assert variant_names([Variant(constraint="off"), Variant()]) == ["no constraint", "mask"]
-    mixed = [GLYPH_OFF, Variant("json", "tool-args", "mask"), Variant("native", "flat", "mask")]
+    assert variant_names([GLYPH_OFF, variant()]) == ["no constraint", "mask"]
+    mixed = [GLYPH_OFF, variant(notation="json", shape="tool-args"), variant(notation="native")]
     assert variant_names(mixed) == ["GLYPH flat no constraint", "JSON tool/args mask", "native mask"]
-    assert variant_names([Variant(), Variant()]) == ["GLYPH mask (1)", "GLYPH mask (2)"]
+    assert variant_names([variant(), variant()]) == ["GLYPH mask (1)", "GLYPH mask (2)"]
     assert next_variant([GLYPH_OFF]) == JSON_OFF
-    assert next_variant([GLYPH_OFF, JSON_OFF]) == Variant("json", "flat", "mask")
+    assert next_variant([GLYPH_OFF, JSON_OFF]) == variant(notation="json")
 
 
 @pytest.mark.slow
@@ -526,7 +527,7 @@ def test_a_router_question_ends_its_column_unanswered(make, qtbot):
     page = make(ScriptedModel(turns=(question, GLYPH)))
     asked = []
     page.context.runs.asked.connect(asked.append)
-    arrange(page, Variant("glyph", "flat", "off", "route-execute"), GLYPH_OFF)
+    arrange(page, variant(constraint="off", strategy="route-execute"), GLYPH_OFF)
     columns = run_all(qtbot, page)
     assert columns[0].state.finished.reason == "unanswered"
     assert pills(page)[1] == "✓ valid"

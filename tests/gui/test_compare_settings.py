@@ -5,15 +5,29 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QScrollArea
 
-from comparing import GLYPH, Answers, arrange, pills, run_all
+from comparing import GLYPH, GLYPH_OFF, Answers, arrange, pills, run_all, variant
 from fake_context import scripted
 from glyphscope.errors import ModelError
-from glyphscope_gui.compare.variants import BRIEF, OWN, TEMPERATURES, Variant, next_variant, variant_names
+from glyphscope_gui.compare.variants import (
+    BRIEF,
+    OWN,
+    PICKED,
+    TEMPERATURES,
+    column_request,
+    next_variant,
+    variant_names,
+)
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.manager import ThemeManager
 
-OFF = Variant(constraint="off")
+
+def off(**changes):
+    return {**GLYPH_OFF, **changes}
+
+
+def changes(variant):
+    return {name: value for name, value in variant.items() if name not in PICKED}
 
 
 class Models:
@@ -54,48 +68,48 @@ def test_a_column_sends_its_own_settings_and_the_playgrounds_for_the_rest(make):
     page = make()
     page.context.project.set_options(max_tokens=99)
     base = page.context.project.next_request()
-    changed = OFF.changed(prompt="Find cats", temperature=0.5, model="scripted:b", system_prompt="Be brief.")
-    request = changed.request(base).request
+    changed = off(prompt="Find cats", temperature=0.5, model="scripted:b", system_prompt="Be brief.")
+    request = column_request(changed, base).request
     assert (request.prompt, request.model, request.system_prompt) == ("Find cats", "scripted:b", "Be brief.")
     assert request.sampling.temperature == 0.5 and request.sampling.top_k == base.request.sampling.top_k
     assert request.max_tokens == 99 and not request.dispatch
-    assert OFF.request(base).request.prompt == base.request.prompt
+    assert column_request(off(), base).request.prompt == base.request.prompt
 
 
 def test_names_are_the_changes_that_differ():
-    warm = [OFF.changed(temperature=value) for value in (0.0, 0.7)]
+    warm = [off(temperature=value) for value in (0.0, 0.7)]
     assert variant_names(warm) == ["temperature 0", "temperature 0.7"]
-    assert variant_names([OFF, OFF.changed(top_k=5)]) == ["as the playground", "top-k 5"]
-    both = [OFF, Variant().changed(temperature=0.7, top_k=5)]
+    assert variant_names([off(), off(top_k=5)]) == ["as the playground", "top-k 5"]
+    both = [off(), variant(temperature=0.7, top_k=5)]
     assert variant_names(both) == ["no constraint", "mask, temperature 0.7, top-k 5"]
-    models = [OFF.changed(model=f"/m/Qwen-{quant}.gguf") for quant in ("Q4_K_M", "Q8_0")]
+    models = [off(model=f"/m/Qwen-{quant}.gguf") for quant in ("Q4_K_M", "Q8_0")]
     assert variant_names(models) == ["Qwen Q4_K_M", "Qwen Q8_0"]
-    prompts = [OFF.changed(system_prompt=""), OFF.changed(system_prompt="x " * 40)]
+    prompts = [off(system_prompt=""), off(system_prompt="x " * 40)]
     assert variant_names(prompts) == ["no system prompt", "system prompt “x x x x x x x x x x x x…”"]
-    assert dict(next_variant(warm).changes) == {"temperature": 1.0}
+    assert changes(next_variant(warm)) == {"temperature": 1.0}
 
 
 @pytest.mark.slow
 def test_the_presets_of_temperatures_and_prompts_bring_their_columns(make, qtbot):
     page = make()
     choose(page, "temperatures")
-    assert [dict(v.changes)["temperature"] for v in page.comparison.variants] == list(TEMPERATURES)
+    assert [v["temperature"] for v in page.comparison.variants] == list(TEMPERATURES)
     assert "temperature" not in page.view.facts.text() and "seed 1" in page.view.facts.text()
     columns = run_all(qtbot, page)
     sent = [column.state.started.request.sampling.temperature for column in columns]
     assert sent == list(TEMPERATURES) and pills(page) == ["✓ valid"] * 3
     choose(page, "prompts")
-    assert [dict(v.changes)["system_prompt"] for v in page.comparison.variants] == ["", BRIEF]
+    assert [v["system_prompt"] for v in page.comparison.variants] == ["", BRIEF]
     page.context.project.prompt.set_system_prompt("You are terse.")
     choose(page, "prompts")
-    assert [dict(v.changes)["system_prompt"] for v in page.comparison.variants] == ["You are terse.", ""]
+    assert [v["system_prompt"] for v in page.comparison.variants] == ["You are terse.", ""]
 
 
 @pytest.mark.slow
 def test_columns_of_one_model_run_together_and_one_model_is_in_memory(make, qtbot):
     models = Models()
     page = make(models)
-    arrange(page, *(OFF.changed(model=f"scripted:{name}") for name in "abab"))
+    arrange(page, *(off(model=f"scripted:{name}") for name in "abab"))
     assert "2 models" in page.view.turn.text() and "only one is in memory" in page.view.turn.text()
     before = len(models.opened)
     columns = run_all(qtbot, page)
@@ -109,7 +123,7 @@ def test_columns_of_one_model_run_together_and_one_model_is_in_memory(make, qtbo
 @pytest.mark.slow
 def test_a_model_that_cannot_be_opened_fails_its_column_and_the_others_run(make, qtbot):
     page = make(Models(broken=("scripted:b",)))
-    arrange(page, *(OFF.changed(model=f"scripted:{name}") for name in "bab"))
+    arrange(page, *(off(model=f"scripted:{name}") for name in "bab"))
     columns = run_all(qtbot, page)
     assert pills(page) == ["✕ failed", "✓ valid", "not run"]
     assert "no scripted:b" in columns[2].why
@@ -122,11 +136,11 @@ def test_recent_models_are_columns_of_the_models_preset(make, qtbot):
     settings = page.context.settings
     settings.replace(settings.value.with_recent_model("scripted:c").with_recent_model("scripted:b"))
     choose(page, "models")
-    names = [dict(variant.changes)["model"] for variant in page.comparison.variants]
+    names = [variant["model"] for variant in page.comparison.variants]
     assert names[:3] == ["scripted:a", "scripted:b", "scripted:c"]
-    with qtbot.waitSignal(page.models.found, raising=False, timeout=2000):
+    with qtbot.waitSignal(page.columns.models.found, raising=False, timeout=2000):
         pass
-    assert page._preset == "models"
+    assert page.view.presets.currentData() == "models"
 
 
 @pytest.mark.slow
@@ -154,13 +168,13 @@ def test_the_settings_of_a_column_are_edited_in_its_popup(make, qtbot):
     assert settings.fields["temperature"].value() == 0 and settings.model.currentData() == "scripted:a"
     settings.fields["temperature"].setValue(0.9)
     settings.fields["prompt"].setPlainText("Find cats")
-    assert dict(comparison.variants[1].changes) == {"temperature": 0.9, "prompt": "Find cats"}
-    assert dict(comparison.variants[0].changes) == {} and view.presets.currentData() == OWN
+    assert changes(comparison.variants[1]) == {"temperature": 0.9, "prompt": "Find cats"}
+    assert changes(comparison.variants[0]) == {} and view.presets.currentData() == OWN
     assert "temperature 0.9, “Find cats”" in view.columns[1].settings_button.toolTip()
     settings.fields["stop"].setPlainText("x\\n")
-    assert dict(comparison.variants[1].changes)["stop"] == ("x\n",)
+    assert comparison.variants[1]["stop"] == ("x\n",)
     settings.reset_button.click()
-    assert comparison.variants[1].changes == () and settings.fields["temperature"].value() == 0
+    assert changes(comparison.variants[1]) == {} and settings.fields["temperature"].value() == 0
     assert "As in the playground" in view.columns[1].settings_button.toolTip()
     settings.close()
 

@@ -103,7 +103,7 @@ from glyphscope.events import RunRequest, Sampling, settings_of
 from glyphscope.lessons.run_settings import NAMES, VARY
 from glyphscope.runs.problems import setting_problems
 from glyphscope.runs import sampling_words
-from glyphscope_gui.compare.variants import CHANGEABLE, Variant
+from glyphscope_gui.compare.variants import CHANGEABLE, change_words
 from glyphscope_gui.compare.variant_settings import VariantSettings
 from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
 
@@ -139,7 +139,7 @@ def test_compare_can_change_it(qtbot):
     settings = VariantSettings()
     qtbot.addWidget(settings)
     assert NAME in settings.fields
-    assert Variant().changed(presence_penalty=0.5).change_words == "presence penalty 0.5"
+    assert change_words({"presence_penalty": 0.5}) == "presence penalty 0.5"
 
 
 def test_lessons_and_python_have_it():

@@ -9,10 +9,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+from comparing import variant
 from glyphscope.errors import ModelError
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare.seeds_page import ANSWER, ANSWERS, DIFFERENCE, RUNS, SHARE, SHARE_ROLE, TOKEN
-from glyphscope_gui.compare.variants import Variant
 from glyphscope_gui.runs.worker.jobs import TokenPlace
 from glyphscope_gui.shared.page_ids import PageId
 
@@ -47,8 +47,8 @@ def make(open_page):
 
 def run(qtbot, page):
     page.run()
-    assert page.seeds.seed_runs.is_running
-    qtbot.waitUntil(lambda: not page.seeds.seed_runs.is_running)
+    assert page.seeds.experiment.is_running
+    qtbot.waitUntil(lambda: not page.seeds.experiment.is_running)
 
 
 def cells(model, row):
@@ -75,7 +75,7 @@ def test_answers_are_counted_with_their_interval_and_the_token_where_they_diverg
     QApplication.processEvents()
     options_height = view.options.height_of(view.options_model.rowCount())
     assert view.options.height() >= options_height, "the tokens are in sight, however many answers there are"
-    requests = [run.events[0].request for run in page.seeds.seed_runs.runs.values()]
+    requests = [run.events[0].request for run in page.seeds.experiment.runs.values()]
     assert {request.sampling.seed for request in requests} == set(range(1, 7))
     assert {request.sampling.temperature for request in requests} == {0.7}
     assert page.context.project.options.sampling.temperature == 0, "the playground's settings stay"
@@ -100,15 +100,15 @@ def test_a_seed_opens_its_run_at_the_token_where_its_answer_diverges(make, qtbot
 def test_stop_leaves_only_the_runs_that_ended_in_the_count(make, qtbot):
     Slow = type("Slow", (Drawing,), {"seconds": 0.004})
     page = make(lambda _name, **_options: Slow(CALL % 5))
-    view, runs = page.seeds_view, page.seeds.seed_runs
+    view, runs = page.seeds_view, page.seeds.experiment
     page.run()
-    qtbot.waitUntil(lambda: runs.result.n == 1)
+    qtbot.waitUntil(lambda: page.seeds.result.n == 1)
     assert view.stop_button.isEnabled() and not view.run_button.isEnabled()
     assert page.context.status.activity == "Seeds: run 2 of 6"
     qtbot.waitUntil(lambda: bool(re.fullmatch(r"Seed 2: run 2 of 6, \d+ tokens?", view.turn.text())))
     view.stop_button.click()
     qtbot.waitUntil(lambda: not runs.is_running)
-    assert 1 <= runs.result.n < 6 and "Stopped" in view.words.text()
+    assert 1 <= page.seeds.result.n < 6 and "Stopped" in view.words.text()
     assert view.run_button.isEnabled() and page.context.status.activity == ""
 
 
@@ -116,8 +116,8 @@ def test_stop_leaves_only_the_runs_that_ended_in_the_count(make, qtbot):
 def test_the_setting_of_a_column_is_run_with_its_changes(make, qtbot):
     page = make()
     columns = (
-        Variant(constraint="off").changed(temperature=1.5, prompt="Find cats"),
-        Variant(constraint="off"),
+        variant(constraint="off", temperature=1.5, prompt="Find cats"),
+        variant(constraint="off"),
     )
     page.comparison.arrange(columns)
     view = page.seeds_view
@@ -127,11 +127,11 @@ def test_the_setting_of_a_column_is_run_with_its_changes(make, qtbot):
     assert view.temperature.value() == 1.5 and "Find cats" in view.about.text()
     view.seeds.setText("3")
     run(qtbot, page)
-    (made,) = page.seeds.seed_runs.runs.values()
+    (made,) = page.seeds.experiment.runs.values()
     assert (made.events[0].request.prompt, made.events[0].request.sampling.temperature) == ("Find cats", 1.5)
-    page.comparison.arrange([Variant(), Variant(notation="json")])
+    page.comparison.arrange([variant(), variant(notation="json")])
     assert view.source.currentIndex() == 1, "the place stays"
-    page.comparison.arrange([Variant(), Variant(), Variant().changed(temperature=1.5)])
+    page.comparison.arrange([variant(), variant(), variant(temperature=1.5)])
     view.source.activated.emit(3)
     assert view.temperature.value() == 1.5
     page.comparison.remove(2)
@@ -143,7 +143,7 @@ def test_at_temperature_0_one_seed_is_run(make, qtbot):
     page = make()
     page.seeds_view.temperature.setValue(0)
     run(qtbot, page)
-    assert page.seeds.seed_runs.result.n == 1 and "At temperature 0" in page.seeds_view.turn.text()
+    assert page.seeds.result.n == 1 and "At temperature 0" in page.seeds_view.turn.text()
     assert page.seeds_view.place.text() == "One run"
 
 
@@ -152,7 +152,7 @@ def test_an_error_in_the_seeds_is_shown_beside_them_and_nothing_runs(make):
     for text, words in (("3-", "seed"), ("", "seed"), ("1-200", "At most 100")):
         page.seeds_view.seeds.setText(text)
         page.run()
-        assert words in page.seeds_view.turn.text() and not page.seeds.seed_runs.is_running
+        assert words in page.seeds_view.turn.text() and not page.seeds.experiment.is_running
 
 
 @pytest.mark.slow
@@ -163,7 +163,7 @@ def test_a_model_that_cannot_be_opened_is_tried_once(make, qtbot):
     page = make(opener)
     qtbot.waitUntil(lambda: not page.context.runs.is_busy)
     run(qtbot, page)
-    runs = page.seeds.seed_runs
+    runs = page.seeds.experiment
     assert (
         sum(each.has_ended for each in runs.runs.values()) == 1
         and "no such model" in page.seeds_view.words.text()

@@ -6,7 +6,7 @@ import threading
 import time
 
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope_gui.compare.variants import OWN, Variant
+from glyphscope_gui.compare.variants import OWN
 
 GLYPH = '{action="search" query="AI news" max_results=10}'
 
@@ -65,7 +65,7 @@ def opens(model):
 
 def arrange(page, *variants):
     page.comparison.arrange(variants)
-    page._preset = OWN
+    page.columns.preset = OWN
 
 
 def run_all(qtbot, page):
@@ -87,13 +87,19 @@ def table(page):
     ]
 
 
-GLYPH_OFF = Variant("glyph", "flat", "off")
+def variant(**settings):
+    """The settings of a column: the mask in GLYPH, with these instead."""
+    usual = {"notation": "glyph", "shape": "flat", "constraint": "mask", "strategy": "direct"}
+    return {**usual, "constrain_from": "reasoning", **settings}
 
 
-JSON_OFF = Variant("json", "flat", "off")
+GLYPH_OFF = variant(constraint="off")
 
 
-NATIVE_OFF = Variant("native", "flat", "off")
+JSON_OFF = variant(notation="json", constraint="off")
+
+
+NATIVE_OFF = variant(notation="native", constraint="off")
 
 
 def check_stop(qtbot, page, model, stop):

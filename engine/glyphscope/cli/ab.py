@@ -18,8 +18,8 @@ from glyphscope.cli.output import TextTable, console, print_json, print_note, pr
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sizes import call_of
 from glyphscope.cli.streaming import interrupted, run_all
-from glyphscope.evals.ab import AbPlan, AbReport, AbResults, Judge, Pair, expecting, is_valid, place_of
-from glyphscope.evals.matrix.seeds import distinct_seeds, seeds_of
+from glyphscope.evals.ab import AbReport, AbResults, Judge, Pair, expecting, is_valid
+from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, seeds_of
 from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.sessions import load_project
@@ -106,14 +106,14 @@ def ab(
     numbers = distinct_seeds(seeds_of(seeds), *requests)
     if numbers != seeds_of(seeds):
         print_note("At temperature 0 all seeds give the same tokens: one run per prompt.")
-    plan = AbPlan((requests[0], requests[1]), numbers, judge, measure, _names(first, second))
-    results = AbResults(plan)
+    plan = RequestPlan(dict(zip("ab", requests)), numbers)
+    results = AbResults(plan, judge, measure, _names(first, second))
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
         source = stack.enter_context(opened(name, options=options, prompts=stored.cache, quiet=as_json))
         runs = stack.enter_context(closing(run_all(plan.samples, source, records, quiet=as_json)))
         for planned, state in runs:
-            results.add(place_of(planned), state)
+            results.add(planned, state)
     report = results.report()
     print_json(report) if as_json else _print(report)
     if interrupted(results.states.values(), plan.samples):

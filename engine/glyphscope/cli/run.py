@@ -44,13 +44,12 @@ from glyphscope.cli.streaming import BAD_REQUEST, interrupted, interruptible, re
 from glyphscope.evals.distribution import (
     Distribution,
     Divergence,
-    distribution,
+    SeedResults,
     divergence_words,
     option_words,
-    seed_run,
 )
 from glyphscope.evals.matrix.profiles import profile as profile_named
-from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeds_of
+from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, seeds_of
 from glyphscope.evals.results.words import rate_words
 from glyphscope.events import (
     AnyEvent,
@@ -358,11 +357,13 @@ def print_distribution(
     """Run, print, and return the exit code: 0 if every run ended with a valid answer."""
     if request.sampling.temperature <= 0:
         print_note("At temperature 0 all seeds give the same tokens: one run.")
-    samples = seed_samples({"seed": request}, seeds)
-    runs = list(run_all(samples, model, records, quiet=as_json))
-    result = distribution([seed_run(planned.seed, state) for planned, state in runs])
+    samples, results, states = RequestPlan({"seed": request}, seeds).samples, SeedResults(), []
+    for planned, state in run_all(samples, model, records, quiet=as_json):
+        results.add(planned, state)
+        states.append(state)
+    result = results.report()
     print_json(result) if as_json else _print(result)
-    if interrupted([state for _, state in runs], samples):
+    if interrupted(states, samples):
         return INTERRUPTED
     return 0 if result.n and not result.failed and all(group.ok for group in result.groups) else 1
 

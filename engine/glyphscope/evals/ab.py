@@ -8,15 +8,13 @@ over several. At temperature 0 every seed gives the same tokens, so there is one
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import msgspec
 
 from glyphscope.evals.align import align, as_text, difference_words
 from glyphscope.evals.matrix.plan import Planned
-from glyphscope.evals.matrix.seeds import seed_samples
+from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, run_key
 from glyphscope.evals.pairs import Table, mcnemar, newcombe
 from glyphscope.evals.results.words import mcnemar_words, points, share_words
 from glyphscope.evals.scoring.matching import Matcher
@@ -24,6 +22,7 @@ from glyphscope.evals.statistics import Share, share
 from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
+from glyphscope.runs.prepared import request_of
 from glyphscope.text.figures import pluralize
 
 ENOUGH = 6
@@ -33,8 +32,6 @@ _PLAIN = ("prompt", "system", "preset", "registry", "history")
 
 Judge = Callable[[RunState], str]
 """Returns the reason why a run is not as expected; empty if it is."""
-Place = tuple[int, int]
-"""The prompt, 0 or 1, and the index of the seed."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,66 +75,6 @@ class AbReport(msgspec.Struct, frozen=True, kw_only=True):
     differ: tuple[str, ...] = ()
     pairs: tuple[Pair, ...] = ()
     words: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class AbPlan:
-    """Two prompts on the same seeds, as samples of an evaluation: all of the first prompt, then all of the second.
-
-    `measure` is the word for a run that is ok by the `judge`.
-    """
-
-    requests: tuple[RunRequest, RunRequest]
-    seeds: tuple[int, ...]
-    judge: Judge
-    measure: str = "valid"
-    names: tuple[str, str] = ("A", "B")
-
-    @cached_property
-    def samples(self) -> tuple[Planned, ...]:
-        """The samples, whose scenarios are `a` and `b`. Raises RegistryError."""
-        return seed_samples(dict(zip("ab", self.requests)), self.seeds)
-
-    @cached_property
-    def differ(self) -> tuple[str, ...]:
-        return what_differs(*self.requests)
-
-
-def place_of(planned: Planned) -> Place:
-    """The place of a plan's sample."""
-    return "ab".index(planned.scenario.id), planned.trial - 1
-
-
-class AbResults:
-    """The runs of a plan's samples as they end, and a pair for each seed that has both runs."""
-
-    def __init__(self, plan: AbPlan) -> None:
-        self.plan = plan
-        self.states: dict[Place, RunState] = {}
-        self.pairs: dict[int, Pair] = {}
-
-    def add(self, place: Place, state: RunState) -> None:
-        """Add a finished run."""
-        self.states[place] = state
-        plan, number = self.plan, place[1]
-        both = self.states.get((0, number)), self.states.get((1, number))
-        if both[0] is not None and both[1] is not None:
-            self.pairs[number] = pair_of(plan.seeds[number], (both[0], both[1]), plan.names, plan.judge)
-
-    def trial(self, place: Place) -> Trial | None:
-        """The verdict on a run; None if it has not ended."""
-        state = self.states.get(place)
-        return None if state is None else trial_of(state, self.plan.judge)
-
-    def report(self) -> AbReport:
-        """The figures of the pairs so far."""
-        pairs = [self.pairs[number] for number in sorted(self.pairs)]
-        plan, tokens = self.plan, (self._prompt_tokens(0), self._prompt_tokens(1))
-        return ab_report(pairs, plan.names, measure=plan.measure, prompt_tokens=tokens, differ=plan.differ)
-
-    def _prompt_tokens(self, which: int) -> int | None:
-        prompts = (state.prompt for (of, _), state in self.states.items() if of == which)
-        return next((prompt.tokens for prompt in prompts if prompt is not None and prompt.tokens), None)
 
 
 def what_differs(first: RunRequest, second: RunRequest) -> tuple[str, ...]:
@@ -188,6 +125,51 @@ def pair_of(
     alignment = align(list(states))
     words = difference_words(alignment, names) if alignment.first is not None else ""
     return Pair(seed=seed, first=first, second=second, difference=words)
+
+
+class AbResults:
+    """The runs of a plan of two requests as they end, and a pair for each seed that has both runs.
+
+    The `judge` decides whether a run is ok, for which `measure` is the word; `names` are those of the two.
+    """
+
+    def __init__(
+        self,
+        plan: RequestPlan,
+        judge: Judge = is_valid,
+        measure: str = "valid",
+        names: tuple[str, str] = ("A", "B"),
+    ) -> None:
+        self.plan, self.names = plan, names
+        self.states: dict[RunKey, RunState] = {}
+        self.trials: dict[RunKey, Trial] = {}
+        self.pairs: dict[int, Pair] = {}
+        """By seed."""
+        self._judge, self._measure = judge, measure
+
+    def add(self, planned: Planned, state: RunState) -> None:
+        key, seed = run_key(planned), planned.seed
+        self.states[key], self.trials[key] = state, trial_of(state, self._judge)
+        first, second = (self.states.get((arm, seed)) for arm in self.plan.arms)
+        if first is not None and second is not None:
+            self.pairs[seed] = pair_of(seed, (first, second), self.names, self._judge)
+
+    @property
+    def differ(self) -> tuple[str, ...]:
+        """The fields in which the requests differ."""
+        return what_differs(*map(request_of, self.plan.arms.values()))
+
+    def report(self) -> AbReport:
+        """The figures of the pairs so far."""
+        pairs = [self.pairs[seed] for seed in self.plan.seeds if seed in self.pairs]
+        first, second = map(self._prompt_tokens, self.plan.arms)
+        return ab_report(
+            pairs, self.names, measure=self._measure, prompt_tokens=(first, second), differ=self.differ
+        )
+
+    def _prompt_tokens(self, arm: str) -> int | None:
+        prompts = (state.prompt for (of, _), state in self.states.items() if of == arm)
+        return next((prompt.tokens for prompt in prompts if prompt is not None and prompt.tokens), None)
 
 
 def ab_report(

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from glyphscope.evals.align import as_text
+from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.results.words import share_words
 from glyphscope.evals.statistics import Share, share
 from glyphscope.events import Token
@@ -150,6 +151,24 @@ def distribution(runs: Sequence[SeedRun]) -> Distribution:
         failed=tuple(run.seed for run in runs if run.answer is None),
     )
     return msgspec.structs.replace(result, words=_words(result))
+
+
+class SeedResults:
+    """The runs of one request as they end, and the distribution of their answers so far."""
+
+    def __init__(self) -> None:
+        self._runs: list[SeedRun] = []
+        self._report: Distribution | None = None
+
+    def add(self, planned: Planned, state: RunState) -> None:
+        self._runs.append(seed_run(planned.seed, state))
+        self._report = None
+
+    def report(self) -> Distribution:
+        """Takes time proportional to the tokens of all runs when one was added."""
+        if self._report is None:
+            self._report = distribution(self._runs)
+        return self._report
 
 
 def option_words(option: Option) -> str:

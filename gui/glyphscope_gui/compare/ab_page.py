@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.evals.ab import Trial
-from glyphscope_gui.compare.ab_prompts import NAMES
+from glyphscope_gui.compare.seeded_page import SeededPage
 from glyphscope_gui.compare.variants import WARM_TEMPERATURE
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box, field_label
-from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, named, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.run_words import MAX_TEMPERATURE
-from glyphscope_gui.shared.settings_grid import DecimalSetting
 from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP
 
+NAMES = ("A", "B")
 _FIRST_WORDS = tr(
     "Keep the current prompt as A, edit it, and run both with the same seeds: one run "
     "per prompt and seed, no tools are executed."
@@ -68,19 +67,19 @@ def _both_called(row: AbRow) -> bool:
     return bool(row.first and row.second and row.first.call and row.second.call)
 
 
-class AbPage(QWidget):
+class AbPage(SeededPage):
     """The settings of the A/B, its table and its conclusion. Prompt A is 0, B is 1.
 
-    `sourceChosen` carries a prompt and the key of its source (`ab_prompts.Source`), `openRequested` the prompt and the
-    row of a run to open.
+    `sourceChosen` carries a prompt and the key of its source (`ab_presenter.Source`), `openRequested` the prompt and
+    the row of a run to open.
     """
 
     sourceChosen = Signal(object, object)
     openRequested = Signal(object, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        named(self, "abPage", tr("Two prompts, the same seeds"))
+        run = (tr("Run A and B"), tr("All seeds of A, then all of B (Ctrl+Enter)"))
+        super().__init__("ab", tr("Two prompts, the same seeds"), run, _FIRST_WORDS, parent)
         self._free = True
         self.sources = [
             choice_box(self, f"abSource{name}", tr("Source of prompt {name}", name=name), least=18)
@@ -94,21 +93,6 @@ class AbPage(QWidget):
             tip=tr("Keep the current prompt as A; later edits do not change it"),
         )
         self._make_settings()
-        self.run_button = push_button(
-            tr("Run A and B"),
-            self,
-            name="abRunButton",
-            role="primary",
-            tip=tr("All seeds of A, then all of B (Ctrl+Enter)"),
-        )
-        self.stop_button = push_button(
-            tr("Stop"), self, name="abStopButton", tip=tr("Stop and keep the finished runs (Esc)")
-        )
-        self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
-        """Shows the current run, or why none could start."""
-        self.words = named(FittedLabel(self), "abWords")
-        self.words.setText(_FIRST_WORDS)
-        self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.model = AbTableModel(self)
         table = PlainTable(self.model, DIFFERENCE, self)
         self.table = named(table, "abTable", tr("Seeds, with the result of each prompt"))
@@ -131,16 +115,9 @@ class AbPage(QWidget):
         self.about[place].setText(about)
         self.about[place].setAccessibleName(about)
 
-    def show_words(self, lines: Sequence[str]) -> None:
-        """Show the conclusion from the pairs, or, without one, how to use the page."""
-        self.words.setText("\n".join(lines) if lines else _FIRST_WORDS)
-
     def show_running(self, *, running: bool, free: bool) -> None:
-        """Show whether the A/B is running, and whether the model is free for one."""
         for widget in (*self.sources, self.keep_button, self.seeds, self.temperature, self.expect):
             widget.setEnabled(not running)
-        self.run_button.setEnabled(free and not running)
-        self.stop_button.setEnabled(running)
         self._free = free
         self.show_choice()
 
@@ -150,23 +127,11 @@ class AbPage(QWidget):
         for which, button in enumerate(self.open_buttons):
             button.setEnabled(self._free and row is not None and (row.first, row.second)[which] is not None)
 
-    def minimumSizeHint(self) -> QSize:
-        return super().minimumSizeHint().expandedTo(QSize(400, 360))
-
     def _make_settings(self) -> None:
-        self.seeds = named(
-            LineEdit("1-5", self),
-            "abSeeds",
-            tr("Seeds for both prompts"),
-            tip=tr("1-10, or 1,3,7-9. With fewer than six seeds, no difference can be significant."),
-        )
-        self.seeds.setMaximumWidth(120)
-        self.temperature = named(
-            DecimalSetting(0, MAX_TEMPERATURE),
-            "abTemperature",
-            tr("Temperature for both prompts"),
-            tip=tr("At 0 all seeds give the same tokens, so one is run."),
-        )
+        self.seeds.setText("1-5")
+        tip = tr("1-10, or 1,3,7-9. With fewer than six seeds, no difference can be significant.")
+        named(self.seeds, words=tr("Seeds for both prompts"), tip=tip)
+        named(self.temperature, words=tr("Temperature for both prompts"))
         self.temperature.setValue(WARM_TEMPERATURE)
         self.expect = named(
             LineEdit(self, placeholderText=tr("any valid call")),
@@ -200,8 +165,7 @@ class AbPage(QWidget):
             spacing=10,
         )
         grid.addLayout(line, 2, 0, 1, 4)
-        run = hbox((self.turn, 1), self.stop_button, self.run_button, spacing=10)
-        grid.addLayout(run, 3, 0, 1, 4)
+        grid.addLayout(self._run_line(), 3, 0, 1, 4)
         padded = hbox(self.words, margins=(14, 10, 14, 0))
         opens = hbox(STRETCH, *self.open_buttons, margins=(14, 0, 14, 10), spacing=10)
         below = holder(vbox(padded, (self.table, 1), opens, spacing=8), self)

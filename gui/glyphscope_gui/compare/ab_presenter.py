@@ -2,113 +2,68 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, Literal, TypeAlias, cast
 
+import msgspec
 from PySide6.QtCore import QObject
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.ab import AbPlan, AbReport, AbResults, place_of
-from glyphscope.evals.ab import Place as AbPlace
-from glyphscope.events import RunRequest
+from glyphscope.evals.ab import AbResults, Judge, expecting, is_valid
+from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, distinct_seeds
+from glyphscope.evals.running.requests import changed_request
+from glyphscope.events import RunRequest, Sampling
 from glyphscope.runs import RunState
+from glyphscope.runs.prepared import request_of
 from glyphscope.sessions import load_project
 from glyphscope.sessions.project import SUFFIX, StoredProject
-from glyphscope_gui.compare.ab_page import AbPage, AbRow
-from glyphscope_gui.compare.ab_prompts import (
-    NAMES,
-    Source,
-    differ_words,
-    expected_text,
-    plan,
-    request_of_prompt,
-)
-from glyphscope_gui.compare.experiment import Experiment, ExperimentRun
-from glyphscope_gui.compare.words import ANOTHER_RUN, allowed_tools, earlier_words
+from glyphscope_gui.compare.ab_page import NAMES, AbPage, AbRow
+from glyphscope_gui.compare.experiment import Experiment
+from glyphscope_gui.compare.experiment_presenter import ExperimentPresenter
+from glyphscope_gui.compare.words import allowed_tools, earlier_words, few_seeds
 from glyphscope_gui.context import AppContext
-from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.page_ids import PageId
+
+Source: TypeAlias = Literal["now", "last", "kept", "project"]
+"""The playground's prompt, its last run's, the prompt kept as A by the button, or a project file's."""
+ARMS = ("a", "b")
+_FIELDS = {
+    "prompt": tr("prompt"),
+    "system": tr("system template"),
+    "preset": tr("preset"),
+    "registry": tr("tools"),
+    "history": tr("earlier messages"),
+    "sampling": tr("sampling"),
+}
+"""The names of fields that differ."""
 
 
-class AbRuns(Experiment):
-    """All seeds of the first prompt, then all of the second; the keys of the runs are `Place`s. `report` counts the
-    finished pairs; None before the first one.
-    """
-
-    def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
-        super().__init__(runs, tr("Stopped: the figures cover the finished pairs."), parent)
-        self.results: AbResults | None = None
-        self.report: AbReport | None = None
-
-    @property
-    def plan(self) -> AbPlan | None:
-        return None if self.results is None else self.results.plan
-
-    def begin(self, plan: AbPlan) -> bool:
-        """Begin the runs of a plan. Return False while the model is in use. Raises RegistryError."""
-        runs: dict[AbPlace, ExperimentRun] = {
-            place_of(each): ExperimentRun(each.request) for each in plan.samples
-        }
-        self._next_plan = plan
-        return self.start(runs)
-
-    def rows(self) -> list[AbRow]:
-        """A row for each seed, with its results so far."""
-        results = self.results
-        if results is None:
-            return []
-        rows = []
-        for number, seed in enumerate(results.plan.seeds):
-            pair = results.pairs.get(number)
-            if pair is not None:
-                rows.append(AbRow(seed, pair.first, pair.second, pair.difference))
-            else:
-                rows.append(AbRow(seed, results.trial((0, number)), results.trial((1, number))))
-        return rows
-
-    def _restart(self) -> None:
-        self.results, self.report = AbResults(self._next_plan), None
-
-    def _count(self, key: AbPlace, run: ExperimentRun) -> None:
-        assert self.results is not None
-        self.results.add(key, run.state)
-        self.report = self.results.report() if self.results.pairs else None
-
-
-class AbPresenter(QObject):
-    """A sub-presenter of the compare page."""
-
+class AbPresenter(ExperimentPresenter):
     def __init__(self, context: AppContext, page: AbPage, parent: QObject) -> None:
-        super().__init__(parent)
-        self._context = context
+        stopped = tr("Stopped: the figures cover the finished pairs.")
+        super().__init__(context, page, Experiment(context.runs, stopped), parent)
         self._page = page
-        self._runs = context.runs
         self._last: RunRequest | None = None
         self._saved_prompt: RunRequest | None = None
         self._opened: list[tuple[str, RunRequest] | None] = [None, None]
         self._chosen: list[Source] = ["last", "now"]
         self._background = Background(self)
-        self.ab = AbRuns(context.runs, self)
         page.sourceChosen.connect(self._choose)
         page.keep_button.clicked.connect(self.keep)
         page.expect_button.clicked.connect(self._expect)
-        page.run_button.clicked.connect(self.run)
-        page.stop_button.clicked.connect(self.ab.stop)
-        page.openRequested.connect(self._open)
-        self.ab.changed.connect(lambda _key: self._show())
-        self.ab.grew.connect(lambda _grown: self._show_turn())
-        self.ab.runningChanged.connect(lambda _running: self._show())
-        self.ab.ended.connect(context.recorder.keep)
+        page.openRequested.connect(self._open_row)
         self._runs.ended.connect(lambda applied: self._ran(applied.state))
-        self._runs.phaseChanged.connect(lambda _phase: self._show_turn())
-        project = context.project
-        for signal in (project.optionsChanged, project.tools.changed, project.prompt.changed):
-            signal.connect(lambda _change: self._show_turn())
         self._show_sources()
         self._show()
+
+    @property
+    def results(self) -> AbResults | None:
+        """The runs so far; None before the first one."""
+        return cast("AbResults | None", self.experiment.results)
 
     # -- requests of the user ----------------------------------------------------------------------------------
 
@@ -118,24 +73,23 @@ class AbPresenter(QObject):
         self._chosen[0] = "kept"
         self._show_sources()
 
-    def run(self) -> None:
+    def _begin(self) -> None:
         """Run both prompts on all seeds; errors in the settings are shown beside them."""
-        if not self._page.run_button.isEnabled():
-            return
         first, second = (self._request(place) for place in (0, 1))
         if first is None or second is None:
             name = NAMES[0 if first is None else 1]
             words = tr(
                 "There is no prompt for {name} yet: choose another source, or run the playground.", name=name
             )
-            self._page.turn.setText(words)
+            self._page.show_turn(words)
             return
         page = self._page
         settings = (page.seeds.text(), page.temperature.value(), page.expect.text())
         try:
-            self.ab.begin(plan(self._now(), first, second, *settings))
+            results = planned_results(self._now(), first, second, *settings)
+            self.experiment.begin(results.plan, results)
         except GlyphscopeError as error:
-            self._page.turn.setText(error.words)
+            page.show_turn(error.words)
 
     def _choose(self, place: int, key: str) -> None:
         if key == "project":
@@ -148,13 +102,11 @@ class AbPresenter(QObject):
         """Expect the call of the playground's run."""
         call = self._runs.state.call
         if call is not None:
-            self._page.expect.setText(expected_text(call.tool, call.arguments))
+            document = {"tool": call.tool, "arguments": call.arguments}
+            self._page.expect.setText(json.dumps(document, ensure_ascii=False))
 
-    def _open(self, which: int, place: int) -> None:
-        run = self.ab.runs.get((which, place))
-        if run is not None and run.has_ended and run.events and not self._runs.is_busy:
-            self._runs.show_record(tuple(run.events))
-            self._context.navigator.show(PageId.PLAYGROUND)
+    def _open_row(self, which: int, row: int) -> None:
+        self._open(self.experiment.runs.get((ARMS[which], self._page.model.rows[row].seed)))
 
     def _ask_for_project(self, place: int) -> None:
         filters = tr("Projects (*{suffix})", suffix=SUFFIX)
@@ -216,54 +168,100 @@ class AbPresenter(QObject):
         return tr("{template}, %n tool(s), “{prompt}”", "", tools, template=template, prompt=request.prompt)
 
     def _show(self) -> None:
-        self._page.model.refresh(self.ab.rows())
+        results, lines = self.results, []
+        if results is not None:
+            self._page.model.refresh(list(_rows(results)))
+            lines = result_lines(results)
         self._page.show_choice()
-        report, made = self.ab.report, self.ab.plan
-        lines: list[str] = []
-        if made is not None:
-            lines.append(tr("Differences: {fields}.", fields=differ_words(made.differ)))
-        if report is not None:
-            if None not in report.prompt_tokens:
-                counts = ", ".join(f"{name} {count:,}" for name, count in zip(NAMES, report.prompt_tokens))
-                lines[0] += tr(" Prompt tokens: {counts}.", counts=counts)
-            lines += report.words
-        if self.ab.why:
-            lines.append(self.ab.why)
-        self._page.show_words(lines)
-        self._show_turn()
+        self._page.show_words("\n".join(filter(None, (*lines, self.experiment.why))))
 
-    def _show_turn(self) -> None:
-        free = self._runs.phase is Phase.IDLE
-        self._page.show_running(running=self.ab.is_running, free=free)
-        at, made = self.ab.key, self.ab.plan
-        if at is not None and made is not None:
-            words = tr(
-                "{name}, seed {seed}: run {run} of {runs}",
-                name=NAMES[at[0]],
-                seed=made.seeds[at[1]],
-                run=sum(run.has_ended for run in self.ab.runs.values()) + 1,
-                runs=2 * len(made.seeds),
-            )
-            words = f"{words}, {self.ab.progress_words}"
-        elif self.ab.is_running or free:
-            words = ("" if self.ab.is_running else self._earlier_words()) or self._last_words()
-        else:
-            words = ANOTHER_RUN
-        self._page.turn.setText(words)
+    def _run_words(self, key: RunKey, number: int, count: int) -> tuple[str, str]:
+        arm, seed = key
+        name = NAMES[ARMS.index(arm)]
+        words = tr("{name}, seed {seed}: run {run} of {runs}", name=name, seed=seed, run=number, runs=count)
+        activity = tr("Two prompts: run {run} of {runs}", run=number, runs=count)
+        return f"{words}, {self.experiment.progress_words}", activity
 
-    def _last_words(self) -> str:
-        made = self.ab.plan
-        if made is not None and len(made.seeds) == 1 and made.requests[0].sampling.temperature == 0:
+    def _usual_words(self) -> str:
+        plan = self.experiment.plan
+        if plan is not None and len(plan.seeds) == 1 and self._ran_requests()[0].sampling.temperature == 0:
             return tr("At temperature 0 all seeds give the same tokens: one run per prompt.")
         return tr("All seeds of A run first, then those of B, so each prompt is evaluated once.")
 
     def _earlier_words(self) -> str:
-        """Marks results of prompts that are not the chosen ones."""
-        made = self.ab.plan
-        for place, ran in enumerate(() if made is None else made.requests):
+        for place, ran in enumerate(self._ran_requests()):
             chosen = self._request(place)
             if chosen is not None:
                 now = request_of_prompt(chosen, self._now(), ran.sampling)
                 if words := earlier_words(ran, now):
                     return f"{NAMES[place]}: {words}"
         return ""
+
+    def _ran_requests(self) -> list[RunRequest]:
+        """The requests of the results."""
+        plan = self.experiment.plan
+        return [] if plan is None else [request_of(request) for request in plan.arms.values()]
+
+
+def _rows(results: AbResults) -> Iterator[AbRow]:
+    """A row for each seed, with its results so far."""
+    for seed in results.plan.seeds:
+        first, second = (results.trials.get((arm, seed)) for arm in ARMS)
+        pair = results.pairs.get(seed)
+        yield AbRow(seed, first, second, "" if pair is None else pair.difference)
+
+
+def result_lines(results: AbResults) -> list[str]:
+    """The differences of the prompts and, once a seed has both runs, their figures and the conclusion."""
+    differ = ", ".join(_FIELDS.get(name, name.replace("_", " ")) for name in results.differ)
+    words = tr("Differences: {fields}.", fields=differ)
+    if not results.pairs:
+        return [words]
+    report = results.report()
+    if None not in report.prompt_tokens:
+        counts = ", ".join(f"{name} {count:,}" for name, count in zip(NAMES, report.prompt_tokens))
+        words += tr(" Prompt tokens: {counts}.", counts=counts)
+    return [words, *report.words]
+
+
+def planned_results(
+    base: RunRequest, first: RunRequest, second: RunRequest, seeds: str, temperature: float, expected: str
+) -> AbResults:
+    """The results to come of both prompts on all seeds, with the other settings of `base`. `seeds` and `expected` are
+    the texts of their fields. Raises GlyphscopeError if they are invalid.
+    """
+    sampling = msgspec.structs.replace(base.sampling, temperature=temperature)
+    requests = [request_of_prompt(request, base, sampling) for request in (first, second)]
+    judge, measure = (_expected(expected), "as expected") if expected.strip() else (is_valid, "valid")
+    numbers = few_seeds(seeds, tr("`glyphscope ab` runs more."))
+    plan = RequestPlan(dict(zip(ARMS, requests)), distinct_seeds(numbers, *requests))
+    results = AbResults(plan, judge, measure)
+    if not results.differ:
+        raise GlyphscopeError(
+            tr("A and B are the same prompt."), hint=tr("Edit the prompt, or choose another one for A.")
+        )
+    return results
+
+
+def request_of_prompt(request: RunRequest, base: RunRequest, sampling: Sampling) -> RunRequest:
+    """The prompt of `request` with the settings of `base`, so that only the prompts differ."""
+    settings: dict[str, Any] = {
+        name: getattr(request, name) for name in ("prompt", "system", "preset", "registry", "history")
+    }
+    settings |= msgspec.structs.asdict(sampling)
+    return changed_request(
+        base, {**settings, "strategy": "direct", "written": (), "relaxed": (), "branch_of": None}
+    )
+
+
+def _expected(text: str) -> Judge:
+    hint = tr('Write {"tool": "…", "arguments": {…}}.')
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise GlyphscopeError(tr("The expected call is not JSON."), hint=hint) from None
+    tool = document.get("tool") if isinstance(document, dict) else None
+    arguments = document.get("arguments", {}) if isinstance(document, dict) else None
+    if not isinstance(tool, str) or not isinstance(arguments, dict):
+        raise GlyphscopeError(tr("The expected call needs a tool and arguments."), hint=hint)
+    return expecting(tool, arguments)

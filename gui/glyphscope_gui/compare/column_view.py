@@ -17,6 +17,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.compare.comparison import Column
 from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.compare.variant_settings import VariantPicker
+from glyphscope_gui.compare.variants import change_words
 from glyphscope_gui.compare.words import ColumnVerdict, call_words, figures_of, verdict
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
@@ -120,7 +121,7 @@ class CompareColumn(FollowsSize, QFrame):
         self.title.setText(f"{self._number}   {capitalised(column.name)}")
         self.picker.show_variant(column.variant)
         self.picker.name_for(name)
-        changes = column.variant.change_words
+        changes = change_words(column.variant)
         self.settings_button.setAccessibleName(tr("Model, sampling and prompts of {column}", column=name))
         self.settings_button.setAccessibleDescription(changes)
         self.settings_button.setToolTip(plain_tip(f"{_SETTINGS}\n{changes or _NO_CHANGES}"))

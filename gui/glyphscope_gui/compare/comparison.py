@@ -1,7 +1,7 @@
 """A comparison: the same request in a few variants, one after the other on the one model, each with its own state.
 
-If a column fails, it says so and the next one runs: a
-model whose process crashed is restarted. If a model cannot be opened, its other columns are not run.
+If a column fails, it says so and the next one runs: a model whose process crashed is restarted. If a model cannot be
+opened, its other columns are not run.
 """
 
 from __future__ import annotations
@@ -11,10 +11,18 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal
 
+from glyphscope.evals.matrix.seeds import RequestPlan
 from glyphscope.events import RunFailed
 from glyphscope.runs import PreparedRequest
 from glyphscope_gui.compare.experiment import Experiment, ExperimentRun, RunPhase
-from glyphscope_gui.compare.variants import MAX_COLUMNS, MIN_COLUMNS, Variant, next_variant, variant_names
+from glyphscope_gui.compare.variants import (
+    MAX_COLUMNS,
+    MIN_COLUMNS,
+    Variant,
+    column_request,
+    next_variant,
+    variant_names,
+)
 from glyphscope_gui.runs.run_controller import RunController
 from glyphscope_gui.shared.language import tr
 
@@ -23,7 +31,7 @@ from glyphscope_gui.shared.language import tr
 class Column(ExperimentRun):
     """A variant and its run."""
 
-    variant: Variant = field(default_factory=Variant)
+    variant: Variant = field(default_factory=dict)
     name: str = ""
 
 
@@ -84,27 +92,27 @@ class Comparison(Experiment):
 
     # -- the run -----------------------------------------------------------------------------------------------
 
-    def begin(self, base: PreparedRequest) -> bool:
+    def run(self, base: PreparedRequest) -> bool:
         """Run all columns on `base`. Return False if the model is in use: the other run continues.
 
         Columns of the same model run one after the other, so that each model is opened once.
         """
-        requests = [column.variant.request(base) for column in self.columns]
+        requests = [column_request(variant, base) for variant in self.variants]
         models = list(dict.fromkeys(request.request.model for request in requests))
         order = sorted(range(len(requests)), key=lambda place: models.index(requests[place].request.model))
-        if self._controller.is_busy:
+        if not self.begin(RequestPlan({str(place): requests[place] for place in order})):
             return False
         self.base = base
-        for column, request in zip(self.columns, requests):
-            column.request = request
-        return self.start({place: self.columns[place] for place in order})
+        return True
+
+    def _planned(self, plan: RequestPlan) -> dict[int, Column]:
+        columns = {int(planned.scenario.id): planned for planned in plan.samples}
+        for place, planned in columns.items():
+            self.columns[place].planned = planned
+        return {place: self.columns[place] for place in columns}
 
     def _fail_alike(self, one: ExperimentRun, other: ExperimentRun) -> bool:
-        return one.is_without_model and _model_of(one) == _model_of(other)
+        return one.is_without_model and one.request.request.model == other.request.request.model
 
     def _reason(self, failed: RunFailed) -> str:
         return tr("No model for this column: {message}", message=failed.message)
-
-
-def _model_of(run: ExperimentRun) -> str:
-    return run.request.request.model if run.request is not None else ""

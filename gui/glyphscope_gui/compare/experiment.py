@@ -1,7 +1,7 @@
 """The runs of an experiment, one after the other on the one model, in the background: the playground keeps its run.
 
-A comparison has a run for each setting, several seeds one for each seed, an A/B one for each prompt and seed. The
-model writes one text at a time, so the runs take turns.
+Each is a `RequestPlan`: the arms of a comparison are its columns, those of an A/B the prompts, each on all seeds, and
+several seeds have one arm. The model writes one text at a time, so the runs take turns.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from glyphscope.evals.matrix.plan import Planned
+from glyphscope.evals.matrix.seeds import RequestPlan, RunResults, run_key
 from glyphscope.events import AnyEvent, RunFailed
 from glyphscope.runs import PreparedRequest, RunState, reduce_event
 from glyphscope_gui.runs.run_controller import Applied, BackgroundEvents, RunController
@@ -37,11 +39,17 @@ class RunPhase(Enum):
 class ExperimentRun:
     """A run and its state. `why` is the reason why it did not run. Only its experiment changes it, in place."""
 
-    request: PreparedRequest | None = None
+    planned: Planned | None = None
     phase: RunPhase = RunPhase.NEW
     why: str = ""
     state: RunState = field(default_factory=RunState)
     events: list[AnyEvent] = field(default_factory=list)
+
+    @property
+    def request(self) -> PreparedRequest:
+        """The request of a planned run."""
+        assert self.planned is not None and self.planned.request is not None
+        return self.planned.request
 
     @property
     def has_ended(self) -> bool:
@@ -69,8 +77,9 @@ class Grown:
 
 
 class Experiment(QObject):
-    """Runs by their owner's keys. `changed` carries the key of a run whose phase changed, None for several; `grew` a
-    Grown; `ended` the events of a run that ended or was stopped; `runningChanged` whether any runs.
+    """The runs of a `plan` by their keys, and the `results` to which each is added when it ends. `changed` carries the
+    key of a run whose phase changed, None for several; `grew` a Grown; `ended` the events of a run that ended or was
+    stopped; `runningChanged` whether any runs.
 
     `why` says why no further run begins. If one fails in a way that does not depend on the seed, those that
     `_fail_alike` are not run.
@@ -85,6 +94,8 @@ class Experiment(QObject):
         super().__init__(parent)
         self._controller = runs
         self._stopped_words = stopped_words
+        self.plan: RequestPlan | None = None
+        self.results: RunResults | None = None
         self.runs: Mapping[Any, ExperimentRun] = {}
         self.job = 0
         """The run controller's id of the current run."""
@@ -100,16 +111,20 @@ class Experiment(QObject):
         tokens = len(self.runs[self.key].state.tokens) if self.key is not None else 0
         return tr("%n token(s)", "", tokens) if tokens else tr("reading the prompt…")
 
-    def start(self, runs: Mapping[Any, ExperimentRun]) -> bool:
-        """Begin the first of these runs, which have requests. Return False while the model is in use: the other run
-        continues, and the results so far are kept.
+    @property
+    def turn(self) -> tuple[int, int]:
+        """The number of the current run, from 1, and that of all runs."""
+        return sum(run.has_ended for run in self.runs.values()) + 1, len(self.runs)
+
+    def begin(self, plan: RequestPlan, results: RunResults | None = None) -> bool:
+        """Begin the first run of a plan. Return False while the model is in use: the other run continues, and the
+        results so far are kept. Raises RegistryError.
         """
-        if self._controller.is_busy or not runs:
+        if self._controller.is_busy:
             return False
-        self.runs, self.why = runs, ""
-        for run in runs.values():
+        self.plan, self.results, self.runs, self.why = plan, results, self._planned(plan), ""
+        for run in self.runs.values():
             run.phase, run.why, run.state, run.events = RunPhase.WAITING, "", RunState(), []
-        self._restart()
         self.changed.emit(None)
         self._set_running(True)
         self._next()
@@ -120,11 +135,8 @@ class Experiment(QObject):
         if self.is_running:
             self._controller.stop()
 
-    def _restart(self) -> None:
-        """Forget the outcome of earlier runs."""
-
-    def _count(self, key: Any, run: ExperimentRun) -> None:
-        """Add an ended run to the outcome."""
+    def _planned(self, plan: RequestPlan) -> Mapping[Any, ExperimentRun]:
+        return {run_key(planned): ExperimentRun(planned) for planned in plan.samples}
 
     def _fail_alike(self, one: ExperimentRun, other: ExperimentRun) -> bool:
         """Whether the hopeless failure of a run says that another one fails too."""
@@ -141,7 +153,6 @@ class Experiment(QObject):
             self._set_running(False)
             return
         run = self.runs[self.key]
-        assert run.request is not None
         run.phase, run.state = RunPhase.RUNNING, RunState(prepared=run.request)
         self.changed.emit(self.key)
         self.job = self._controller.run_in_background(run.request)
@@ -162,7 +173,8 @@ class Experiment(QObject):
         key, failed = self.key, run.state.failed
         cut = stopped and run.state.outcome in ("running", "cancelled")
         run.phase = RunPhase.STOPPED if cut else RunPhase.DONE
-        self._count(key, run)
+        if self.results is not None and run.planned is not None:
+            self.results.add(run.planned, run.state)
         if stopped:
             self._skip(self._stopped_words, lambda _other: True)
         elif failed is not None and run.is_hopeless:

@@ -80,15 +80,19 @@ class ComparePage(FollowsSize, QWidget):
         """Select a preset, without a signal."""
         self.presets.setCurrentIndex(self.presets.findData(key))
 
-    def show_earlier(self, earlier: bool) -> None:
-        """Mark the columns as results of an earlier request, which the words of the turn name."""
-        set_role(self.turn, "problem" if earlier else "muted")
+    def show_running(self, *, running: bool, free: bool) -> None:
+        """Show whether the runs of columns can be opened; `running` disables nothing else here."""
+        for column in self.columns:
+            column.show_free(free)
 
-    def show_turn(self, words: str, *, hint: bool = False) -> None:
-        """Show which column the model is running, or a hint. A low page has one line, for what matters more."""
+    def show_turn(self, words: str, *, hint: bool = False, earlier: bool = False) -> None:
+        """Show which column the model is running, a hint, or that the columns are results of an earlier request. A low
+        page has one line, for what matters more.
+        """
         self._is_hint = hint
         self.turn.setText(words)
         self.turn.setAccessibleName(words)
+        set_role(self.turn, "problem" if earlier else "muted")
         self._show_lines()
 
     def show_words(self, words: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QLineF, QObject, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QLineF, QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
@@ -16,17 +16,15 @@ from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope.text.tokens import token_text
 from glyphscope.visible import visible
 from glyphscope_gui.compare.page import LOW
+from glyphscope_gui.compare.seeded_page import SeededPage
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.cells import paint_bar, paint_selection
 from glyphscope_gui.shared.fields import choice_box, field_label
-from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, named, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.run_words import MAX_TEMPERATURE
-from glyphscope_gui.shared.settings_grid import DecimalSetting
 from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP
 
@@ -150,7 +148,7 @@ class OptionsModel(TableModel[Option]):
         )[column]
 
 
-class SeedsPage(FollowsSize, QWidget):
+class SeedsPage(FollowsSize, SeededPage):
     """`openRequested` carries a seed and the place at which to open its run: the Divergence (the token at which answers
     diverge), or None for the beginning.
     """
@@ -158,13 +156,10 @@ class SeedsPage(FollowsSize, QWidget):
     openRequested = Signal(int, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        named(self, "seedsPage", tr("One setting with several seeds"))
+        run = (tr("Run seeds"), tr("Run all seeds in the background (Ctrl+Enter)"))
+        super().__init__("seeds", tr("One setting with several seeds"), run, FIRST_WORDS, parent)
         self._result = Distribution(n=0)
         self._make_settings()
-        self.words = named(FittedLabel(self), "seedsWords")
-        self.words.setText(FIRST_WORDS)
-        self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.answers_model, self.options_model = AnswersModel(self), OptionsModel(self)
         self._make_tables()
         self.place = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title")
@@ -193,18 +188,12 @@ class SeedsPage(FollowsSize, QWidget):
         if labels:
             self.answers.selectRow(labels.index(group.label) if group and group.label in labels else 0)
         words = " ".join(part for part in (result.words[0], why) if part)
-        self.words.setText(words if result.n or result.failed or why else FIRST_WORDS)
+        self.show_words(words if result.n or result.failed or why else "")
         self._show_group()
 
     def show_running(self, *, running: bool, free: bool) -> None:
-        """Show whether the seeds are running, and whether the model is free for them."""
         for widget in (self.source, self.seeds, self.temperature):
             widget.setEnabled(not running)
-        self.run_button.setEnabled(free and not running)
-        self.stop_button.setEnabled(running)
-
-    def minimumSizeHint(self) -> QSize:
-        return super().minimumSizeHint().expandedTo(QSize(400, 360))
 
     def _fit(self) -> None:
         for card in (self.setting_card, self.answers_card, self.detail_card):
@@ -214,28 +203,8 @@ class SeedsPage(FollowsSize, QWidget):
         tip = tr("The settings of the playground, or of a column in “Side by side”")
         self.source = choice_box(self, "seedsSource", tr("Setting"), tip=tip, least=22)
         self.about = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
-        self.seeds = named(
-            LineEdit("1-20", self), "seedsEdit", tr("Seeds"), tip=tr("1-20, or 1,3,7-9; one run per seed")
-        )
-        self.seeds.setMaximumWidth(120)
-        self.temperature = named(
-            DecimalSetting(0, MAX_TEMPERATURE),
-            "seedsTemperature",
-            tr("Temperature"),
-            tip=tr("At 0 all seeds give the same tokens, so one is run"),
-        )
-        self.turn = named(ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted"), "seedsTurn")
-        """The state of the runs: the current one, or why none could start."""
-        self.stop_button = push_button(
-            tr("Stop"), self, name="seedsStopButton", tip=tr("Stop and keep the finished runs (Esc)")
-        )
-        self.run_button = push_button(
-            tr("Run seeds"),
-            self,
-            name="seedsRunButton",
-            role="primary",
-            tip=tr("Run all seeds in the background (Ctrl+Enter)"),
-        )
+        self.seeds.setText("1-20")
+        self.seeds.setToolTip(tr("1-20, or 1,3,7-9; one run per seed"))
 
     def _make_tables(self) -> None:
         self.answers = named(PlainTable(self.answers_model, ANSWER, self), "seedsAnswers")
@@ -266,8 +235,7 @@ class SeedsPage(FollowsSize, QWidget):
             (self.about, 1),
             spacing=10,
         )
-        run = hbox((self.turn, 1), self.stop_button, self.run_button, spacing=10)
-        vbox(line, run, parent=top, spacing=8)
+        vbox(line, self._run_line(), parent=top, spacing=8)
         detail = QWidget(self)
         texts = (hbox(part, margins=(14, 0)) for part in (self.place, self.runs_label))
         vbox(*texts, (self.options, 1), parent=detail, margins=(0, 8), spacing=6)

@@ -5,14 +5,12 @@ playground's until they are changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
-from glyphscope.events import RunRequest, settings_of
-from glyphscope_gui.compare.variants import PICKED, Variant
+from glyphscope.events import Field, RunRequest, settings_of
+from glyphscope_gui.compare.variants import PICKED, Variant, changes_of, value_of
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.sampling_settings import sampling_fields
 from glyphscope_gui.shared.fields import choice_box
@@ -25,18 +23,16 @@ from glyphscope_gui.shared.settings_grid import ChoiceSetting, FormRow, LinesSet
 _UNANSWERED = tr("Its questions are not answered here.")
 
 
-def _picker(name: str) -> tuple[str, str, Choices]:
-    """A setting's name, title and choices. A column has one call, so the tool loop is not offered."""
-    setting = settings_of(RunRequest)[name].setting
-    choices = [
+_FIELDS = {name: settings_of(RunRequest)[name] for name in PICKED}
+
+
+def _choices(field: Field) -> Choices:
+    """The values of a picker. A column has one call, so the tool loop is not offered."""
+    return [
         (value, title, f"{hint} {_UNANSWERED}" if value == "route-execute" else hint)
-        for value, title, hint in translated(setting.choices)
+        for value, title, hint in translated(field.setting.choices)
         if value != "loop"
     ]
-    return name, in_language(setting.title), choices
-
-
-_FIELDS = tuple(_picker(name) for name in PICKED)
 
 
 class VariantPicker(QWidget):
@@ -49,33 +45,34 @@ class VariantPicker(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._variant = Variant()
+        self._variant: Variant = {}
         self.boxes: dict[str, QComboBox] = {}
         self._shows_start = False
         self._grid = grid_layout(self, spacing=(6, 6))
-        for place, (field, words, choices) in enumerate(_FIELDS):
-            box = choice_box(self, words=words, choices=choices)
+        for place, (name, field) in enumerate(_FIELDS.items()):
+            box = choice_box(self, words=in_language(field.setting.title), choices=_choices(field))
             box.setProperty("small", True)
             box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             box.activated.connect(self._choose)
-            self.boxes[field] = box
+            self.boxes[name] = box
             self._grid.addWidget(box, place // 2, place % 2)
-        self.show_variant(self._variant)
 
     def name_for(self, column: str) -> None:
         """Add the column's name to the accessible names."""
-        for field, words, _ in _FIELDS:
-            self.boxes[field].setAccessibleName(tr("{setting} of {column}", setting=words, column=column))
+        for name, field in _FIELDS.items():
+            setting = in_language(field.setting.title)
+            self.boxes[name].setAccessibleName(tr("{setting} of {column}", setting=setting, column=column))
 
     def show_variant(self, variant: Variant) -> None:
         """Show the variant, without a signal."""
         self._variant = variant
-        for field, box in self.boxes.items():
-            box.setCurrentIndex(box.findData(getattr(variant, field)))
+        for name, box in self.boxes.items():
+            box.setCurrentIndex(box.findData(variant[name]))
             box.setToolTip(str(box.currentData(Qt.ItemDataRole.ToolTipRole) or ""))
-        self.boxes["shape"].setEnabled(variant.notation != "native")
+        self.boxes["shape"].setEnabled(variant["notation"] != "native")
         self._place_start()
-        self.boxes["constrain_from"].setEnabled(variant.constraint != "off" and variant.strategy == "direct")
+        constrained = variant["constraint"] != "off" and variant["strategy"] == "direct"
+        self.boxes["constrain_from"].setEnabled(constrained)
 
     def show_start(self, shown: bool) -> None:
         """Show or hide the constraint's start, which takes room: columns with equal ones do not need it."""
@@ -85,14 +82,13 @@ class VariantPicker(QWidget):
     def _place_start(self) -> None:
         """Place it instead of the shape, which a native notation defines, or else in a separate line."""
         box, shape = self.boxes["constrain_from"], self.boxes["shape"]
-        instead = self._shows_start and self._variant.notation == "native"
+        instead = self._shows_start and self._variant.get("notation") == "native"
         self._grid.addWidget(box, *((0, 1) if instead else (2, 0)))
         shape.setVisible(not instead)
         box.setVisible(self._shows_start)
 
     def _choose(self, _place: int) -> None:
-        changes: dict[str, Any] = {field: box.currentData() for field, box in self.boxes.items()}
-        variant = replace(self._variant, **changes)
+        variant = {**self._variant, **{name: box.currentData() for name, box in self.boxes.items()}}
         if variant != self._variant:
             self.show_variant(variant)
             self.chosen.emit(variant)
@@ -116,12 +112,12 @@ class VariantSettings(SettingsPopup):
     def show_variant(self, title: str, variant: Variant, base: RunRequest, models: Sequence[str]) -> None:
         """Show the settings of the column as they would be sent, without a signal."""
         self.title.setText(title)
-        self.reset_button.setEnabled(bool(variant.changes))
+        self.reset_button.setEnabled(bool(changes_of(variant)))
         self.model.clear()
-        for name in dict.fromkeys((variant.value("model", base), base.model, *models)):
+        for name in dict.fromkeys((value_of(variant, "model", base), base.model, *models)):
             self.model.addItem(" ".join(model_name(name)).strip(), name)
         for name, field in self.fields.items():
-            field.show_value(variant.value(name, base))
+            field.show_value(value_of(variant, name, base))
 
     def _lay_out(self) -> None:
         self.model = ChoiceSetting((), self)

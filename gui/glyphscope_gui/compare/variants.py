@@ -1,111 +1,58 @@
-"""Variants: the requests that a comparison shows side by side, and the questions that they answer."""
+"""Variants: the settings of the columns that a comparison shows side by side, and the questions that they answer."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from glyphscope.evals.matrix.questions import QUESTIONS, Question
-from glyphscope.events import (
-    ConstrainFrom,
-    ConstraintKind,
-    RunRequest,
-    Sampling,
-    Shape,
-    Strategy,
-    notation_members,
-    settings_of,
-    under_constraint,
-)
+from glyphscope.evals.running.requests import changed_request
+from glyphscope.events import RunRequest, Sampling, settings_of
 from glyphscope.runs import PreparedRequest
-from glyphscope.runs.sampling import stop_lines
-from glyphscope.text.shorten import excerpt
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.language import in_language, tr
-from glyphscope_gui.shared.run_words import MAX_TEMPERATURE, WORDS, model_name, value_words
+from glyphscope_gui.shared.run_words import MAX_TEMPERATURE, value_words
 
-Notation: TypeAlias = Literal["glyph", "json", "native"]
 MIN_COLUMNS, MAX_COLUMNS = 2, 4
 """Columns of a comparison: people can hardly distinguish more than four."""
-_MAX_LENGTH = 24
-"""Characters of a prompt in a column's name."""
 WARM_TEMPERATURE = 0.7
 """The temperature that is offered for several seeds: at 0, all seeds sample the same tokens."""
 OWN = "own"
 """The key of a custom setting, outside the presets."""
 
-
-_SAMPLING = tuple(settings_of(Sampling))
-CHANGEABLE: dict[str, Callable[[Any], str]] = {
-    "model": lambda value: " ".join(model_name(value)).strip(),
-    **{name: partial(value_words, name) for name in _SAMPLING},
-    "max_tokens": lambda value: tr("at most %n token(s)", "", value),
-    "stop": lambda value: (
-        tr("stop at {stops}", stops=" ".join(stop_lines(value))) if value else tr("no stop string")
-    ),
-    "system_prompt": lambda value: (
-        tr("system prompt “{text}”", text=excerpt(value, _MAX_LENGTH))
-        if value.strip()
-        else tr("no system prompt")
-    ),
-    "prompt": lambda value: tr("“{text}”", text=excerpt(value, _MAX_LENGTH)),
-}
-"""The settings that a column can change besides the five of its pickers, with the words for a value."""
-
-
-@dataclass(frozen=True)
-class Variant:
-    """The changes of one column to the playground's request. A native notation defines its shape."""
-
-    notation: Notation = "glyph"
-    shape: Shape = "flat"
-    constraint: ConstraintKind = "mask"
-    strategy: Strategy = "direct"
-    constrain_from: ConstrainFrom = "reasoning"
-    changes: tuple[tuple[str, Any], ...] = ()
-    """Settings that differ from the playground's: model, prompts, sampling (`CHANGEABLE`), by name, in that order."""
-
-    def changed(self, **values: Any) -> Variant:
-        """Return the variant with these settings changed."""
-        changes = {**dict(self.changes), **values}
-        return replace(self, changes=tuple((name, changes[name]) for name in CHANGEABLE if name in changes))
-
-    def value(self, name: str, base: RunRequest) -> Any:
-        """Return one of the `CHANGEABLE` settings: the variant's, or else the one in `base`."""
-        return dict(self.changes).get(name, getattr(base.sampling if name in _SAMPLING else base, name))
-
-    @property
-    def change_words(self) -> str:
-        """The changes in a line; empty if there are none."""
-        return ", ".join(CHANGEABLE[name](value) for name, value in self.changes)
-
-    def request(self, base: PreparedRequest) -> PreparedRequest:
-        """The request of `base` with the changes of this variant.
-
-        Only the models' texts are compared: no tool runs, and no column uses a custom grammar, which is written for one
-        notation.
-        """
-        own: dict[str, object] = {"native": "auto"}
-        if self.notation != "native":
-            own = {**notation_members(self.notation), "shape": self.shape}
-        own |= {
-            "constrain_from": self.constrain_from,
-            "constraint": self.constraint,
-            "order": under_constraint(base.request, self.constraint).order,
-        }
-        own |= {name: value for name, value in self.changes if name not in _SAMPLING}
-        sampling = {name: value for name, value in self.changes if name in _SAMPLING}
-        own["sampling"] = msgspec.structs.replace(base.request.sampling, **sampling)
-        return base.changed(strategy=self.strategy, grammar=None, dispatch=False, **own)
-
-
-PICKED = tuple(field.name for field in fields(Variant) if field.name != "changes")
+PICKED = ("notation", "shape", "constraint", "strategy", "constrain_from")
 """The settings in the pickers of a column, in that order."""
+_SAMPLING = tuple(settings_of(Sampling))
+CHANGEABLE = ("model", *_SAMPLING, "max_tokens", "stop", "system_prompt", "prompt")
+"""The settings that are the playground's until a column changes them, in the order of their words."""
+
+Variant: TypeAlias = Mapping[str, Any]
+"""The settings of a column by name: all that are PICKED, and those of the CHANGEABLE that it changes."""
+
+
+def changes_of(variant: Variant) -> dict[str, Any]:
+    """The settings that differ from the playground's besides the picked ones."""
+    return {name: variant[name] for name in CHANGEABLE if name in variant}
+
+
+def change_words(variant: Variant) -> str:
+    """The changes in a line; empty if there are none."""
+    return ", ".join(value_words(name, value) for name, value in changes_of(variant).items())
+
+
+def value_of(variant: Variant, name: str, base: RunRequest) -> Any:
+    """One of the CHANGEABLE settings: the variant's, or else the one in `base`."""
+    return variant[name] if name in variant else getattr(base.sampling if name in _SAMPLING else base, name)
+
+
+def column_request(variant: Variant, base: PreparedRequest) -> PreparedRequest:
+    """The request of `base` with the settings of a column."""
+    return replace(base, request=changed_request(base.request, variant))
 
 
 class Basis(NamedTuple):
@@ -131,18 +78,21 @@ BRIEF = tr("Write one tool call. Leave out optional arguments that the user did 
 
 def _models(basis: Basis) -> tuple[Variant, ...]:
     names = dict.fromkeys((basis.request.model, *basis.models))
-    columns = tuple(basis.variant.changed(model=name) for name in names)[:MAX_COLUMNS]
+    columns = _with_each(basis, "model", list(names)[:MAX_COLUMNS])
     return columns if len(columns) >= MIN_COLUMNS else (*columns, basis.variant)
 
 
 def _prompts(basis: Basis) -> tuple[Variant, ...]:
     mine = basis.request.system_prompt
-    texts = (mine, "") if mine.strip() else ("", BRIEF)
-    return tuple(basis.variant.changed(system_prompt=text) for text in texts)
+    return _with_each(basis, "system_prompt", (mine, "") if mine.strip() else ("", BRIEF))
+
+
+def _with_each(basis: Basis, name: str, values: Sequence[Any]) -> tuple[Variant, ...]:
+    return tuple({**basis.variant, name: value} for value in values)
 
 
 def _columns(question: Question, basis: Basis) -> tuple[Variant, ...]:
-    return tuple(replace(basis.variant, **settings) for settings in question.columns())
+    return tuple({**basis.variant, **settings} for settings in question.columns())
 
 
 PRESETS: tuple[Preset, ...] = (
@@ -151,7 +101,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "temperatures",
         tr("Which temperature?"),
-        lambda b: tuple(b.variant.changed(temperature=value) for value in TEMPERATURES),
+        lambda basis: _with_each(basis, "temperature", TEMPERATURES),
     ),
     Preset("prompts", tr("Which system prompt?"), _prompts),
 )
@@ -160,9 +110,12 @@ PRESETS: tuple[Preset, ...] = (
 
 def variant_of(options: RunRequest) -> Variant:
     """The playground's settings as a variant; even for a tool loop, only one call is requested."""
-    notation: Notation = "native" if options.native else options.notation
-    strategy: Strategy = "direct" if options.strategy == "loop" else options.strategy
-    return Variant(notation, options.shape, options.constraint, strategy, options.constrain_from)
+    variant = {name: getattr(options, name) for name in PICKED}
+    if options.native:
+        variant["notation"] = "native"
+    if options.strategy == "loop":
+        variant["strategy"] = "direct"
+    return variant
 
 
 def playground_request(project: ProjectController) -> RunRequest:
@@ -176,10 +129,10 @@ def playground_request(project: ProjectController) -> RunRequest:
 def next_variant(variants: Sequence[Variant]) -> Variant:
     """Return a variant to add: the last one, with a notation, constraint or temperature that is not compared yet."""
     last = variants[-1]
-    if (warm := dict(last.changes).get("temperature")) is not None:
-        return last.changed(temperature=round(min(warm + 0.3, MAX_TEMPERATURE), 2))
-    others = [replace(last, notation=n) for n in ("glyph", "json")]
-    others += [replace(last, constraint=c) for c in ("mask", "off", "gbnf")]
+    if (warm := last.get("temperature")) is not None:
+        return {**last, "temperature": round(min(warm + 0.3, MAX_TEMPERATURE), 2)}
+    others = [{**last, "notation": each} for each in ("glyph", "json")]
+    others += [{**last, "constraint": each} for each in ("mask", "off", "gbnf")]
     return next((variant for variant in others if variant not in variants), last)
 
 
@@ -205,12 +158,10 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
 
 def _facts(variant: Variant) -> dict[str, str]:
     """The words for each setting by name; empty if the playground's is used."""
-    changes = dict(variant.changes)
-    picked = {name: WORDS.get(getattr(variant, name), "") for name in PICKED}
-    if variant.notation == "native":
-        picked["shape"] = ""
-    return picked | {
-        name: words(changes[name]) if name in changes else "" for name, words in CHANGEABLE.items()
+    defined = {"shape"} if variant["notation"] == "native" else set()
+    return {
+        name: value_words(name, variant[name]) if name in variant and name not in defined else ""
+        for name in (*PICKED, *CHANGEABLE)
     }
 
 

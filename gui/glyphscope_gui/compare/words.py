@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.seeds import seeds_of
 from glyphscope.evals.run_figures import RunFigures
 from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
@@ -18,6 +20,8 @@ from glyphscope_gui.shared.verdict import VERDICTS
 
 MAX_PROMPT = 60
 """Characters of an earlier request's prompt."""
+MAX_SEEDS = 100
+"""The seeds of an experiment on the one model of the window."""
 FIRST_WORDS = tr("Press Run all: the call appears here, token by token.")
 WAITS_WORDS = tr("Waiting: one column runs at a time.")
 ANOTHER_RUN = tr("Another run uses the model; only one run at a time is possible.")
@@ -51,6 +55,14 @@ class Figure(NamedTuple):
     title: str
     value: str
     tip: str
+
+
+def few_seeds(text: str, hint: str) -> tuple[int, ...]:
+    """The seeds in a field. Raises GlyphscopeError, with the hint if there are more than `MAX_SEEDS`."""
+    seeds = seeds_of(text)
+    if len(seeds) > MAX_SEEDS:
+        raise GlyphscopeError(tr("At most %n seed(s) can run here.", "", MAX_SEEDS), hint=hint)
+    return seeds
 
 
 def allowed_tools(request: RunRequest) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from glyphscope.evals.matrix.arms import AXES, Arm, varied
 from glyphscope.evals.results.figures import Summary
@@ -14,7 +14,7 @@ from glyphscope.evals.running.progress import SampleBegun
 from glyphscope.events import DEFAULT_LOAD
 from glyphscope.text.figures import duration_ms, plain_number
 from glyphscope_gui.shared.language import in_language, tr
-from glyphscope_gui.shared.run_words import WORDS, model_name, opened_name
+from glyphscope_gui.shared.run_words import model_name, opened_name, value_words
 
 MeasureName: TypeAlias = Literal[
     "ok", "parsed", "valid", "right_tool", "right_arguments", "decoded", "first_token_ms", "total_ms", "saved"
@@ -67,7 +67,7 @@ MEASURES = (
     ),
 )
 BY_NAME = {measure.name: measure for measure in MEASURES}
-WIDEST_ARM = f"GLYPH · {WORDS['off']}"
+WIDEST_ARM = f"GLYPH · {value_words('constraint', 'off')}"
 """The widest usual label."""
 WIDEST_REASON = f"{REASON_WORDS['WRONG_ARGUMENTS']} /max_results/0/name"
 """The widest usual reason."""
@@ -83,13 +83,7 @@ def arm_tip(arm: Arm) -> str:
 
 def arm_parts(arm: Arm) -> dict[str, str]:
     """Return the words for each axis of an arm."""
-    return {name: _value_words(name, getattr(arm, name)) for name in AXES}
-
-
-def _value_words(name: str, value: Any) -> str:
-    if name == "model":
-        return model_name(value).name
-    return in_language(AXES[name].words(value), value=value)
+    return {name: value_words(name, getattr(arm, name)) for name in AXES}
 
 
 def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:

@@ -26,7 +26,7 @@ from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 from glyphscope_gui.shared.plain_text import shown_part
-from glyphscope_gui.shared.run_words import WORDS
+from glyphscope_gui.shared.run_words import value_words
 
 
 class GrammarPresenter(Page):
@@ -176,9 +176,8 @@ class GrammarPresenter(Page):
         )
         page.add_run_link.setEnabled(bool(self.context.runs.state.text))
         options = self._project.options
-        source = tr(
-            "Tools · {notation} · {shape}", notation=WORDS[options.notation], shape=WORDS[options.shape]
-        )
+        written = {name: value_words(name, getattr(options, name)) for name in ("notation", "shape")}
+        source = tr("Tools · {notation} · {shape}", **written)
         page.edit_card.heading.hint.setText(
             source if generated else Path(work.path).name or tr("your grammar")
         )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from glyphscope.runs.endings import outcome_words, status_of
 from glyphscope.sessions import HistoryRow
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.run_words import WORDS, sampling_words
+from glyphscope_gui.shared.run_words import sampling_words, value_words
 from glyphscope_gui.shared.table_model import Line, ListModel
 from glyphscope_gui.shared.verdict import VERDICTS
 
@@ -53,14 +53,14 @@ class HistoryModel(ListModel[HistoryRow]):
 def notation_words(notation: str) -> str:
     """`GLYPH`, `native (hermes)`."""
     kind, _, form = notation.partition(" ")
-    words = WORDS.get(kind, kind)
+    words = value_words("notation", kind)
     return f"{words} ({form})" if form else words
 
 
 def constraint_words(constraint: str) -> str:
     """`mask`, `mask (custom grammar)`."""
     kind, _, own = constraint.partition(" ")
-    words = WORDS.get(kind, kind)
+    words = value_words("constraint", kind)
     return tr("{constraint} (custom grammar)", constraint=words) if own else words
 
 

@@ -15,7 +15,7 @@ from glyphscope.runs import RunState
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.runs.run_controller import Applied, RunController
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.run_words import WORDS, opened_name
+from glyphscope_gui.shared.run_words import opened_name, value_words
 
 _NAMED = ("shape", "constraint", "strategy", "order")
 _OTHERS = (
@@ -45,11 +45,11 @@ def _differing(started: RunStarted, following: RunRequest, model: ModelInfo | No
     if model is not None and not same_model(started.model, model):
         yield opened_name(started.model).name
     if (bool(request.native), request.notation) != (bool(following.native), following.notation):
-        yield WORDS["native" if request.native else request.notation]
+        yield value_words("notation", "native" if request.native else request.notation)
     if request.native:  # its shape follows from the form
         changed.discard("shape")
     for name in sorted(changed.intersection(_NAMED), key=_NAMED.index):
-        yield WORDS[getattr(request, name)]
+        yield value_words(name, getattr(request, name))
     changed.difference_update(_NAMED)
     for names, words in _OTHERS:
         if not changed.isdisjoint(names):

@@ -7,19 +7,23 @@ from functools import cache
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
+from glyphscope.evals.matrix.arms import AXES
 from glyphscope.events import (
     Alternative,
     ModelInfo,
     PromptRendered,
+    RunRequest,
     Sampling,
     TokenStep,
     choices,
     settings_of,
 )
 from glyphscope.models.opening import embedded_path
+from glyphscope.runs.sampling import stop_lines
 from glyphscope.text import model_names
 from glyphscope.text.model_names import ModelName as ModelName
 from glyphscope.text.model_names import place_name
+from glyphscope.text.shorten import excerpt
 from glyphscope.text.tokens import token_text
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import in_language, tr
@@ -35,29 +39,27 @@ NOTATIONS: Choices = translated(choices.NOTATION_CHOICES)
 SHAPES: Choices = translated(choices.SHAPE_CHOICES)
 CONSTRAINTS: Choices = translated(choices.CONSTRAINT_CHOICES)
 STRATEGIES: Choices = translated(choices.STRATEGY_CHOICES)
-ORDERS: Choices = translated(choices.ORDER_CHOICES)
-THINKING: Choices = translated(choices.THINKING_CHOICES)
-
-WORDS: dict[str, str] = {
-    choice.value: in_language(choice.words or choice.title)
-    for each in (
-        choices.NOTATION_CHOICES,
-        choices.SHAPE_CHOICES,
-        choices.CONSTRAINT_CHOICES,
-        choices.STRATEGY_CHOICES,
-        choices.START_CHOICES,
-        choices.ORDER_CHOICES,
-    )
-    for choice in each
-} | {"endpoint": tr("endpoint’s constraint")}
-"""The values of all settings but thinking within a name, such as `GLYPH mask, after reasoning`."""
-
-
-_FIELDS = settings_of(Sampling)
+_FIELDS = {**settings_of(Sampling), **settings_of(RunRequest), **AXES}
+MAX_TEXT = 24
+"""Characters of a prompt within a name."""
 
 
 def value_words(name: str, value: Any) -> str:
-    """The words for a value of that field of `Sampling`: `top-k 40`."""
+    """The words for a value of that setting of a run, or axis of an evaluation, within a name: `GLYPH`, `top-k 40`."""
+    match name:
+        case "model":
+            return " ".join(model_name(value)).strip()
+        case "max_tokens":
+            return tr("at most %n token(s)", "", value)
+        case "stop":
+            return tr("stop at {stops}", stops=" ".join(stop_lines(value))) if value else tr("no stop string")
+        case "system_prompt":
+            text = excerpt(value, MAX_TEXT)
+            return tr("system prompt “{text}”", text=text) if value.strip() else tr("no system prompt")
+        case "prompt":
+            return tr("“{text}”", text=excerpt(value, MAX_TEXT))
+        case "constraint" if value == "endpoint":
+            return tr("endpoint’s constraint")
     return in_language(_FIELDS[name].words(value), value=value)
 
 
@@ -67,8 +69,8 @@ def sampling_words(sampling: Sampling, *, short: bool = False) -> str:
     `short`: `temp 0.7, seed 3`, and nothing at temperature 0 with the other defaults.
     """
     names = ["temperature", *(["seed"] if sampling.temperature > 0 else [])]
-    others = (name for name in _FIELDS if name not in ("temperature", "seed"))
-    names += (name for name in others if getattr(sampling, name) != _FIELDS[name].default)
+    others = (field for name, field in settings_of(Sampling).items() if name not in ("temperature", "seed"))
+    names += (field.name for field in others if getattr(sampling, field.name) != field.default)
     if short and names == ["temperature"]:
         return ""
     words = {name: value_words(name, getattr(sampling, name)) for name in names}

@@ -1,10 +1,12 @@
-"""Requests with several seeds, as samples of an evaluation: a request is a scenario, a seed a trial."""
+"""Experiments on one prompt (columns of settings, two prompts, several seeds) as samples of an evaluation."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol, TypeAlias
 
 import msgspec
 
@@ -13,7 +15,7 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.suites.suite import VERSION, Expectation, Scenario, Suite
 from glyphscope.events import RunRequest
-from glyphscope.runs import PreparedRequest, prepare
+from glyphscope.runs import PreparedRequest, RunState, prepare
 
 MAX_SEEDS = 1000
 _SEEDS = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
@@ -50,26 +52,54 @@ def seeded(request: RunRequest, seed: int) -> RunRequest:
     return msgspec.structs.replace(request, sampling=sampling, repeatable=True, dispatch=False)
 
 
-def seed_samples(
-    requests: Mapping[str, RunRequest | PreparedRequest], seeds: Sequence[int]
-) -> tuple[Planned, ...]:
-    """All seeds of the first request, then all seeds of the next, so that each prompt is evaluated once. A request's
-    name is the id of its scenario. Raises RegistryError.
+RunKey: TypeAlias = tuple[str, int]
+"""A run of a plan: the name of its arm, and its seed."""
+
+
+@dataclass(frozen=True)
+class RequestPlan:
+    """An experiment on one scenario. Its arms are whole requests, by name; a trial is a run with one of the `seeds`.
+    Without seeds, each request is run once, unchanged.
     """
-    prepared = {name: prepare(request) for name, request in requests.items()}
-    scenarios = tuple(
-        Scenario(id=name, prompt=each.request.prompt, expect=Expectation()) for name, each in prepared.items()
-    )
-    suite = LoadedSuite(Suite(glyphscope_suite=VERSION, name="seeds", about="", scenarios=scenarios), b"")
-    return tuple(
-        Planned(
-            Arm(model=each.request.model),
-            suite,
-            scenario,
-            trial,
-            seed,
-            replace(each, request=seeded(each.request, seed)),
+
+    arms: Mapping[str, RunRequest | PreparedRequest]
+    seeds: tuple[int, ...] = ()
+
+    @cached_property
+    def samples(self) -> tuple[Planned, ...]:
+        """All trials of the first arm, then all of the next, so that each prompt is evaluated once. An arm's name is
+        the id of its scenario. Raises RegistryError.
+        """
+        prepared = {name: prepare(request) for name, request in self.arms.items()}
+        scenarios = tuple(
+            Scenario(id=name, prompt=each.request.prompt, expect=Expectation())
+            for name, each in prepared.items()
         )
-        for scenario, each in zip(scenarios, prepared.values())
-        for trial, seed in enumerate(seeds, 1)
-    )
+        suite = LoadedSuite(Suite(glyphscope_suite=VERSION, name="seeds", about="", scenarios=scenarios), b"")
+        return tuple(
+            Planned(
+                Arm(model=request.model),
+                suite,
+                scenario,
+                trial,
+                request.sampling.seed,
+                replace(each, request=request),
+            )
+            for scenario, each in zip(scenarios, prepared.values())
+            for trial, request in enumerate(self._trials(each.request), 1)
+        )
+
+    def _trials(self, request: RunRequest) -> list[RunRequest]:
+        return [seeded(request, seed) for seed in self.seeds] or [request]
+
+
+class RunResults(Protocol):
+    """The figures of an experiment, counted from its runs."""
+
+    def add(self, planned: Planned, state: RunState) -> object:
+        """Add a run that has ended."""
+
+
+def run_key(planned: Planned) -> RunKey:
+    """The key of a sample of a `RequestPlan`."""
+    return planned.scenario.id, planned.seed

@@ -1,12 +1,12 @@
-"""Makes a run's request from an arm and a scenario, and the tools that answer it by the scenario's script.
+"""Makes a run's request: from an arm and a scenario, or from another request and the settings that a comparison varies.
 
-So every arm of a matrix gets the same results.
+The tools that answer by a scenario's script give every arm of a matrix the same results.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import msgspec
@@ -15,7 +15,14 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.scoring.matching import has_all
 from glyphscope.evals.suites.suite import Scenario, ScriptedResult, Suite
-from glyphscope.events import ApprovalRule, RunRequest, Sampling, ToolContent, notation_members
+from glyphscope.events import (
+    ApprovalRule,
+    RunRequest,
+    Sampling,
+    ToolContent,
+    notation_members,
+    under_constraint,
+)
 from glyphscope.registry import Tool, ToolRegistry, parse_document
 from glyphscope.strategies import compose
 from glyphscope.structs import ready
@@ -26,7 +33,7 @@ from glyphscope.tools.demo import DemoTools
 
 SCRIPTED = "scripted"
 """The name of this source in a request's `sources`."""
-_MEMBERS = frozenset(RunRequest.__struct_fields__)
+_MEMBERS, _SAMPLING = frozenset(RunRequest.__struct_fields__), frozenset(Sampling.__struct_fields__)
 _ALLOWED = (ApprovalRule(source=SCRIPTED, action="allow"),)
 
 
@@ -69,11 +76,36 @@ def request_for(
         ) from None
 
 
+def changed_request(base: RunRequest, settings: Mapping[str, Any]) -> RunRequest:
+    """The request with these settings changed: members of a request, or of its sampling, by name.
+
+    Only the texts of models are compared: no tool runs, and no grammar is custom, as it is written for one notation.
+    The order of arguments is the default under the constraint if it was the default before.
+    """
+    sampling = {name: value for name, value in settings.items() if name in _SAMPLING}
+    return msgspec.structs.replace(
+        under_constraint(base, settings.get("constraint", base.constraint)),
+        **_members_of(settings),
+        sampling=msgspec.structs.replace(base.sampling, **sampling),
+        grammar=None,
+        dispatch=False,
+    )
+
+
+def _members_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are members of a request. A model's own notation defines its shape."""
+    members = {name: value for name, value in settings.items() if name in _MEMBERS}
+    if (notation := settings.get("notation")) is not None:
+        members |= notation_members(notation)
+    if notation == "native":
+        members.pop("shape", None)
+    return members
+
+
 def _of_arm(arm: Arm, suite: Suite) -> dict[str, Any]:
     return {
         "stop_on": "error",
-        **{name: value for name, value in msgspec.structs.asdict(arm).items() if name in _MEMBERS},
-        **notation_members(arm.notation),
+        **_members_of(msgspec.structs.asdict(arm)),
         "strategy": arm.strategy or suite.strategy,
         "repair": {"attempts": arm.repair, "extract": arm.repair > 0},
     }
