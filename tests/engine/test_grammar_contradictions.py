@@ -38,7 +38,7 @@ E = {"$defs": {"e": {"enum": ["xxx", "x"]}}}
         ({"type": "integer", "minimum": 5, "maximum": 3}, "", "minimum 5, maximum 3"),
         ({"type": "integer", "multipleOf": 10, "minimum": 1, "maximum": 9}, "", "multipleOf 10"),
         ({"type": "string", "minLength": 5, "maxLength": 3}, "", "minLength 5, maxLength 3"),
-        ({"type": "string", "pattern": "^abc$", "maxLength": 2}, "", "pattern ^abc$, maxLength 2"),
+        ({"type": "string", "pattern": "^abc$", "maxLength": 2}, "", 'pattern "^abc$", maxLength 2'),
         ({"type": "array", "minItems": 3, "maxItems": 2}, "", "minItems 3, maxItems 2"),
         ({"type": ["string", "integer"], "minLength": 5, "maxLength": 3}, "/type", "1 of 2 types: string"),
         (

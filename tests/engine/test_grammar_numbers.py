@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import build_value_grammar
-from glyphscope.grammar.regular import Bounds, fractions_node, integer_node, number_node
+from glyphscope.grammar.regular import fractions_node, integer_node, number_node
 from glyphscope.grammar.tree import NEVER
+from glyphscope.registry import Range
 from lark_reader import lark_reader
+
+
+def between(low=None, high=None, low_open=False, high_open=False):
+    return Range(*(None if end is None else Fraction(end) for end in (low, high)), low_open, high_open)
 
 
 def reader(node):
@@ -49,7 +54,7 @@ def test_an_integer_is_accepted_exactly_when_it_is_within(a, b, others):
 def test_a_decimal_is_accepted_exactly_when_it_is_within(low, high, low_open, high_open, others):
     if low is None and high is None:
         return
-    node = number_node(Bounds(low, high, low_open, high_open))
+    node = number_node(between(low, high, low_open, high_open))
     accepts = reader(node)
     steps = [Decimal(s) for s in ("0", "0.1", "0.0001", "0.05", "1", "10")]
     near = [
@@ -67,7 +72,7 @@ def test_a_decimal_is_accepted_exactly_when_it_is_within(low, high, low_open, hi
 
 @pytest.mark.parametrize("bound", [0.1 + 0.2, 1e-9, 1.7976931348623157e308, 123456789.123456789, 5e-324])
 def test_no_decimal_near_a_bound_is_rounded_over_it(bound):
-    accepts = reader(number_node(Bounds(None, Decimal(str(bound)), False, True)))
+    accepts = reader(number_node(between(None, Decimal(str(bound)), False, True)))
     for digits in range(1, 19):
         text = f"{bound:.{digits}f}"
         if accepts(text):
@@ -96,9 +101,9 @@ magnitudes = st.builds(
 def test_a_number_of_any_size_is_never_over_a_bound(low, high, low_open, high_open, value, negative):
     if low is None and high is None:
         return
-    bounds = Bounds(low, high, low_open, high_open)
+    bounds = between(low, high, low_open, high_open)
     if negative:
-        bounds = Bounds(high and -high, None if low is None else -low, high_open, low_open)
+        bounds = between(high and -high, None if low is None else -low, high_open, low_open)
     node = number_node(bounds)
     accepts = reader(node)
     sign = "-" if negative else ""
@@ -135,7 +140,7 @@ FAR = [
 
 @pytest.mark.parametrize(("ends", "good", "bad"), FAR, ids=[str(row[0]) for row in FAR])
 def test_bounds_beyond_plain_decimals_are_enforced(ends, good, bad):
-    accepts = reader(number_node(Bounds(*map(Decimal, ends))))
+    accepts = reader(number_node(between(*map(Decimal, ends))))
     assert [text for text in good if not accepts(text)] == []
     assert [text for text in bad if accepts(text)] == []
 
@@ -144,7 +149,7 @@ def test_bounds_beyond_plain_decimals_are_enforced(ends, good, bad):
     "high", ["1e15", "1e16", "1e17", "9100000000000000", "1e20", "1e300", "123456789012345678"]
 )
 def test_a_decimal_that_rounds_to_an_open_bound_is_rejected(high):
-    accepts = reader(number_node(Bounds(Decimal(0), Decimal(high), False, True)))
+    accepts = reader(number_node(between(Decimal(0), Decimal(high), False, True)))
     top = int(Decimal(high))
     for below in range(1, 40):
         for text in (f"{top - below}", f"{top - below}.9", f"{top - 1}.{'9' * below}"):
@@ -188,7 +193,7 @@ def test_remainders_between_which_further_digits_cannot_distinguish_are_one_rule
 
 
 def test_a_number_with_a_step_has_no_exponent():
-    plain, free = reader(number_node(Bounds(), decimals=15)), reader(number_node(Bounds()))
+    plain, free = reader(number_node(between(), decimals=15)), reader(number_node(between()))
     for text in ("0", "7", "-840.5", "0.25", "123456789.5"):
         assert plain(text) and free(text)
     for text in ("1e3", "-840.5e0", "5E-1"):
@@ -207,7 +212,7 @@ def test_a_number_with_a_step_has_no_exponent():
 )
 def test_a_multiple_of_a_fraction_is_accepted_exactly_when_it_is_within(step, low, size, opens, others):
     high = None if low is None or size is None else low + size
-    node = fractions_node(Bounds(low, high, *opens), Fraction(step))
+    node = fractions_node(between(low, high, *opens), Fraction(step))
     accepts = reader(node)
     near = [v for v in (low, high, *others) if v is not None]
     for value in {v // 1 + Decimal(step) * k for v in near for k in range(-5, 50)} | set(near):
@@ -220,4 +225,4 @@ def test_a_multiple_of_a_fraction_is_accepted_exactly_when_it_is_within(step, lo
 
 @pytest.mark.parametrize("step", ["0.3", "1.5", "0.0000000001024"])
 def test_a_step_with_too_many_endings_is_reported(step):
-    assert fractions_node(Bounds(), Fraction(step)) is None
+    assert fractions_node(between(), Fraction(step)) is None

@@ -23,6 +23,7 @@ from glyphscope.events import ArgumentOrder, RunRequest, violations_of
 from glyphscope.grammar import Limits, MatchCancelled, MatchLimit, State, compile_grammar
 from glyphscope.grammar.match.report import Compiled
 from glyphscope.registry import ToolRegistry, follow_reference, to_pointer
+from glyphscope.registry.keywords import KEYWORDS
 from glyphscope.registry.pointer import follow
 from glyphscope.runs.relaxation import parts_of, relaxed
 from glyphscope.strategies.constraints import answer_grammar
@@ -45,14 +46,11 @@ _REQUIRED = 16
 _DEPTH = 4
 """The most references, allOf and alternatives that are followed from a place."""
 
-_ORDER = (
-    "enum", "const", "pattern", "format", "maxLength", "minLength", "maximum", "exclusiveMaximum", "minimum",
-    "exclusiveMinimum", "multipleOf", "maxItems", "minItems", "required", "additionalProperties", "maxProperties",
-    "minProperties", "not", "items", "anyOf", "oneOf", "propertyNames", "unevaluatedProperties", "x-grammar", "type",
+_TRIED = tuple(
+    name for name, keyword in KEYWORDS.items()
+    if keyword.relaxing and not (keyword.unenforced or keyword.part_of or name in ("$ref", "allOf"))
 )  # fmt: skip
-"""The keywords of one place in the order in which they are tried: `type` is last, as without it almost any text is
-accepted.
-"""
+"""The keywords of one place that are tried, in the order of the table."""
 
 Unrelated: TypeAlias = Literal["", "order", "duplicate"]
 
@@ -252,7 +250,7 @@ def _constraints_at(schema: Any, pointer: str) -> Iterator[str]:
         if found is None or not isinstance(found[1], dict):
             continue
         node = found[1]
-        for keyword in _ORDER:
+        for keyword in _TRIED:
             if keyword == "required" and keyword in node:
                 yield from (way + to_pointer(("required", name)) for name in node["required"][:_REQUIRED])
             if keyword in node or (keyword == "additionalProperties" and (not place or "properties" in node)):

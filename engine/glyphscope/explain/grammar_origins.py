@@ -7,16 +7,8 @@ from typing import Any, NamedTuple
 
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
+from glyphscope.registry.keywords import said
 from glyphscope.registry.pointer import follow, steps_of
-from glyphscope.text.shorten import json_excerpt
-
-MAX_VALUE = 40
-_SAID = (
-    "const", "enum", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength",
-    "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties",
-    "additionalProperties",
-)  # fmt: skip
-"""Keywords that constrain a value, in the order in which they are listed."""
 
 
 class RuleOrigin(NamedTuple):
@@ -44,13 +36,10 @@ def rule_origin(registry: ToolRegistry, origin: Origin) -> RuleOrigin:
 
 def constraint_words(schema: Any) -> str:
     """The constraints of one place of a schema: `minimum 1, maximum 100`; its type, if there are none."""
-    if not isinstance(schema, dict):
-        return ""
-    keywords = [
-        f"{keyword} {json_excerpt(schema[keyword], MAX_VALUE)}" for keyword in _SAID if keyword in schema
-    ]
-    kind = schema.get("type")
-    return ", ".join(keywords) or (kind if isinstance(kind, str) else "")
+    words = said(schema)
+    words.pop("type", None)
+    kind = schema.get("type") if isinstance(schema, dict) else ""
+    return ", ".join(words.values()) or (kind if isinstance(kind, str) else "")
 
 
 def rules_by_argument(origins: Mapping[str, Origin]) -> dict[tuple[str, str | None], str]:

@@ -17,14 +17,12 @@ from glyphscope.grammar import example_arguments
 from glyphscope.notation import shape_keys, write_call
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import Tool, ToolRegistry, to_pointer
+from glyphscope.registry.keywords import names_with
 from glyphscope.registry.pointer import follow, steps_of
 
 PlaceKind: TypeAlias = Literal["description", "example", "format", "tool"]
 
-_STATED = frozenset(
-    {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"}
-    | {"maxLength", "minItems", "maxItems", "pattern", "format", "type"}
-)
+_STATED = names_with(lambda keyword: keyword.said and keyword.about != "object")
 """Keywords whose value can be searched for in a prompt."""
 
 

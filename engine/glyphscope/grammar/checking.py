@@ -21,10 +21,10 @@ import jsonschema
 from jsonschema.protocols import Validator
 
 from glyphscope.grammar.regular import pattern
-from glyphscope.grammar.regular.numbers import exact
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.tree import ByIdentity
+from glyphscope.registry.facts import exact, listed
 
 
 def unevaluated_properties(validator: Any, expected: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -183,13 +183,14 @@ def listed_by_all(alternatives: list[Any], keyword: str) -> list[Any] | None:
     values: dict[Hashable, Any] = {}
     times: Counter[Hashable] = Counter()
     for schema in alternatives:
-        if not isinstance(schema, dict) or not {"const", "enum"} & schema.keys() or schema.keys() - _LISTING:
+        found = listed(schema) if isinstance(schema, dict) else None
+        if found is None or schema.keys() - _LISTING:
             return None
-        listed = schema["enum"] if "enum" in schema else [schema["const"]]
+        allowed = found.values
         if len(schema.keys() & {"const", "enum", "type"}) > 1:
             validator = SafeValidator(schema)
-            listed = [value for value in listed if validator.is_valid(value)]
-        own = {identity(value): value for value in listed}
+            allowed = [value for value in allowed if validator.is_valid(value)]
+        own = {identity(value): value for value in allowed}
         values |= own
         times.update(own.keys())
     return [value for key, value in values.items() if keyword == "anyOf" or times[key] == 1]

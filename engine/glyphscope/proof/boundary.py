@@ -21,6 +21,7 @@ from glyphscope.proof.breaking import Candidate, broken, with_name
 from glyphscope.proof.instances import instances, value_at, with_value
 from glyphscope.proof.places import FALSE, MAX_CONSTRAINTS, Constraint, constraints, merged
 from glyphscope.registry import Tool
+from glyphscope.registry.keywords import companions, names_with
 from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.text.figures import duration
 from glyphscope.validation.checker import Checker
@@ -38,13 +39,11 @@ _BRANCHES = 8
 _CACHED_VERDICTS = 20_000
 _SECONDS = 20.0
 """The time limit for one tool, enough for 2,000 constraints; further ones are reported as not tried."""
-_CLOSING = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
+_CLOSING = names_with(lambda keyword: keyword.in_place and not keyword.part_of) - {"not"} | {"$ref"}
 """With these keywords, `additionalProperties` would not see all properties; `unevaluatedProperties` does."""
-_MEMBERS = ("properties", "patternProperties", "prefixItems")
-_CONTAINS = ("contains", "minContains", "maxContains")
-_DEPENDS_ON = dict.fromkeys(("items", "additionalProperties", "unevaluatedProperties"), _MEMBERS)
-_DEPENDS_ON |= dict.fromkeys(_CONTAINS, _CONTAINS)
-"""For each keyword, the keywords that also determine whether it rejects a value."""
+_MEMBERS = frozenset({"properties", "patternProperties", "prefixItems"})
+_OTHERS = frozenset({"items", "additionalProperties", "unevaluatedProperties"})
+"""The keywords for the items and members that `_MEMBERS` leave."""
 _NOTHING = object()
 
 
@@ -309,7 +308,9 @@ class _Finder:
         """Whether the keyword, together with those it depends on, rejects the value."""
         if constraint.keyword == FALSE or constraint.of_name:
             return False
-        keywords = (constraint.keyword, *_DEPENDS_ON.get(constraint.keyword, ()))
+        keywords = companions(constraint.keyword) | (
+            _MEMBERS if constraint.keyword in _OTHERS else frozenset()
+        )
         alone = {k: v for k, v in constraint.schema.items() if k in keywords}
         return not _valid(self._checker, value, alone)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.grammar.generate.example import matching_text
+from glyphscope.registry.keywords import KEYWORDS, Break, Keyword
 
 _MAX_REPEATED, _MAX_LENGTH = 3_000, 100_000
 """The maximum length, in characters or items, for which several examples are made, and for which one is made."""
@@ -52,43 +53,21 @@ _PLAIN: dict[str, Any] = {
 """A value of each type."""
 
 
-def broken(keyword: str, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+def broken(name: str, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
     """Values, made from a valid `value`, that the keyword with the schema's value `expected` may reject.
 
     The caller tests which of them it rejects.
     """
-    match keyword:
-        case "type":
-            yield from _other_types(value)
-        case "enum" | "const":
-            listed = expected if keyword == "enum" else [expected]
-            misses = itertools.zip_longest(*(_near(item) for item in _unlike(listed)))
-            yield from (miss for turn in misses for miss in turn if miss is not None)
-            yield from _other_types(value)
-        case "minimum" | "exclusiveMinimum":
-            yield from _past(expected, -1, keyword)
-        case "maximum" | "exclusiveMaximum":
-            yield from _past(expected, 1, keyword)
-        case "multipleOf":
-            yield from _off_step(expected, value)
-        case "minLength" | "maxLength" | "pattern" | "format":
-            yield from broken_texts(keyword, expected, value if isinstance(value, str) else "", schema)
-        case "minItems" | "maxItems" | "uniqueItems" | "items" | "unevaluatedItems" | "contains":
-            yield from _broken_items(keyword, expected, value)
-        case "minContains" | "maxContains":
-            yield from _broken_items("minItems" if keyword == "minContains" else "maxItems", expected, value)
-        case "required" | "dependentRequired" | "minProperties":
-            yield from _fewer_members(keyword, expected, value, schema)
-        case "additionalProperties" | "unevaluatedProperties" | "maxProperties" | "propertyNames":
-            yield from _more_members(keyword, expected, value, schema)
-        case _:
-            yield from _other_types(value)
+    keyword = KEYWORDS[name]
+    way = keyword.breaks or _USUAL.get(keyword.about, "type")
+    return _WAYS[way](keyword, expected, value, schema)
 
 
-def broken_texts(keyword: str, expected: Any, text: str, schema: dict[str, Any]) -> Candidates:
-    """Strings that are too short or too long, or do not match the pattern or format."""
+def _length(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    """Strings that are too short or too long."""
+    text = value if isinstance(value, str) else ""
     pattern = schema.get("pattern") if isinstance(schema.get("pattern"), str) else None
-    if keyword == "minLength":
+    if keyword.side < 0:
         short = math.ceil(expected) - 1
         if short <= _MAX_REPEATED:
             yield Candidate(text[:short], "one character too short")
@@ -98,43 +77,39 @@ def broken_texts(keyword: str, expected: Any, text: str, schema: dict[str, Any])
             yield Candidate("😀" * short, "one character too short, counted in characters")
             if pattern and (fit := matching_text(pattern)):
                 yield from (Candidate(fit[:n], "too short") for n in range(len(fit), -1, -1))
-    elif keyword == "maxLength":
-        long = math.floor(expected) + 1
-        if _MAX_REPEATED < long <= _MAX_LENGTH:
-            yield Candidate(text + (text[-1:] or "a") * (long - len(text)), "one character too long")
-        elif long <= _MAX_REPEATED:
-            for filler in (text[-1:] or "a", "é", "a", "0", " "):
-                yield Candidate(text + filler * (long - len(text)), "one character too long")
-            if pattern and (fit := matching_text(pattern, long)):
-                yield Candidate(fit, "too long")
-            yield from (
-                Candidate(text[:at] + text[at : at + 1] * (long - len(text) + 1) + text[at + 1 :], "too long")
-                for at in range(min(len(text), 30))
-            )
-            yield Candidate("a" * (2 * long), "twice as long")
-    elif keyword == "format":
-        yield from (Candidate(bad, f"no {expected}") for bad in _FORMATS.get(expected, ()))
+        return
+    long = math.floor(expected) + 1
+    if _MAX_REPEATED < long <= _MAX_LENGTH:
+        yield Candidate(text + (text[-1:] or "a") * (long - len(text)), "one character too long")
+    elif long <= _MAX_REPEATED:
+        for filler in (text[-1:] or "a", "é", "a", "0", " "):
+            yield Candidate(text + filler * (long - len(text)), "one character too long")
+        if pattern and (fit := matching_text(pattern, long)):
+            yield Candidate(fit, "too long")
         yield from (
-            Candidate(bad, f"no {expected}") for bad in ("", "not one", f" {text}", f"{text} ", text[:-1])
+            Candidate(text[:at] + text[at : at + 1] * (long - len(text) + 1) + text[at + 1 :], "too long")
+            for at in range(min(len(text), 30))
         )
-    else:
-        changed = [
-            f"{text}!",
-            f"!{text}",
-            text[:-1],
-            "",
-            text.swapcase(),
-            f"{text}\n",
-            f" {text}",
-            f"{text} ",
-        ]
-        places = range(min(len(text), 6))
-        changed += [f"{text[:at]}{sign}{text[at + 1 :]}" for at in places for sign in "!zA0é"]
-        changed += ["zzz", "0", "Z9_", "!", "-", "é", "a" * 100]
-        yield from (Candidate(bad, "not of the pattern") for bad in changed)
+        yield Candidate("a" * (2 * long), "twice as long")
 
 
-def _other_types(value: Any) -> Candidates:
+def _format(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    text = value if isinstance(value, str) else ""
+    for bad in (*_FORMATS.get(expected, ()), "", "not one", f" {text}", f"{text} ", text[:-1]):
+        yield Candidate(bad, f"no {expected}")
+
+
+def _text(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    """Other strings, such as those that a pattern does not match."""
+    text = value if isinstance(value, str) else ""
+    changed = [f"{text}!", f"!{text}", text[:-1], "", text.swapcase(), f"{text}\n", f" {text}", f"{text} "]
+    places = range(min(len(text), 6))
+    changed += [f"{text[:at]}{sign}{text[at + 1 :]}" for at in places for sign in "!zA0é"]
+    changed += ["zzz", "0", "Z9_", "!", "-", "é", "a" * 100]
+    yield from (Candidate(bad, f"not of the {keyword.name}") for bad in changed)
+
+
+def _other_types(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
     if isinstance(value, bool):
         yield Candidate("true" if value else "false", "a string instead")
         yield Candidate(int(value), "an integer instead")
@@ -148,6 +123,13 @@ def _other_types(value: Any) -> Candidates:
     elif isinstance(value, str):
         yield Candidate([value], "a list of it instead")
     yield from (Candidate(plain, f"a value of type {kind} instead") for kind, plain in _PLAIN.items())
+
+
+def _listed(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    listed = expected if keyword.name == "enum" else [expected]
+    misses = itertools.zip_longest(*(_near(item) for item in _unlike(listed)))
+    yield from (miss for turn in misses for miss in turn if miss is not None)
+    yield from _other_types(keyword, expected, value, schema)
 
 
 def _near(item: Any) -> Candidates:
@@ -176,11 +158,11 @@ def _unlike(listed: list[Any]) -> list[Any]:
     return [item for items in by_type.values() for item in items[:2]]
 
 
-def _past(bound: Any, sign: int, keyword: str) -> Candidates:
-    """Numbers beyond a bound: below it with `sign` -1, above it with 1. Computed exactly, in decimals."""
-    exact = Decimal(str(bound))
+def _past(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    """Numbers beyond a bound, computed exactly, in decimals."""
+    exact, sign = Decimal(str(expected)), keyword.side
     side = "below the minimum" if sign < 0 else "above the maximum"
-    if keyword.startswith("exclusive"):
+    if keyword.excluded:
         yield Candidate(_plain(exact), "the bound itself, which is excluded")
     whole = exact.to_integral_value("ROUND_FLOOR" if sign > 0 else "ROUND_CEILING")
     yield Candidate(_plain(whole + sign), f"the next integer {side}")
@@ -195,11 +177,9 @@ def _past(bound: Any, sign: int, keyword: str) -> Candidates:
     )
 
 
-def _off_step(step: Any, value: Any) -> Candidates:
-    base = (
-        Decimal(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else Decimal(0)
-    )
-    exact = Decimal(str(step))
+def _off_step(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    """Numbers beside the value, such as those that are not multiples of a step."""
+    base, exact = (Decimal(str(number)) if _is_number(number) else Decimal(0) for number in (value, expected))
     for share, words in (("0.5", "half a step off"), ("0.1", "a tenth of a step off")):
         yield Candidate(_plain(base + exact * Decimal(share)), words)
     yield Candidate(_plain(base + 1), "one off")
@@ -208,33 +188,43 @@ def _off_step(step: Any, value: Any) -> Candidates:
     yield Candidate(_plain(base + 2), "two off")
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _plain(number: Decimal) -> int | float:
     return int(number) if number == number.to_integral_value() else float(number)
 
 
-def _broken_items(keyword: str, expected: Any, value: Any) -> Candidates:
+def _items(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    """Too few or too many items."""
     items = value if isinstance(value, list) else []
-    if keyword == "minItems":
+    many = math.floor(expected) + 1
+    if keyword.side < 0:
         yield Candidate(items[: max(0, math.ceil(expected) - 1)], "one item too few")
         yield Candidate([], "empty")
-    elif keyword == "maxItems":
-        many = math.floor(expected) + 1
-        if many <= _MAX_REPEATED:
-            yield Candidate(_longer(items, many), "one item too many")
-            yield Candidate(_distinct(items, many), "one item too many, all different")
-    elif keyword == "uniqueItems":
-        for same in dict.fromkeys(repr(item) for item in items):
-            item = next(item for item in items if repr(item) == same)
-            yield Candidate([*items, item], "an item twice")
-            yield Candidate([item, item], "an item twice")
-        yield from (Candidate([item, item], "an item twice") for item in ("a", 1, None))
-    elif keyword == "contains":
-        yield Candidate([], "nothing in it")
-        yield from (Candidate([plain], "another item only") for plain in _PLAIN.values())
-    else:
-        yield from (
-            Candidate([*items, plain], "an item past the last") for plain in reversed(_PLAIN.values())
-        )
+    elif many <= _MAX_REPEATED:
+        yield Candidate(_longer(items, many), "one item too many")
+        yield Candidate(_distinct(items, many), "one item too many, all different")
+
+
+def _twice(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    items = value if isinstance(value, list) else []
+    for same in dict.fromkeys(repr(item) for item in items):
+        item = next(item for item in items if repr(item) == same)
+        yield Candidate([*items, item], "an item twice")
+        yield Candidate([item, item], "an item twice")
+    yield from (Candidate([item, item], "an item twice") for item in ("a", 1, None))
+
+
+def _contents(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    yield Candidate([], "nothing in it")
+    yield from (Candidate([plain], "another item only") for plain in _PLAIN.values())
+
+
+def _item(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    items = value if isinstance(value, list) else []
+    yield from (Candidate([*items, plain], "an item past the last") for plain in reversed(_PLAIN.values()))
 
 
 def _longer(items: list[Any], count: int) -> list[Any]:
@@ -249,51 +239,67 @@ def _distinct(items: list[Any], count: int) -> list[Any]:
     return [*items, *itertools.islice(more, max(0, count - len(items)))]
 
 
-def _fewer_members(keyword: str, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
-    members = value if isinstance(value, dict) else {}
-    if keyword == "required":
-        yield from (Candidate(_without(members, (name,)), f"{name!r} is missing") for name in expected)
-    elif keyword == "dependentRequired":
-        for name, needed in expected.items():
-            for other in needed:
-                yield Candidate(
-                    {**_without(members, (other,)), name: members.get(name, "text")},
-                    f"{name!r} without {other!r}",
-                )
-    else:
+def _required(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    yield from (Candidate(_without(value, (name,)), f"{name!r} is missing") for name in expected)
+
+
+def _dependency(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    for name, needed in expected.items():
+        for other in needed:
+            members = with_name(_without(value, (other,)), name, _members(value).get(name, "text"))
+            yield Candidate(members, f"{name!r} without {other!r}")
+
+
+def _count(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    """Too few or too many members."""
+    members = _members(value)
+    if keyword.side < 0:
         left = math.ceil(expected) - 1
         optional = [n for n in members if n not in schema.get("required", ())]
         yield Candidate(_without(members, optional[: len(members) - left]), "one member too few")
         yield Candidate({}, "empty")
+        return
+    many = math.floor(expected) + 1 - len(members)
+    filler = next(iter(members.values()), "text")
+    if 0 < many <= _MAX_REPEATED:
+        optional = [n for n in schema.get("properties", ()) if n not in members][:many]
+        more = [*optional, *(f"extra{i}" for i in range(many))][:many]
+        yield Candidate({**members, **dict.fromkeys(more, filler)}, "one member too many")
+        yield Candidate({**members, **{f"extra{i}": filler for i in range(many)}}, "one member too many")
 
 
-def _more_members(keyword: str, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
-    members = value if isinstance(value, dict) else {}
-    if keyword == "maxProperties":
-        many = math.floor(expected) + 1 - len(members)
-        filler = next(iter(members.values()), "text")
-        if 0 < many <= _MAX_REPEATED:
-            optional = [n for n in schema.get("properties", ()) if n not in members][:many]
-            more = [*optional, *(f"extra{i}" for i in range(many))][:many]
-            yield Candidate({**members, **dict.fromkeys(more, filler)}, "one member too many")
-            yield Candidate({**members, **{f"extra{i}": filler for i in range(many)}}, "one member too many")
-        return
-    if keyword == "propertyNames":
-        yield Candidate({**members, "unknown": "text"}, "a member")
-        return
-    named = [*members, *schema.get("properties", ())]
+def _name(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    yield Candidate(with_name(value, "unknown", "text"), "a member")
+
+
+def _unknown(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    """Members that the schema does not name."""
+    named = [*_members(value), *schema.get("properties", ())]
     near = [near for name in named[:2] for near in (f"{name}s", name.upper(), f"{name} ", name[:-1])]
     for name in ("unknown", *near, "", "additionalProperties"):
         if name not in named:
             for kind in ("string", "integer", "null"):
-                yield Candidate({**members, name: _PLAIN[kind]}, f"{name!r} is unknown")
+                yield Candidate(with_name(value, name, _PLAIN[kind]), f"{name!r} is unknown")
+
+
+def _members(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def with_name(value: Any, name: str, filler: Any) -> dict[str, Any]:
     """The object with one more member."""
-    return {**(value if isinstance(value, dict) else {}), name: filler}
+    return {**_members(value), name: filler}
 
 
-def _without(members: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def _without(value: Any, names: Iterable[str]) -> dict[str, Any]:
     left_out = set(names)
-    return {name: value for name, value in members.items() if name not in left_out}
+    return {name: member for name, member in _members(value).items() if name not in left_out}
+
+
+_WAYS: dict[Break, Callable[[Keyword, Any, Any, dict[str, Any]], Candidates]] = {
+    "type": _other_types, "listed": _listed, "past": _past, "step": _off_step, "length": _length, "text": _text,
+    "format": _format, "items": _items, "item": _item, "twice": _twice, "contents": _contents, "required": _required,
+    "dependency": _dependency, "members": _count, "unknown": _unknown, "name": _name,
+}  # fmt: skip
+_USUAL: dict[str, Break] = {"string": "text", "number": "step", "array": "item", "object": "unknown"}
+"""The way to break a keyword that is about values of this type, if its row names none."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.grammar.generate.example import matching_text, merged_schema
 from glyphscope.grammar.regular.pattern import found
+from glyphscope.registry.keywords import KEYWORDS
 from glyphscope.registry.pointer import Path, follow_reference, to_pointer
 
 MAX_CONSTRAINTS = 5_000
@@ -19,22 +20,6 @@ _ROUTES = 2
 
 FALSE = "false"
 """In place of a keyword, if the schema is `false`."""
-
-_ALWAYS = frozenset(
-    {"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
-    | {"maxLength", "pattern", "format", "maxItems", "maxProperties", "anyOf", "oneOf", "not"}
-    | {"contains", "maxContains"}
-)
-"""The keywords that can reject a value, whatever their own value."""
-_UNLESS: dict[str, tuple[Any, ...]] = {
-    "minLength": (0,), "minItems": (0,), "minProperties": (0,), "minContains": (0, 1),
-    "required": ([],), "dependentRequired": ({},), "uniqueItems": (False,),
-}  # fmt: skip
-"""The keywords that can reject a value unless they have one of these values."""
-_IF_FALSE = frozenset(
-    {"additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems", "propertyNames"}
-)
-"""The keywords that can reject a value if they are false; as schemas, they contain constraints."""
 
 
 class Location(NamedTuple):
@@ -110,11 +95,7 @@ def constraints(root: dict[str, Any]) -> Iterator[Constraint]:
 
 def _constraints_of(place: _Place) -> Iterator[Constraint]:
     for keyword, value in place.schema.items():
-        if (
-            keyword in _ALWAYS
-            or (keyword in _UNLESS and value not in _UNLESS[keyword])
-            or (keyword in _IF_FALSE and value is False)
-        ):
+        if keyword in KEYWORDS and KEYWORDS[keyword].rejects(value):
             yield _constraint(place, keyword, value, place.schema)
 
 

@@ -1,6 +1,7 @@
 """Tools and the registry, with its import and export."""
 
 from glyphscope.registry.check import check_schema
+from glyphscope.registry.facts import Range
 from glyphscope.registry.forms import to_json, to_openai
 from glyphscope.registry.load import (
     bundled_registries,

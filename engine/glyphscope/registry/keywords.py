@@ -1,93 +1,292 @@
-"""The keywords of JSON Schema, for all drafts from 4 to 2020-12: those that contain other schemas, annotations, and the
-types that a keyword speaks of.
+"""The keywords of JSON Schema, for all drafts from 4 to 2020-12: a row for each, and what follows from the rows.
+
+Where a row says nothing else, jsonschema judges the keyword, a violation has the code CONSTRAINT_OTHER, and it can be
+relaxed. So a keyword is added by its row and, unless jsonschema knows it, by its function in `grammar.checking`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+from glyphscope.events import Code
 from glyphscope.registry.pointer import Path
+from glyphscope.text.shorten import json_excerpt
 
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
 
-ONE = frozenset(
-    {"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"}
-    | {"propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
-)
-"""Keywords whose value is a schema (`items`: in old drafts also a list of schemas)."""
-
-MANY = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
-"""Keywords whose value is a list of schemas."""
-
-NAMED = frozenset(
-    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
-)
-"""Keywords whose value is an object with schemas as values (`dependencies`: or lists of names)."""
-
-IN_PLACE = frozenset(
-    {"allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then"}
-)
-"""Keywords whose schemas apply to the same value: following them does not descend into the instance."""
-
-
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 
+Measure: TypeAlias = Literal["value", "length", "items", "members"]
+"""The measure that a keyword bounds: a number itself, or the number of characters, items or members."""
+
+Break: TypeAlias = Literal[
+    "type", "listed", "past", "step", "length", "text", "format", "items", "item", "twice", "contents", "required",
+    "dependency", "members", "unknown", "name",
+]  # fmt: skip
+"""How a value is changed into one that breaks a keyword; `proof.breaking` has a function for each."""
+
+
+class Keyword(NamedTuple):
+    """A keyword of JSON Schema."""
+
+    name: str
+    about: str = ""
+    """The type of the values that it constrains, while it allows every value of another type; "any" for all values.
+    Empty if it constrains none, or if only the schemas inside it do."""
+    inside: Literal["", "one", "many", "named", "one or many"] = ""
+    """The schemas that it contains: one, a list, or an object with schemas as values."""
+    in_place: bool = False
+    """Whether these apply to the same value: following them does not descend into the instance."""
+    part_of: str = ""
+    """The keyword without which it has no effect."""
+    decides: bool = True
+    """False for annotations, identifiers and definitions."""
+    annotation: type | None = None
+    """The type of an annotation's value: a value of another type is dropped, not an error."""
+    since: int = 0
+    """The first draft (8: after draft-07) in which it has an effect."""
+    bounds: Measure | None = None
+    side: Literal[-1, 0, 1] = 0
+    """Of what it bounds: -1 for the least, 1 for the most."""
+    excluded: bool = False
+    """Whether the bound itself is excluded."""
+    both: Callable[[Any, Any], Any] = lambda first, second: second
+    """The value for two schemas that apply together, as far as one keyword can express it."""
+    rejects: Callable[[Any], bool] = lambda value: False
+    """Whether it rejects any value at all, apart from the schemas inside it."""
+    breaks: Break | None = None
+    """None for the way that suits the type that it is about."""
+    code: Code = "CONSTRAINT_OTHER"
+    """The code of a violation."""
+    late: str = ""
+    """The message of a violation, if it is judged only when the value is complete."""
+    unenforced: str = ""
+    """The reason why no grammar enforces it."""
+    relaxing: Literal["removes", "opens", ""] = "removes"
+    """How it is relaxed: removed, or set to true. Empty if a schema without it would accept less, not more."""
+    said: bool = False
+    """Whether the words for a schema's constraints include it."""
+
+
+def _always(value: Any) -> bool:
+    return True
+
+
+def _if_false(value: Any) -> bool:
+    return value is False
+
+
+def _unless(*values: Any) -> Callable[[Any], bool]:
+    return lambda value: value not in values
+
+
+def _together(first: Any, second: Any) -> Any:
+    return {"allOf": [first, second]}
+
+
+def _both_properties(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    return {**first, **second, **{n: _together(first[n], second[n]) for n in first if n in second}}
+
+
+def _both_types(one: Any, other: Any) -> list[str]:
+    first, second = ([kind] if isinstance(kind, str) else list(kind) for kind in (one, other))
+    in_both = type_names(first) & type_names(second)
+    return [kind for kind in dict.fromkeys([*first, *second]) if kind in in_both]
+
+
+def _bound(
+    name: str, about: str, bounds: Measure, side: Literal[-1, 1], breaks: Break, code: Code, *,
+    rejects: Callable[[Any], bool] = _always, excluded: bool = False, part_of: str = "", since: int = 0,
+) -> Keyword:  # fmt: skip
+    narrower = max if side < 0 else min
+    return Keyword(
+        name, about, bounds=bounds, side=side, excluded=excluded, both=narrower, rejects=rejects, breaks=breaks,
+        code=code, said=not part_of, part_of=part_of, since=since,
+    )  # fmt: skip
+
+
+def _choice(name: str) -> Keyword:
+    return Keyword(name, "any", "many", in_place=True, rejects=_always)
+
+
+def _note(name: str, annotation: type) -> Keyword:
+    return Keyword(name, decides=False, annotation=annotation, relaxing="")
+
+
+def _definitions(name: str) -> Keyword:
+    return Keyword(name, inside="named", decides=False, relaxing="")
+
+
+_MANY_ITEMS = "which item is the one is not decided by a grammar"
+_MEMBERS_THERE = "it depends on which properties are there"
+
+KEYWORDS: dict[str, Keyword] = {
+    keyword.name: keyword
+    for keyword in (
+        # in the order in which they are tried as the reason why a text is rejected
+        Keyword("enum", "any", both=lambda first, second: [value for value in first if value in second],
+                rejects=_always, breaks="listed", code="CONSTRAINT_ENUM", said=True),
+        Keyword("const", "any", since=6, rejects=_always, breaks="listed", code="CONSTRAINT_ENUM", said=True),
+        Keyword("pattern", "string", rejects=_always, code="CONSTRAINT_PATTERN", said=True),
+        Keyword("format", "string", rejects=_always, breaks="format", code="CONSTRAINT_FORMAT", said=True),
+        _bound("maxLength", "string", "length", 1, "length", "CONSTRAINT_LEN"),
+        _bound("minLength", "string", "length", -1, "length", "CONSTRAINT_LEN", rejects=_unless(0)),
+        _bound("maximum", "number", "value", 1, "past", "CONSTRAINT_MAX"),
+        _bound("exclusiveMaximum", "number", "value", 1, "past", "CONSTRAINT_MAX", excluded=True),
+        _bound("minimum", "number", "value", -1, "past", "CONSTRAINT_MIN"),
+        _bound("exclusiveMinimum", "number", "value", -1, "past", "CONSTRAINT_MIN", excluded=True),
+        Keyword("multipleOf", "number", rejects=_always, code="CONSTRAINT_MULTIPLE", said=True),
+        _bound("maxItems", "array", "items", 1, "items", "CONSTRAINT_ITEMS"),
+        _bound("minItems", "array", "items", -1, "items", "CONSTRAINT_ITEMS", rejects=_unless(0)),
+        Keyword("required", "object", both=lambda first, second: list(dict.fromkeys([*first, *second])),
+                rejects=_unless([]), breaks="required", code="MISSING_REQUIRED"),
+        Keyword("additionalProperties", "object", "one", both=_together, rejects=_if_false,
+                code="UNKNOWN_ARGUMENT", relaxing="opens", said=True),
+        _bound("maxProperties", "object", "members", 1, "members", "CONSTRAINT_OTHER"),
+        _bound("minProperties", "object", "members", -1, "members", "CONSTRAINT_OTHER", rejects=_unless(0)),
+        Keyword("not", "any", "one", in_place=True, rejects=_always, late="is what `not` forbids"),
+        Keyword("items", "array", "one or many", both=_together, rejects=_if_false),
+        _choice("anyOf"),
+        _choice("oneOf"),
+        Keyword("propertyNames", "object", "one", since=6, rejects=_if_false, breaks="name"),
+        # these are not enforced by a grammar, or only through the schemas inside them
+        Keyword("uniqueItems", "array", rejects=_unless(False), breaks="twice", code="CONSTRAINT_ITEMS", said=True,
+                unenforced="whether items repeat is not decided by a grammar"),
+        Keyword("contains", "array", "one", since=6, rejects=_always, breaks="contents", code="CONSTRAINT_ITEMS",
+                late="does not contain the items that `contains` asks for", unenforced=_MANY_ITEMS),
+        _bound("minContains", "array", "items", -1, "items", "CONSTRAINT_OTHER",
+               rejects=_unless(0, 1), part_of="contains", since=8),
+        _bound("maxContains", "array", "items", 1, "items", "CONSTRAINT_OTHER", part_of="contains", since=8),
+        Keyword("dependentRequired", "object", since=8, rejects=_unless({}), breaks="dependency",
+                code="MISSING_REQUIRED", late="lacks a member that another one demands",
+                unenforced=_MEMBERS_THERE),
+        Keyword("dependentSchemas", "object", "named", in_place=True, since=8,
+                late="does not fit what one of its members demands", unenforced=_MEMBERS_THERE),
+        Keyword("unevaluatedProperties", "object", "one", since=8, rejects=_if_false,
+                code="UNKNOWN_ARGUMENT", late="has a member that no part of the schema allows", relaxing="opens"),
+        Keyword("unevaluatedItems", "array", "one", since=8, rejects=_if_false, code="CONSTRAINT_ITEMS",
+                late="has an item that no part of the schema allows",
+                unenforced="which items `contains` and `if` evaluate is not decided by a grammar"),
+        Keyword("$dynamicRef", "any", since=8, late="does not fit a dynamic reference", relaxing=""),
+        Keyword("$recursiveRef", since=8, relaxing=""),
+        Keyword("$ref", "any", said=True),
+        Keyword("allOf", "any", "many", in_place=True),
+        Keyword("if", "any", "one", in_place=True, since=7, unenforced="it depends on the value as a whole"),
+        Keyword("then", inside="one", in_place=True, part_of="if", since=7),
+        Keyword("else", inside="one", in_place=True, part_of="if", since=7),
+        Keyword("properties", "object", "named", both=_both_properties, relaxing=""),
+        Keyword("patternProperties", "object", "named", relaxing=""),
+        Keyword("prefixItems", "array", "many", since=8, relaxing=""),
+        # of older drafts; `normalise` converts them
+        Keyword("additionalItems", inside="one", relaxing=""),
+        Keyword("dependencies", inside="named", in_place=True, relaxing=""),
+        Keyword("contentSchema", inside="one", relaxing=""),
+        Keyword("x-grammar"),
+        # without a type, almost any text is accepted
+        Keyword("type", both=_both_types, rejects=_always, code="TYPE_MISMATCH", said=True),
+        _definitions("$defs"),
+        _definitions("definitions"),
+        *(Keyword(name, decides=False, relaxing="") for name in ("$schema", "$id", "$anchor")),
+        *(_note(name, str) for name in ("$comment", "contentEncoding", "contentMediaType", "description", "title")),
+        *(_note(name, bool) for name in ("deprecated", "readOnly", "writeOnly")),
+        _note("default", object),
+        _note("examples", list),
+    )
+}  # fmt: skip
+
+
+def names_with(has: Callable[[Keyword], Any]) -> frozenset[str]:
+    """The keywords that have a property."""
+    return frozenset(name for name, keyword in KEYWORDS.items() if has(keyword))
+
+
+ONE = names_with(lambda keyword: keyword.inside.startswith("one"))
+"""Keywords whose value is a schema (`items`: in old drafts also a list of schemas)."""
+MANY = names_with(lambda keyword: keyword.inside.endswith("many"))
+"""Keywords whose value is a list of schemas."""
+NAMED = names_with(lambda keyword: keyword.inside == "named")
+"""Keywords whose value is an object with schemas as values (`dependencies`: or lists of names)."""
+IN_PLACE = names_with(lambda keyword: keyword.in_place)
+"""Keywords whose schemas apply to the same value."""
+ANY_TYPE = names_with(lambda keyword: keyword.about == "any")
+"""The keywords that constrain values of every type, except `type`."""
 ABOUT = {
-    kind: frozenset(keywords.split())
-    for kind, keywords in {
-        "object": "properties required additionalProperties patternProperties minProperties maxProperties "
-        "propertyNames unevaluatedProperties dependentRequired dependentSchemas",
-        "array": "items prefixItems minItems maxItems uniqueItems contains unevaluatedItems",
-        "string": "minLength maxLength pattern format",
-        "number": "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf",
-    }.items()
+    kind: names_with(lambda keyword, kind=kind: keyword.about == kind and not keyword.part_of)  # type: ignore[misc]
+    for kind in ("object", "array", "string", "number")
 }
 """The keywords that constrain values of one type only, and allow every value of another type."""
-ANY_TYPE = frozenset({"$dynamicRef", "$ref", "allOf", "anyOf", "const", "enum", "if", "not", "oneOf"})
-"""The keywords that constrain values of every type, except `type`."""
-
-ANNOTATIONS = frozenset(
-    {"$comment", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"}
-    | {"contentEncoding", "contentMediaType"}
-)
-"""Keywords that decide nothing: a value of a wrong type is dropped, not an error."""
+SILENT = names_with(lambda keyword: not keyword.decides)
+"""Annotations, identifiers and definitions."""
+_SAID = names_with(lambda keyword: keyword.said)
+_MAX_VALUE = 40
+"""Characters of a value in words."""
 _NULLABLE = frozenset({"const", "default", "type"})
 """Keywords in which null is a value, or meant as the type null."""
 
 
-def is_unset(keyword: str, value: Any) -> bool:
+def _limits(bounds: Measure) -> tuple[str, str]:
+    least, most = (
+        next(
+            name for name, keyword in KEYWORDS.items()
+            if (keyword.bounds, keyword.side) == (bounds, side) and not (keyword.excluded or keyword.part_of)
+        )
+        for side in (-1, 1)
+    )  # fmt: skip
+    return least, most
+
+
+LIMITS: dict[Measure, tuple[str, str]] = {
+    bounds: _limits(bounds) for bounds in ("value", "length", "items", "members")
+}
+"""The keywords for the least and the most, bounds included."""
+
+
+@cache
+def companions(name: str) -> frozenset[str]:
+    """The keyword, the one that it is a part of, and the parts of that one."""
+    whole = KEYWORDS[name].part_of or name
+    return names_with(lambda keyword: whole in (keyword.name, keyword.part_of))
+
+
+def said(schema: Any) -> dict[str, str]:
+    """The constraints of a schema, but not of those inside it, in words by keyword: `minimum 1`, `type "string"`."""
+    keywords = schema.items() if isinstance(schema, dict) else ()
+    return {name: f"{name} {json_excerpt(value, _MAX_VALUE)}" for name, value in keywords if name in _SAID}
+
+
+def is_unset(name: str, value: Any) -> bool:
     """Whether a keyword of a schema is as good as absent, as programs in Go, PHP and Python write it: null, an empty
     list in place of an object, an annotation of a wrong type.
     """
     if value is None:
-        return keyword not in _NULLABLE
-    if keyword in NAMED or keyword == "dependentRequired":
+        return name not in _NULLABLE
+    keyword = KEYWORDS.get(name)
+    if keyword is None:
+        return False
+    if keyword.inside == "named" or name == "dependentRequired":
         return isinstance(value, list) and not value
-    if keyword == "examples":
-        return not isinstance(value, list)
-    if keyword in ("deprecated", "readOnly", "writeOnly"):
-        return not isinstance(value, bool)
-    return keyword in ANNOTATIONS and not isinstance(value, str)
+    return keyword.annotation is not None and not isinstance(value, keyword.annotation)
 
 
 def children(schema: Any) -> Iterator[tuple[Path, Any]]:
     """The schemas directly inside a schema: (relative path, subschema). Values that are not schemas are omitted."""
     if not isinstance(schema, dict):
         return
-    for keyword, value in schema.items():
-        if keyword in NAMED:
+    for name, value in schema.items():
+        if name in NAMED:
             if isinstance(value, dict):
-                for name, item in value.items():
+                for key, item in value.items():
                     if isinstance(item, dict | bool):
-                        yield (keyword, name), item
+                        yield (name, key), item
         elif isinstance(value, list):
-            if keyword in MANY:
+            if name in MANY:
                 for index, item in enumerate(value):
                     if isinstance(item, dict | bool):
-                        yield (keyword, index), item
-        elif keyword in ONE and isinstance(value, dict | bool):
-            yield (keyword,), value
+                        yield (name, index), item
+        elif name in ONE and isinstance(value, dict | bool):
+            yield (name,), value
 
 
 def draft_of(schema: Any) -> int | None:
@@ -98,40 +297,6 @@ def draft_of(schema: Any) -> int | None:
             if f"draft-0{draft}/" in declared:
                 return draft
     return None
-
-
-class Accepted(NamedTuple):
-    """The types of which a schema accepts every value, and those of which it accepts only some, or perhaps none.
-
-    Integers are not numbers here: if only `integer` is in one of them, the other numbers are not.
-    """
-
-    whole: frozenset[str]
-    partly: frozenset[str]
-
-
-def accepted(schema: Any) -> Accepted:
-    """The types that a schema accepts, by `type` and the keywords of single types: `{"minLength": 3}` accepts every
-    number. So `not` rejects all of them, and a value under `{"not": {"minLength": 3}}` is a string.
-    """
-    if not isinstance(schema, dict):
-        return Accepted(frozenset(TYPES if schema is True else ()), frozenset())
-    types = type_names(schema.get("type"))
-    if schema.keys() & ANY_TYPE:
-        return Accepted(frozenset(), types)
-    limited = {kind for kind, keywords in ABOUT.items() if keywords & schema.keys()}
-    limited |= {"integer"} if "number" in limited else set()
-    return Accepted(types - limited, types & limited)
-
-
-def forbidden_key(rejected: Any) -> str | None:
-    """The one property that a `not` of `rejected` forbids in objects; None if it forbids something else."""
-    if not isinstance(rejected, dict) or rejected.keys() & ANY_TYPE:
-        return None
-    limits = rejected.keys() & ABOUT["object"]
-    if limits != {"required"} or "object" not in type_names(rejected.get("type")):
-        return None
-    return rejected["required"][0] if len(rejected["required"]) == 1 else None
 
 
 def type_names(value: Any) -> frozenset[str]:

@@ -11,26 +11,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from glyphscope.registry.document import plain
-from glyphscope.registry.keywords import DRAFT_2020_12, draft_of, is_unset
+from glyphscope.registry.keywords import ANY_TYPE, DRAFT_2020_12, KEYWORDS, SILENT, draft_of, is_unset
 from glyphscope.registry.pointer import Path, follow_reference, to_fragment
 from glyphscope.registry.references import Places, references
 
-_SINCE: dict[str, int] = {
-    **dict.fromkeys(("const", "contains", "propertyNames"), 6),
-    **dict.fromkeys(("if", "then", "else"), 7),
-    **dict.fromkeys(("dependentRequired", "dependentSchemas", "maxContains", "minContains"), 8),
-    **dict.fromkeys(
-        ("prefixItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef"), 8
-    ),
-}
-"""The first draft (8: after draft-07) in which a keyword has an effect."""
-
-_SILENT = frozenset(
-    {"$schema", "$comment", "$defs", "default", "definitions", "description", "examples", "title"}
-)
-"""Annotations: they are kept if `$ref` overrides its siblings, and stay outside an added `anyOf`."""
-
-_APPLICATORS = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "if", "not", "oneOf"})
+_APPLICATORS = ANY_TYPE - {"const", "enum"}
 """Keywords that may exclude null regardless of `type`: `nullable` then becomes an alternative to the whole schema."""
 
 
@@ -92,10 +77,10 @@ def _drop_unset(node: dict[str, Any]) -> None:
 
 
 def _forget_unknown(node: dict[str, Any], draft: int) -> None:
-    for keyword in [k for k in node if _SINCE.get(k, 0) > draft]:
+    for keyword in [k for k in node if k in KEYWORDS and KEYWORDS[k].since > draft]:
         del node[keyword]
     if isinstance(node.get("$ref"), str):
-        for keyword in [k for k in node if k not in _SILENT and k != "$ref" and k != "nullable"]:
+        for keyword in [k for k in node if k not in SILENT and k != "$ref" and k != "nullable"]:
             del node[keyword]
 
 
@@ -135,7 +120,7 @@ def _nullable(node: dict[str, Any]) -> None:
     if node.pop("nullable", False) is not True:
         return
     if node.keys() & _APPLICATORS:
-        inner = {key: node.pop(key) for key in [k for k in node if k not in _SILENT]}
+        inner = {key: node.pop(key) for key in [k for k in node if k not in SILENT]}
         node["anyOf"] = [inner, {"type": "null"}]
         return
     types = node.get("type", [])

@@ -15,41 +15,23 @@ from glyphscope.errors import RegistryError
 from glyphscope.events import TOOL_CHOICES, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import plain
-from glyphscope.registry.keywords import MANY, NAMED
+from glyphscope.registry.keywords import MANY, NAMED, names_with
 from glyphscope.registry.pointer import Path, follow_reference, key_of, steps_of, to_pointer, value_at
 from glyphscope.registry.references import Places, references
 from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import and_more
 
-KEYWORDS = frozenset(
-    {"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
-    | {"minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "contains"}
-    | {"minContains", "maxContains", "items", "unevaluatedItems", "required", "dependentRequired"}
-    | {"dependentSchemas", "additionalProperties", "unevaluatedProperties", "propertyNames", "minProperties"}
-    | {"maxProperties", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$ref", "x-grammar"}
-)
-"""Keywords that can be removed from a schema. Without `properties` or `prefixItems` it would accept less, not more."""
-
-_OPENED = frozenset({"additionalProperties", "unevaluatedProperties"})
+_RELAXABLE = names_with(lambda keyword: keyword.relaxing)
+_OPENED = names_with(lambda keyword: keyword.relaxing == "opens")
 """Set to true, not removed: otherwise the object would be closed, as members without a property would be unknown."""
-_NOTES = frozenset(
-    {"$comment", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"}
-)
+_NOTES = names_with(lambda keyword: keyword.annotation)
 """Annotations: a reference with no other keywords beside it can be replaced by its target."""
 _ANY = ["object", "array", "string", "number", "boolean", "null"]
 """All types by name, for a schema whose other keywords would imply a type."""
-_CONSTRAINING = (KEYWORDS | NAMED) - {
-    "type",
-    "enum",
-    "const",
-    "$ref",
-    "if",
-    "then",
-    "else",
-    "not",
-    "x-grammar",
-}
-"""Keywords that imply a type: with one of them, a schema without `type` still accepts only one type."""
+_IMPLYING = names_with(
+    lambda keyword: keyword.about not in ("", "any") or keyword.inside in ("many", "named")
+)
+"""Keywords that may imply a type: with one of them, a schema without `type` still accepts only one type."""
 _SHOWN = 5
 """The maximum number of places that an error names."""
 
@@ -151,7 +133,7 @@ class _Finding:
         raise self._no_constraint(tuple(path), value)
 
     def _keyword(self, path: Path, schema: dict[str, Any], keyword: str) -> Parts:
-        if keyword in schema and keyword in KEYWORDS:
+        if keyword in schema and keyword in _RELAXABLE:
             return Parts(path, keyword)
         if keyword in _OPENED and (not path or "properties" in schema):
             return Parts(path, "additionalProperties")
@@ -280,7 +262,7 @@ def _remove(root: dict[str, Any], path: Path, keyword: str, name: str, where: st
         if not path:
             raise RegistryError("A call's arguments are always an object.", where=where)
         del schema["type"]
-        if _CONSTRAINING & schema.keys():
+        if _IMPLYING & schema.keys():
             schema["type"] = list(_ANY)
     elif keyword in _OPENED:
         if schema.get(keyword) is True:
@@ -294,7 +276,7 @@ def _remove(root: dict[str, Any], path: Path, keyword: str, name: str, where: st
 
 def _hint(schema: dict[str, Any], pointer: str) -> str:
     """The hint that names the constraints that can be relaxed there."""
-    present = [keyword for keyword in schema if keyword in KEYWORDS]
+    present = [keyword for keyword in schema if keyword in _RELAXABLE]
     if not present:
         return "There is no constraint at this place."
     return f"At {pointer or 'the top'} there are: {', '.join(present)}."

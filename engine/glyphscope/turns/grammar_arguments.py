@@ -11,7 +11,7 @@ from glyphscope.grammar.builder.context import Entries, NotationEntries, TaggedV
 from glyphscope.grammar.builder.schema import Part, Parts, Place, join, type_of, types_of
 from glyphscope.grammar.lexemes import is_possible
 from glyphscope.grammar.notation_syntax import KeyLanguage, NotationSyntax, WhiteSpace, notation_syntax
-from glyphscope.grammar.regular.numbers import Bounds, number_node
+from glyphscope.grammar.regular.numbers import number_node
 from glyphscope.grammar.regular.strings import StringStyle, quoted_style, style_of, word_except
 from glyphscope.grammar.tree import (
     EMPTY,
@@ -25,6 +25,7 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )  # fmt: skip
+from glyphscope.registry.facts import EVERY_NUMBER
 from glyphscope.registry.keywords import TYPES
 from glyphscope.turns.arguments_tagged import MAX_KEY
 from glyphscope.turns.form import ArgumentsForm
@@ -279,7 +280,7 @@ def _anything(context: ToolContext, form: TaggedValue) -> Node:
     anything = context.any_value(Part(Place(""), {}))
     entry = seq(spelled.map_key(), spelled.key_end, anything)
     options: list[tuple[str, Node]] = [
-        ("number", terminal(number_node(Bounds()))),
+        ("number", terminal(number_node(EVERY_NUMBER))),
         ("boolean", spelled.boolean),
         ("null", spelled.null),
         ("array", seq(spelled.open_list, separated(anything, spelled.separator), spelled.close_list)),

@@ -103,7 +103,7 @@ class ArrayLevel(Level):
         index = len(self.value)
         candidates = []
         for c in self.candidates:
-            places = c.spec.item(index) if c.spec.arrays or c.spec.max_items is not None else ()
+            places = c.spec.item(index) if c.spec.arrays or c.spec.items.most is not None else ()
             if places is not None:
                 candidates += [Candidate(c.schemas, spec, c) for spec in c.schemas.specs(places)]
         if candidates and all(c.spec.same_items for c in self.candidates):
@@ -115,9 +115,9 @@ class ArrayLevel(Level):
 
     def too_many(self) -> Reason:
         """Why no further item is allowed."""
-        spec = max((c.spec for c in self.candidates), key=lambda one: one.max_items or 0)
-        rule = spec.max_items_rule or next((part.pointer for part in spec.arrays), "")
-        most = spec.max_items
+        spec = max((c.spec for c in self.candidates), key=lambda one: one.items.most or 0)
+        rule = spec.items.most_rule or next((part.pointer for part in spec.arrays), "")
+        most = spec.items.most
         message = "allows no further item" if most is None else f"holds at most {most} items"
         return Reason("CONSTRAINT_ITEMS", message, rule, self._end())
 
@@ -148,9 +148,9 @@ class ArrayLevel(Level):
         return Reason("CONSTRAINT_ITEMS", "is in the list already", self.candidates[0].spec.unique_rule)
 
     def _lack(self, spec: Spec) -> Reason | None:
-        if len(self.value) < spec.min_items:
-            message = f"needs at least {spec.min_items} items"
-            return Reason("CONSTRAINT_ITEMS", message, spec.min_items_rule)
+        if len(self.value) < spec.items.least:
+            message = f"needs at least {spec.items.least} items"
+            return Reason("CONSTRAINT_ITEMS", message, spec.items.least_rule)
         return _not_listed(spec, self.value)
 
     def _missing(self) -> tuple[str, ...]:
@@ -283,9 +283,9 @@ class ObjectLevel(Level):
         for name, rule in spec.required.items():
             if name not in self.value:
                 return Reason("MISSING_REQUIRED", f"lacks the required argument '{name}'", rule)
-        if len(self.value) < spec.min_members:
-            message = f"needs at least {spec.min_members} members"
-            return Reason("CONSTRAINT_OTHER", message, spec.min_members_rule)
+        if len(self.value) < spec.members.least:
+            message = f"needs at least {spec.members.least} members"
+            return Reason("CONSTRAINT_OTHER", message, spec.members.least_rule)
         return _not_listed(spec, self.value)
 
 

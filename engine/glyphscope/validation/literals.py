@@ -6,7 +6,6 @@ from typing import Any
 
 from glyphscope.events import Notation
 from glyphscope.grammar.checking import identity
-from glyphscope.grammar.regular.numbers import exact
 from glyphscope.notation.scalars import (
     BOOLEAN,
     DECIMAL,
@@ -19,7 +18,8 @@ from glyphscope.notation.scalars import (
     reachable_kinds,
     words,
 )
-from glyphscope.validation.numbers import Range, can_become
+from glyphscope.registry.facts import Range, exact
+from glyphscope.validation.numbers import can_become
 from glyphscope.validation.reasons import (
     AS_DECIMAL,
     Reason,
@@ -154,14 +154,16 @@ def _number_reason(spec: Spec, text: str, kinds: int) -> Reason:
     without_step = Range(span.low, span.high, span.low_open, span.high_open)
     if span.step and can_become(text, kinds, without_step):
         message = f"cannot become a multiple of {number_in_words(span.step)}"
-        return Reason("CONSTRAINT_MULTIPLE", message, spec.step_rule, viable)
+        return Reason("CONSTRAINT_MULTIPLE", message, spec.span.step_rule, viable)
     above_low = Range(low=span.low, low_open=span.low_open)
     if span.high is None or not can_become(text, kinds, above_low):
         assert span.low is not None
         bound = f"{'above' if span.low_open else 'at least'} {number_in_words(span.low)}"
-        return Reason("CONSTRAINT_MIN", f"{text} cannot become {bound}", spec.low_rule, viable)
+        return Reason("CONSTRAINT_MIN", f"{text} cannot become {bound}", spec.span.low_rule, viable)
     message = f"{'must be below' if span.high_open else 'is at most'} {number_in_words(span.high)}"
-    return Reason("CONSTRAINT_MAX", f"{message}, and no continuation of {text} is", spec.high_rule, viable)
+    return Reason(
+        "CONSTRAINT_MAX", f"{message}, and no continuation of {text} is", spec.span.high_rule, viable
+    )
 
 
 def complete(
@@ -185,8 +187,8 @@ def _out_of_range(spec: Spec, value: int | float) -> Reason:
     span, viable = spec.span, (range_in_words(spec.span, spec.kinds),)
     number = exact(value)
     if span.low is not None and (number < span.low or (number == span.low and span.low_open)):
-        return Reason("CONSTRAINT_MIN", f"{value} is too small", spec.low_rule, viable)
+        return Reason("CONSTRAINT_MIN", f"{value} is too small", spec.span.low_rule, viable)
     if span.high is not None and (number > span.high or (number == span.high and span.high_open)):
-        return Reason("CONSTRAINT_MAX", f"{value} is too large", spec.high_rule, viable)
+        return Reason("CONSTRAINT_MAX", f"{value} is too large", spec.span.high_rule, viable)
     message = f"{value} is not a multiple of {number_in_words(span.step)}"
-    return Reason("CONSTRAINT_MULTIPLE", message, spec.step_rule, viable)
+    return Reason("CONSTRAINT_MULTIPLE", message, spec.span.step_rule, viable)

@@ -85,7 +85,7 @@ def may_be_given(schemas: SchemaSet, spec: Spec, name: str) -> bool:
 
 def room(spec: Spec, used: Set[str]) -> bool:
     """Whether the number of members allows another one."""
-    return spec.max_members is None or len(used) < spec.max_members
+    return spec.members.most is None or len(used) < spec.members.most
 
 
 def another_possible(schemas: SchemaSet, spec: Spec, used: Set[str]) -> bool:
@@ -99,9 +99,9 @@ def name_reason(
     """Why no further member's name can begin with `prefix` or, if `whole`, be equal to it."""
     roomy = [candidate for candidate in candidates if room(candidate.spec, used)]
     if not roomy:
-        spec = max((candidate.spec for candidate in candidates), key=lambda one: one.max_members or 0)
-        message = f"may have at most {spec.max_members} members"
-        return Reason("CONSTRAINT_OTHER", message, spec.max_members_rule)
+        spec = max((candidate.spec for candidate in candidates), key=lambda one: one.members.most or 0)
+        message = f"may have at most {spec.members.most} members"
+        return Reason("CONSTRAINT_OTHER", message, spec.members.most_rule)
     names = [candidate.schemas.names(candidate.spec) for candidate in roomy]
     for candidate, known in zip(roomy, names, strict=True):
         if prefix in used and candidate.spec.member(prefix) is not None:

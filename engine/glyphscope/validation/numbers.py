@@ -2,64 +2,22 @@
 
 An integer literal `p` can be extended by k digits, and a decimal also by a fraction. So the magnitudes that a prefix
 can become are half-open intervals [p·10^k, (p+1)·10^k), k = 0, 1, …, and the question is whether one of them contains a
-number in the range. All arithmetic is exact: 0.1 is one tenth.
+number in the range.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from glyphscope.notation.scalars import DECIMAL
+from glyphscope.registry.facts import Range
 
 
-@dataclass(frozen=True)
-class Range:
-    """Numbers between two bounds (None: no bound), multiples of `step` (0: all)."""
-
-    low: Fraction | None = None
-    high: Fraction | None = None
-    low_open: bool = False
-    high_open: bool = False
-    step: Fraction = Fraction(0)
-
-    @property
-    def unbounded(self) -> bool:
-        return self.low is None and self.high is None and not self.step
-
-    def above(self, low: Fraction, is_open: bool) -> Range:
-        """The part of the range from `low` upwards; `self` if that is not narrower."""
-        if self.low is None or low > self.low or (low == self.low and is_open):
-            return replace(self, low=low, low_open=is_open)
-        return self
-
-    def below(self, high: Fraction, is_open: bool) -> Range:
-        """The part of the range up to `high`; `self` if that is not narrower."""
-        if self.high is None or high < self.high or (high == self.high and is_open):
-            return replace(self, high=high, high_open=is_open)
-        return self
-
-    def mirrored(self) -> Range:
-        """The range of the negated numbers."""
-        low = None if self.high is None else -self.high
-        high = None if self.low is None else -self.low
-        return Range(low, high, self.high_open, self.low_open, self.step)
-
-    def contains(self, value: Fraction) -> bool:
-        if self.low is not None and (value < self.low or (self.low_open and value == self.low)):
-            return False
-        if self.high is not None and (value > self.high or (self.high_open and value == self.high)):
-            return False
-        return not self.step or (value / self.step).denominator == 1
-
-    def empty(self, kinds: int) -> bool:
-        """Whether no number of these kinds is in the range."""
-        if self.low is None or self.high is None:
-            return False
-        return not _has_number(self.low, self.low_open, self.high, self.high_open, kinds, self.step)
-
-
-EVERY_NUMBER = Range()
+def is_empty(span: Range, kinds: int) -> bool:
+    """Whether no number of these kinds is in the range."""
+    if span.low is None or span.high is None:
+        return False
+    return not _has_number(span.low, span.low_open, span.high, span.high_open, kinds, span.step)
 
 
 def _whole_step(step: Fraction) -> Fraction:

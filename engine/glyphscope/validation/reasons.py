@@ -10,9 +10,9 @@ from msgspec import structs
 
 from glyphscope.events import Code, RunEvent, Violation
 from glyphscope.notation.scalars import DECIMAL, INTEGER, KIND_WORDS
+from glyphscope.registry.facts import Count, Range
 from glyphscope.registry.pointer import steps_of
 from glyphscope.text.shorten import json_excerpt
-from glyphscope.validation.numbers import Range
 
 _LISTED = 12
 """The number of alternatives that a message lists before it only counts them."""
@@ -131,7 +131,8 @@ def range_in_words(span: Range, kinds: int) -> str:
     return words + (f", a multiple of {number_in_words(span.step)}" if span.step else "")
 
 
-def length_in_words(low: int, high: int | None) -> str:
-    if high is None:
-        return f"text of {low} characters or more"
-    return f"text of {low} to {high} characters" if low else f"text of at most {high} characters"
+def length_in_words(length: Count) -> str:
+    if length.most is None:
+        return f"text of {length.least} characters or more"
+    least = f"{length.least} to" if length.least else "at most"
+    return f"text of {least} {length.most} characters"

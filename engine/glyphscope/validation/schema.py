@@ -1,43 +1,32 @@
 """Turn a JSON Schema into Specs on demand: follow references, expand alternatives, merge conjunctions.
 
 `SchemaSet.specs` has two steps. A place becomes branches, its disjunctive normal form: conjunctions of places, one for
-each combination of alternatives (`_branches`). Each branch is merged into one Spec, keyword by keyword (`_merge` and
-the `_add_…` functions; a new keyword that is judged while the value streams in belongs there).
+each combination of alternatives (`_branches`). Each branch is merged into one Spec (`_merge`), from the facts of its
+places (`registry.facts`).
 
-Keywords that a Spec cannot decide while a value streams in (`not`, the "exactly one" of `oneOf`, `contains`,
-`unevaluated…`, dependencies) are attached to it as Deferred: jsonschema judges them when the value is complete, which
-is late but never wrong.
+Keywords that a Spec cannot decide while a value streams in (those with a message in `Keyword.late`, and the "exactly
+one" of `oneOf`) are attached to it as Deferred: jsonschema judges them when the value is complete, which is late but
+never wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
-from operator import gt, lt, or_
+from operator import or_
 from typing import Any, NamedTuple
 
-from glyphscope.events import Code
 from glyphscope.grammar.checking import DeepStack, listed_by_all
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.formats import FORMATS
-from glyphscope.grammar.regular.numbers import common_step, exact
 from glyphscope.grammar.regular.regex import unreadable
-from glyphscope.notation.scalars import (
-    ANY_KIND,
-    ARRAY,
-    BOOLEAN,
-    DECIMAL,
-    INTEGER,
-    NULL,
-    NUMBER,
-    OBJECT,
-    STRING,
-)
-from glyphscope.registry.keywords import accepted, forbidden_key
+from glyphscope.notation.scalars import ARRAY, BOOLEAN, DECIMAL, INTEGER, NULL, NUMBER, OBJECT, STRING
+from glyphscope.registry.facts import Count, count_of, forbidden_key, listed, range_of, types_of
+from glyphscope.registry.keywords import KEYWORDS, companions
 from glyphscope.registry.pointer import follow_reference, step_of, to_pointer
 from glyphscope.validation.checker import Checker
-from glyphscope.validation.numbers import EVERY_NUMBER, Range
+from glyphscope.validation.numbers import is_empty
 from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern
 
 _MAX_ALTERNATIVES = 128
@@ -47,26 +36,10 @@ _MAX_JUDGED = 200_000
 """Listed values times the schemas by which they are judged before the value begins: some seconds."""
 
 _KINDS = {
-    "null": NULL, "boolean": BOOLEAN, "integer": INTEGER, "number": NUMBER, "string": STRING, "array": ARRAY,
+    "null": NULL, "boolean": BOOLEAN, "integer": INTEGER, "number": DECIMAL, "string": STRING, "array": ARRAY,
     "object": OBJECT,
 }  # fmt: skip
-
-_SIZES: dict[str, tuple[str, Callable[[int, int], bool]]] = {
-    "minLength": ("min_length", gt), "maxLength": ("max_length", lt), "minItems": ("min_items", gt),
-    "maxItems": ("max_items", lt), "minProperties": ("min_members", gt), "maxProperties": ("max_members", lt),
-}  # fmt: skip
-"""The field of a Spec that a keyword bounds, and the test whether one bound is tighter than another."""
-
-_AT_THE_END: dict[str, tuple[Code, str]] = {
-    "not": ("CONSTRAINT_OTHER", "is what `not` forbids"),
-    "contains": ("CONSTRAINT_ITEMS", "does not contain the items that `contains` asks for"),
-    "dependentRequired": ("MISSING_REQUIRED", "lacks a member that another one demands"),
-    "dependentSchemas": ("CONSTRAINT_OTHER", "does not fit what one of its members demands"),
-    "unevaluatedProperties": ("UNKNOWN_ARGUMENT", "has a member that no part of the schema allows"),
-    "unevaluatedItems": ("CONSTRAINT_ITEMS", "has an item that no part of the schema allows"),
-    "$dynamicRef": ("CONSTRAINT_OTHER", "does not fit a dynamic reference"),
-}
-"""Keywords that are judged when the value is complete, with the code and the message of a violation."""
+_LATE = tuple(keyword for keyword in KEYWORDS.values() if keyword.late)
 
 
 class _Branch(NamedTuple):
@@ -165,8 +138,7 @@ class SchemaSet:
                 yield Spec(
                     kinds=ARRAY, kinds_rule=spec.enum_rule, enum=(value,), enum_rule=spec.enum_rule,
                     arrays=(ArrayPart(prefix, nothing, spec.enum_rule),), deferred=spec.deferred,
-                    min_items=len(value), min_items_rule=spec.enum_rule,
-                    max_items=len(value), max_items_rule=spec.enum_rule,
+                    items=Count(len(value), len(value), spec.enum_rule, spec.enum_rule),
                 )  # fmt: skip
             else:
                 members = {name: self.place({"const": item}, spec.enum_rule) for name, item in value.items()}
@@ -265,14 +237,13 @@ class SchemaSet:
 
     def _deferred(self, schema: dict[str, Any], pointer: str) -> Iterable[Deferred]:
         """The keywords of a schema that are judged at the value's end."""
-        for keyword, (code, message) in _AT_THE_END.items():
-            if keyword in schema:
-                fragment = {keyword: schema[keyword]}
-                if keyword == "contains":
-                    fragment |= {k: schema[k] for k in ("minContains", "maxContains") if k in schema}
-                elif keyword.startswith("unevaluated"):
+        for keyword in _LATE:
+            if keyword.name in schema:
+                if keyword.name.startswith("unevaluated"):
                     fragment = schema
-                yield Deferred(fragment, f"{pointer}/{keyword}", code, message)
+                else:
+                    fragment = {name: schema[name] for name in companions(keyword.name) if name in schema}
+                yield Deferred(fragment, f"{pointer}/{keyword.name}", keyword.code, keyword.late)
 
     def _resolve(self, reference: str) -> Place:
         """The place of a local reference; the registry rejects every other kind when it is loaded."""
@@ -284,77 +255,78 @@ class SchemaSet:
 
     def _merge(self, branch: _Branch, *, top: bool) -> Spec | None:
         """One Spec for all places of the branch; None if kinds and bounds show that no value can satisfy them."""
-        draft: dict[str, Any] = {"deferred": branch.deferred, "closed": top and self._closed, "required": {}}
-        for place in branch.places:
-            _add_kinds(draft, place)
-            _add_numbers(draft, place)
-            _add_sizes(draft, place)
-            _add_strings(draft, place)
-            self._add_objects(draft, place)
-            self._add_arrays(draft, place)
-        kinds = draft.get("kinds", ANY_KIND)
-        enums = [(p, k) for p in branch.places for k in ("enum", "const") if k in p.schema]
-        if enums:
-            place, keyword = enums[0]
-            values = place.schema["enum"] if keyword == "enum" else [place.schema["const"]]
-            values = [v for v in values if _kinds_of_value(v) & kinds]
+        places = branch.places
+        types = types_of(places)
+        kinds, kinds_rule = reduce(or_, (_KINDS[name] for name in types.names), 0), types.rule
+        enum, enum_rule = None, ""
+        lists = ((place, found) for place in places if (found := listed(place.schema)) is not None)
+        place, found = next(lists, (None, None))
+        if place is not None and found is not None:
+            values = [value for value in found.values if _kinds_of_value(value) & kinds]
             if len(values) * _weight(branch) <= _MAX_JUDGED:  # otherwise the final verdict excludes them
-                values = [v for v in values if self._fits(v, branch)]
-            rule = place.pointer if place in self._listings else f"{place.pointer}/{keyword}"
-            draft |= {"enum": tuple(values), "enum_rule": rule}
-            draft.setdefault("kinds_rule", draft["enum_rule"])
-            kinds &= reduce(or_, map(_kinds_of_value, values), 0)
-        if kinds & NUMBER and draft.get("span", EVERY_NUMBER).empty(kinds & NUMBER):
+                values = [value for value in values if self._fits(value, branch)]
+            enum = tuple(values)
+            enum_rule = place.pointer if place in self._listings else f"{place.pointer}/{found.keyword}"
+            kinds, kinds_rule = kinds & reduce(or_, map(_kinds_of_value, values), 0), kinds_rule or enum_rule
+        span, length = range_of(places), count_of(places, "length")
+        if is_empty(span, kinds & NUMBER):
             kinds &= ~NUMBER
-        if draft.get("max_length") is not None and draft["max_length"] < draft.get("min_length", 0):
+        if length.most is not None and length.most < length.least:
             kinds &= ~STRING
         if not kinds:
             return None
-        draft["kinds"] = kinds
-        return Spec(**draft)
+        required: dict[str, str] = {}
+        for place in places:
+            for name in place.schema.get("required", ()):
+                required.setdefault(name, f"{place.pointer}/required")
+        return Spec(
+            kinds=kinds, kinds_rule=kinds_rule, enum=enum, enum_rule=enum_rule, span=span, length=length,
+            patterns=tuple(part for place in places for part in _patterns(place)),
+            objects=tuple(part for place in places for part in self._objects(place)), required=required,
+            members=count_of(places, "members"), member_names=tuple(self._inner(places, "propertyNames")),
+            closed=top and self._closed, arrays=tuple(part for place in places for part in self._arrays(place)),
+            items=count_of(places, "items"),
+            unique_rule=next((f"{p.pointer}/uniqueItems" for p in places if p.schema.get("uniqueItems")), ""),
+            deferred=branch.deferred,
+        )  # fmt: skip
 
     def _fits(self, value: Any, branch: _Branch) -> bool:
         return all(self.checker.valid(value, place.schema) for place in branch.places) and all(
             self.checker.valid(value, deferred.fragment) for deferred in branch.deferred
         )
 
-    def _add_objects(self, draft: dict[str, Any], place: Place) -> None:
-        schema, pointer = place.schema, place.pointer
-        properties = {
-            name: self.place(sub, f"{pointer}/properties/{step_of(name)}")
-            for name, sub in schema.get("properties", {}).items()
-        }
-        patterns = tuple(
-            (expression, self.place(sub, f"{pointer}/patternProperties/{step_of(expression)}"))
-            for expression, sub in schema.get("patternProperties", {}).items()
-        )
-        additional = None
-        if "additionalProperties" in schema:
-            additional = self.place(schema["additionalProperties"], f"{pointer}/additionalProperties")
-        unevaluated = schema.get("unevaluatedProperties", False) is not False
-        if properties or patterns or additional is not None or unevaluated:
-            part = ObjectPart(properties, patterns, additional, unevaluated, pointer)
-            draft["objects"] = (*draft.get("objects", ()), part)
-        if (forbidden := forbidden_key(schema.get("not"))) is not None:
-            nothing = {forbidden: self.place(False, f"{pointer}/not")}
-            draft["objects"] = (*draft.get("objects", ()), ObjectPart(nothing, (), None, False, pointer))
-        for name in schema.get("required", ()):
-            draft["required"].setdefault(name, f"{pointer}/required")
-        if "propertyNames" in schema:
-            names = self.place(schema["propertyNames"], f"{pointer}/propertyNames")
-            draft["member_names"] = (*draft.get("member_names", ()), names)
+    def _inner(self, places: Iterable[Place], keyword: str) -> Iterable[Place]:
+        """The schemas that the keyword has in these places."""
+        for place in places:
+            if keyword in place.schema:
+                yield self.place(place.schema[keyword], f"{place.pointer}/{keyword}")
 
-    def _add_arrays(self, draft: dict[str, Any], place: Place) -> None:
+    def _objects(self, place: Place) -> Iterable[ObjectPart]:
+        schema, pointer = place.schema, place.pointer
+        named = {
+            keyword: {
+                name: self.place(inner, f"{pointer}/{keyword}/{step_of(name)}")
+                for name, inner in schema.get(keyword, {}).items()
+            }
+            for keyword in ("properties", "patternProperties")
+        }
+        additional = next(iter(self._inner((place,), "additionalProperties")), None)
+        unevaluated = schema.get("unevaluatedProperties", False) is not False
+        if any(named.values()) or additional is not None or unevaluated:
+            patterns = tuple(named["patternProperties"].items())
+            yield ObjectPart(named["properties"], patterns, additional, unevaluated, pointer)
+        if (forbidden := forbidden_key(schema.get("not"))) is not None:
+            yield ObjectPart({forbidden: self.place(False, f"{pointer}/not")}, (), None, False, pointer)
+
+    def _arrays(self, place: Place) -> Iterable[ArrayPart]:
         schema, pointer = place.schema, place.pointer
         prefix = tuple(
-            self.place(sub, f"{pointer}/prefixItems/{index}")
-            for index, sub in enumerate(schema.get("prefixItems", ()))
+            self.place(inner, f"{pointer}/prefixItems/{index}")
+            for index, inner in enumerate(schema.get("prefixItems", ()))
         )
-        items = self.place(schema["items"], f"{pointer}/items") if "items" in schema else None
+        items = next(iter(self._inner((place,), "items")), None)
         if prefix or items is not None:
-            draft["arrays"] = (*draft.get("arrays", ()), ArrayPart(prefix, items, pointer))
-        if schema.get("uniqueItems"):
-            draft["unique_rule"] = f"{pointer}/uniqueItems"
+            yield ArrayPart(prefix, items, pointer)
 
 
 def _weight(branch: _Branch) -> int:
@@ -365,24 +337,6 @@ def _weight(branch: _Branch) -> int:
         schema[key] for schema in schemas if isinstance(schema, dict) for key in kinds if key in schema
     ]
     return len(schemas) + sum(map(len, choices))
-
-
-def _add_kinds(draft: dict[str, Any], place: Place) -> None:
-    """`type`, and the types that `not` rejects."""
-    schema = place.schema
-    if "type" in schema:
-        _narrow_kinds(draft, _kinds_of_types(schema["type"]), f"{place.pointer}/type")
-    if rejected := accepted(schema.get("not", False)).whole:
-        _narrow_kinds(draft, ANY_KIND & ~_kinds_of_types(rejected), f"{place.pointer}/not")
-
-
-def _narrow_kinds(draft: dict[str, Any], kinds: int, rule: str) -> None:
-    draft["kinds"] = draft.get("kinds", ANY_KIND) & kinds
-    draft.setdefault("kinds_rule", rule)
-
-
-def _kinds_of_types(types: str | Iterable[str]) -> int:
-    return reduce(or_, (_KINDS[name] for name in ([types] if isinstance(types, str) else types)), 0)
 
 
 def _kinds_of_value(value: Any) -> int:
@@ -398,43 +352,10 @@ def _kinds_of_value(value: Any) -> int:
     return ARRAY if isinstance(value, list) else OBJECT
 
 
-def _add_numbers(draft: dict[str, Any], place: Place) -> None:
+def _patterns(place: Place) -> Iterable[StringPattern]:
     schema, pointer = place.schema, place.pointer
-    span: Range = draft.get("span", EVERY_NUMBER)
-    for keyword, bound, is_open in (
-        ("minimum", "low", False),
-        ("exclusiveMinimum", "low", True),
-        ("maximum", "high", False),
-        ("exclusiveMaximum", "high", True),
-    ):
-        if keyword in schema:
-            value = exact(schema[keyword])
-            narrower = span.above(value, is_open) if bound == "low" else span.below(value, is_open)
-            if narrower is not span:
-                span = narrower
-                draft[f"{bound}_rule"] = f"{pointer}/{keyword}"
-    if "multipleOf" in schema:
-        span = replace(span, step=common_step(span.step, exact(schema["multipleOf"])))
-        draft["step_rule"] = f"{pointer}/multipleOf"
-    draft["span"] = span
-
-
-def _add_sizes(draft: dict[str, Any], place: Place) -> None:
-    """Add the tightest bounds of lengths and counts."""
-    for keyword, (name, tighter) in _SIZES.items():
-        if keyword in place.schema:
-            size, present = int(place.schema[keyword]), draft.get(name)
-            if present is None or tighter(size, present):
-                draft |= {name: size, f"{name}_rule": f"{place.pointer}/{keyword}"}
-
-
-def _add_strings(draft: dict[str, Any], place: Place) -> None:
-    schema, pointer = place.schema, place.pointer
-    patterns = draft.get("patterns", ())
     if "pattern" in schema and not unreadable(schema["pattern"]):
         source = schema["pattern"]
-        patterns += (StringPattern(source, f"{pointer}/pattern", "", pattern.linear(source)),)
-    if schema.get("format") in FORMATS:
-        source = FORMATS[schema["format"]]
-        patterns += (StringPattern(source, f"{pointer}/format", schema["format"], True),)
-    draft["patterns"] = patterns
+        yield StringPattern(source, f"{pointer}/pattern", "", pattern.linear(source))
+    if (name := schema.get("format")) in FORMATS:
+        yield StringPattern(FORMATS[name], f"{pointer}/format", name, True)

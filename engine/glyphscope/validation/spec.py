@@ -15,7 +15,7 @@ from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.pattern import StringLanguage
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.notation.scalars import ANY_KIND
-from glyphscope.validation.numbers import EVERY_NUMBER, Range
+from glyphscope.registry.facts import ANY_COUNT, EVERY_NUMBER, Count, Range
 
 
 class Place:
@@ -76,30 +76,18 @@ class Spec:
     enum_rule: str = ""
     # numbers
     span: Range = EVERY_NUMBER
-    low_rule: str = ""
-    high_rule: str = ""
-    step_rule: str = ""
     # strings
-    min_length: int = 0
-    max_length: int | None = None
-    min_length_rule: str = ""
-    max_length_rule: str = ""
+    length: Count = ANY_COUNT
     patterns: tuple[StringPattern, ...] = ()
     # objects
     objects: tuple[ObjectPart, ...] = ()
     required: dict[str, str] = field(default_factory=dict)  # a member's name to its rule
-    min_members: int = 0
-    max_members: int | None = None
-    min_members_rule: str = ""
-    max_members_rule: str = ""
+    members: Count = ANY_COUNT
     member_names: tuple[Place, ...] = ()  # schemas of the names themselves (`propertyNames`)
     closed: bool = False  # the registry rejects top-level arguments that no keyword names
     # arrays
     arrays: tuple[ArrayPart, ...] = ()
-    min_items: int = 0
-    max_items: int | None = None
-    min_items_rule: str = ""
-    max_items_rule: str = ""
+    items: Count = ANY_COUNT
     unique_rule: str = ""
     # of any kind
     deferred: tuple[Deferred, ...] = ()
@@ -111,7 +99,7 @@ class Spec:
     def language(self) -> StringLanguage | None:
         """The language for a streaming matcher; None when counting characters is enough."""
         sources = tuple(p.source for p in self.patterns if p.linear)
-        return StringLanguage(sources, self.min_length, self.max_length) if sources else None
+        return StringLanguage(sources, self.length.least, self.length.most) if sources else None
 
     @cached_property
     def strings(self) -> tuple[str, ...] | None:
@@ -122,8 +110,7 @@ class Spec:
     def free_string(self) -> bool:
         """Whether every string is valid."""
         return (
-            self.enum is None and not self.patterns and self.max_length is None
-            and not self.min_length and not self.deferred
+            self.enum is None and not self.patterns and self.length == ANY_COUNT and not self.deferred
         )  # fmt: skip
 
     @cached_property
@@ -191,11 +178,11 @@ class Spec:
     @cached_property
     def same_items(self) -> bool:
         """Whether all items have the same schema, regardless of their number."""
-        return self.max_items is None and not any(part.prefix for part in self.arrays)
+        return self.items.most is None and not any(part.prefix for part in self.arrays)
 
     def item(self, index: int) -> tuple[Place, ...] | None:
         """The places that item `index` must satisfy, or None if such an item is not allowed."""
-        if self.max_items is not None and index >= self.max_items:
+        if self.items.most is not None and index >= self.items.most:
             return None
         places = []
         for part in self.arrays:

@@ -36,7 +36,7 @@ class StringCheck:
         before = self.count
         self.count += len(text)
         taken = len(text)
-        limit = self.spec.max_length
+        limit = self.spec.length.most
         if limit is not None and self.count > limit:
             taken = max(0, limit - before)
         if self._matcher is not None:
@@ -58,7 +58,7 @@ class StringCheck:
         """Whether one more character is possible."""
         if self._left is not None:
             return any(len(value) > self.count for value in self._left)
-        if self.spec.max_length is not None and self.count >= self.spec.max_length:
+        if self.spec.length.most is not None and self.count >= self.spec.length.most:
             return False
         return self._matcher is None or self._matcher.can_grow()
 
@@ -68,8 +68,10 @@ class StringCheck:
             return self.why()
         if self._left is not None:
             return None if any(len(value) == self.count for value in self._left) else self.why()
-        if self.count < self.spec.min_length:
-            return self._length(f"has {self.count} characters, which are too few", self.spec.min_length_rule)
+        if self.count < self.spec.length.least:
+            return self._length(
+                f"has {self.count} characters, which are too few", self.spec.length.least_rule
+            )
         if self._matcher is not None and not self._matcher.matches():
             return self.why(complete=True)
         for each in self.spec.patterns:
@@ -84,8 +86,8 @@ class StringCheck:
         spec = self.spec
         if spec.strings is not None:
             return not_listed(self._left or spec.strings, spec.enum_rule)
-        if not complete and spec.max_length is not None and self.count > spec.max_length:
-            return self._length(f"is longer than {spec.max_length} characters", spec.max_length_rule)
+        if not complete and spec.length.most is not None and self.count > spec.length.most:
+            return self._length(f"is longer than {spec.length.most} characters", spec.length.most_rule)
         text = "".join(self._pieces)
         for each in spec.patterns:
             matcher = pattern.start(StringLanguage((each.source,))) if each.linear else None
@@ -93,10 +95,10 @@ class StringCheck:
                 return _pattern_reason(each)
         if spec.patterns:
             return _pattern_reason(spec.patterns[0])
-        return self._length("cannot become longer", spec.max_length_rule)
+        return self._length("cannot become longer", spec.length.most_rule)
 
     def _length(self, message: str, rule: str) -> Reason:
-        viable = (length_in_words(self.spec.min_length, self.spec.max_length),)
+        viable = (length_in_words(self.spec.length),)
         return Reason("CONSTRAINT_LEN", message, rule, viable)
 
 

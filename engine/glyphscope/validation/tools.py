@@ -9,21 +9,12 @@ from typing import Any
 from glyphscope.events import Code
 from glyphscope.notation.scalars import STRING
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.registry.keywords import KEYWORDS
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.schema_errors import schema_error_words
 from glyphscope.validation.reasons import LocatedReason, Reason
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import Spec
-
-_CODES: dict[str, Code] = {
-    "type": "TYPE_MISMATCH", "enum": "CONSTRAINT_ENUM", "const": "CONSTRAINT_ENUM", "minimum": "CONSTRAINT_MIN",
-    "exclusiveMinimum": "CONSTRAINT_MIN", "maximum": "CONSTRAINT_MAX", "exclusiveMaximum": "CONSTRAINT_MAX",
-    "multipleOf": "CONSTRAINT_MULTIPLE", "minLength": "CONSTRAINT_LEN", "maxLength": "CONSTRAINT_LEN",
-    "pattern": "CONSTRAINT_PATTERN", "format": "CONSTRAINT_FORMAT", "required": "MISSING_REQUIRED",
-    "dependentRequired": "MISSING_REQUIRED", "additionalProperties": "UNKNOWN_ARGUMENT",
-    "unevaluatedProperties": "UNKNOWN_ARGUMENT", "minItems": "CONSTRAINT_ITEMS", "maxItems": "CONSTRAINT_ITEMS",
-    "uniqueItems": "CONSTRAINT_ITEMS", "contains": "CONSTRAINT_ITEMS", "unevaluatedItems": "CONSTRAINT_ITEMS",
-}  # fmt: skip
 
 
 class CallableTool:
@@ -76,7 +67,8 @@ def final_verdict(schemas: SchemaSet, value: Any) -> LocatedReason | None:
 
 def code_of(error: Any) -> Code:
     """Our code for a jsonschema error."""
-    return _CODES.get(str(error.validator), "CONSTRAINT_OTHER")
+    keyword = KEYWORDS.get(str(error.validator))
+    return "CONSTRAINT_OTHER" if keyword is None else keyword.code
 
 
 def reason_of(error: Any, place: str = "") -> Reason:

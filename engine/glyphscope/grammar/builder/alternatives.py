@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from itertools import combinations
-from typing import Any
 
 from glyphscope.grammar.builder.context import Choice, ToolContext, UnenforcedIn
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, names_of, types_of
 from glyphscope.grammar.checking import identity
 from glyphscope.grammar.time_limit import check_time
+from glyphscope.registry.facts import listed
 from glyphscope.registry.pointer import is_under
 
 MAX_FOLLOWED = 8  # unenforced constraints that one rule passes on to its users; one is enough
@@ -167,8 +167,6 @@ def _types(parts: Parts) -> set[str]:
 
 
 def _enumerated(parts: Parts) -> set[Hashable] | None:
-    for part in parts:
-        values: Any = [part.schema["const"]] if "const" in part.schema else part.schema.get("enum")
-        if values is not None:
-            return set(map(identity, values))
-    return None
+    lists = (found for part in parts if (found := listed(part.schema)) is not None)
+    found = next(lists, None)
+    return None if found is None else set(map(identity, found.values))

@@ -22,6 +22,7 @@ from glyphscope.grammar.tree import (
     unordered,
     walk,
 )
+from glyphscope.registry.keywords import LIMITS
 
 
 class Members(NamedTuple):
@@ -46,7 +47,7 @@ def any_order(
 
     With `leading`, it follows another entry. The number of entries is also enforced if the bits suffice.
     """
-    low, high = sizes_of(parts, "minProperties", "maxProperties")
+    low, high = sizes_of(parts, "members")
     entries = [(entry, key in members.required) for key, entry in members.named]
     inside = unordered(entries, separator, members.free, low=low, high=high, leading=leading)
     if not isinstance(inside, Unordered) or bits_needed(inside) <= BITS:
@@ -55,8 +56,9 @@ def any_order(
         context.note_fixed_order(parts[0], _TOO_MANY)
         return None
     for part in parts:
-        for keyword in {"minProperties", "maxProperties"} & part.schema.keys():
-            context.note_unenforced(part, keyword, _NOT_COUNTED)
+        for keyword in LIMITS["members"]:
+            if keyword in part.schema:
+                context.note_unenforced(part, keyword, _NOT_COUNTED)
     return replace(inside, low=0, high=None)
 
 

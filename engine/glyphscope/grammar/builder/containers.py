@@ -34,7 +34,8 @@ from glyphscope.grammar.tree import (
     separated,
     seq,
 )
-from glyphscope.registry.keywords import forbidden_key
+from glyphscope.registry.facts import count_of, forbidden_key, listed
+from glyphscope.registry.keywords import LIMITS
 from glyphscope.text.shorten import json_excerpt
 
 _FEW = 16  # members that are written inline in the object's rule; more become a shared rule
@@ -44,7 +45,7 @@ _NOT_COUNTED = "which of the optional properties are there is not counted"
 
 def array_node(context: ToolContext, name: str, parts: Parts) -> Node:
     """An array: the items of `prefixItems`, then those of `items`, `minItems` to `maxItems` in total."""
-    low, high = sizes_of(parts, "minItems", "maxItems")
+    low, high = sizes_of(parts, "items")
     fixed = max((len(part.schema.get("prefixItems", ())) for part in parts), default=0)
     if high is not None and high < low:
         return NEVER
@@ -116,7 +117,7 @@ def arguments_node(
         return NEVER
     if leading:
         return after_another(_listed(entries.separator, members, low, high))
-    needs_one = bool(members.named) and sizes_of(parts, "minProperties", "maxProperties")[0] == 1
+    needs_one = bool(members.named) and sizes_of(parts, "members")[0] == 1
     listed = _listed(entries.separator, members, low, high)._replace(needs_one=needs_one)
     inside = in_order(listed, lambda count, rest: context.book.inner(f"{name}-after-{count}", rest))
     # many members can begin in many ways, and several objects may share them
@@ -140,16 +141,16 @@ def _free_counts(
     context: ToolContext, parts: Parts, members: Members, *, leading: bool
 ) -> tuple[int, int | None]:
     """The minimum and maximum number of free keys after the members; notes keywords that this does not enforce."""
-    low, high = sizes_of(parts, "minProperties", "maxProperties")
+    low, high = sizes_of(parts, "members")
     named, required = len(members.named), len(members.required)
     if named == required:
         return max(0, low - named), None if high is None else high - named
     for part in parts:
-        least, most = part.schema.get("minProperties", 0), part.schema.get("maxProperties")
+        (at_least, at_most), (least, most, *_) = LIMITS["members"], count_of((part,), "members")
         if least > required and (leading or least > 1 or members.free != NEVER):
-            context.note_unenforced(part, "minProperties", _NOT_COUNTED)
+            context.note_unenforced(part, at_least, _NOT_COUNTED)
         if most is not None and (most < named or members.free != NEVER):
-            context.note_unenforced(part, "maxProperties", _NOT_COUNTED)
+            context.note_unenforced(part, at_most, _NOT_COUNTED)
     return 0, None
 
 
@@ -361,7 +362,7 @@ class ObjectKeys:
                     why = f"{keyword} of keys is not enforced"
                 if why:
                     self._note_names(why, checked=checked)
-        low, high = sizes_of(parts, "minLength", "maxLength")
+        low, high = sizes_of(parts, "length")
         if low or high is not None:
             contents.append(repeat(CHARACTER, low, high))
         return tuple(contents)
@@ -380,10 +381,8 @@ def types_of_names(parts: Parts) -> set[str]:
 def _listed_by(context: ToolContext, parts: Parts) -> list[Any] | None:
     """The values of `enum` or `const`, or those of all alternatives; None if there is no such list."""
     for part in parts:
-        if "const" in part.schema:
-            return [part.schema["const"]]
-        if "enum" in part.schema:
-            return list(part.schema["enum"])
+        if (found := listed(part.schema)) is not None:
+            return found.values
         for keyword in ("anyOf", "oneOf"):
             branches = [
                 context.schema.expand([part.at(keyword, index)])

@@ -14,7 +14,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, join
 from glyphscope.grammar.notation_syntax import KeyLanguage, NotationSyntax
-from glyphscope.grammar.regular.numbers import Bounds, number_node
+from glyphscope.grammar.regular.numbers import number_node
 from glyphscope.grammar.regular.strings import StringStyle
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.time_limit import check_time
@@ -31,6 +31,8 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )  # fmt: skip
+from glyphscope.registry.facts import EVERY_NUMBER
+from glyphscope.registry.keywords import KEYWORDS
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,9 @@ def _value(context: ToolContext, hint: str, places: tuple[Place, ...], part: Par
 MAX_RULES = 20_000
 """The maximum number of rules for one tool."""
 
-_OF_TEXTS = ("minLength", "maxLength", "pattern", "format")
-_OF_COUNTS = ("minProperties", "maxProperties")
+_OF_STRINGS = tuple(
+    name for name, one in KEYWORDS.items() if one.about == "string" or one.bounds == "members"
+)
 
 
 class PendingRule(NamedTuple):
@@ -131,10 +134,7 @@ class Choice(NamedTuple):
 def _text_keywords(parts: Parts, pointer: str) -> tuple[str, ...]:
     """The JSON Pointers of the keywords for strings and counts, unless all of them are at `pointer`."""
     keywords = [
-        (part.place.pointer, keyword)
-        for part in parts
-        for keyword in (*_OF_TEXTS, *_OF_COUNTS)
-        if keyword in part.schema
+        (part.place.pointer, keyword) for part in parts for keyword in _OF_STRINGS if keyword in part.schema
     ]
     apart = any(place != pointer for place, _ in keywords)
     return tuple(join(place, keyword) for place, keyword in keywords) if apart else ()
@@ -247,7 +247,7 @@ class ToolContext:
         syntax, anything = self.syntax, self.book.shared("any", self._any_value, self.syntax)
         entry = seq(syntax.map_key(), syntax.key_end, anything)
         return alt(
-            syntax.any_string(), terminal(number_node(Bounds())), syntax.boolean, syntax.null,
+            syntax.any_string(), terminal(number_node(EVERY_NUMBER)), syntax.boolean, syntax.null,
             seq(syntax.open_list, separated(anything, syntax.separator), syntax.close_list),
             seq(syntax.open_object, separated(entry, syntax.separator), syntax.close_object),
         )  # fmt: skip

@@ -19,6 +19,7 @@ from glyphscope.grammar.notation_syntax import notation_syntax
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.time_limit import limited
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.registry.keywords import said
 from glyphscope.registry.pointer import is_under
 from glyphscope.text.shorten import shorten
 
@@ -26,10 +27,6 @@ _LISTED = 4  # excluded values in a message
 _MAX_LENGTH = 40  # characters of one
 _LISTS = ("enum", "const", "type")
 _CONTRADICT = "its constraints contradict each other"
-_NAMED = frozenset(
-    ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern",
-     "format", "minItems", "maxItems", "minProperties", "maxProperties")
-)  # fmt: skip
 
 
 class _Unusable(NamedTuple):
@@ -141,12 +138,13 @@ def _impossible_places(context: ToolContext) -> Iterator[tuple[str, str]]:
 
 def _constraints(schema: Any) -> str:
     """`minimum 5, maximum 3`; empty if fewer than two can be named."""
-    keywords = schema.items() if isinstance(schema, dict) else ()
-    named = [(name, str(value)) for name, value in keywords if name in _NAMED and _is_short(value)]
-    return (
-        ", ".join(f"{name} {shorten(value, _MAX_LENGTH)}" for name, value in named) if len(named) > 1 else ""
-    )
+    named = [
+        words
+        for keyword, words in said(schema).items()
+        if _is_plain(schema[keyword]) and keyword not in _LISTS
+    ]
+    return ", ".join(named) if len(named) > 1 else ""
 
 
-def _is_short(value: Any) -> bool:
+def _is_plain(value: Any) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)

@@ -12,12 +12,10 @@ from glyphscope.grammar.regular.numbers import MAX_DIGITS, MAX_INTEGER, PRECISIO
 from glyphscope.grammar.regular.pattern import linear
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
+from glyphscope.registry.keywords import KEYWORDS, said
 from glyphscope.text.shorten import shorten
 
-_NOTED = (
-    "type", "const", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength",
-    "maxLength", "pattern", "format", "minItems", "maxItems", "minProperties", "maxProperties", "$ref",
-)  # fmt: skip
+_BOUNDS = tuple(name for name, keyword in KEYWORDS.items() if keyword.bounds == "value")
 _MAX_LENGTH = 100  # characters
 
 
@@ -32,21 +30,9 @@ def constraint_notes(registry: ToolRegistry) -> Callable[[Origin], str]:
             place = schemas[origin.tool].at(origin.pointer)
         except GrammarError:
             return ""
-        return in_words(place) if isinstance(place, dict) else ""
+        return shorten(" ".join(", ".join(said(place).values()).split()), _MAX_LENGTH)
 
     return note
-
-
-def in_words(schema: dict[str, Any]) -> str:
-    """A schema's own constraints on one line."""
-    words = [f"{keyword} {_short(schema[keyword])}" for keyword in _NOTED if keyword in schema]
-    if "enum" in schema:
-        words.append(f"one of {len(schema['enum'])} values")
-    return shorten(" ".join(", ".join(words).split()), _MAX_LENGTH)
-
-
-def _short(value: Any) -> str:
-    return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def judged_late(schema: Any, keyword: str) -> str:
@@ -55,9 +41,6 @@ def judged_late(schema: Any, keyword: str) -> str:
     if keyword == "format":
         return LATE.get(str(value), "")
     return "the pattern" if keyword == "pattern" and isinstance(value, str) and not linear(value) else ""
-
-
-_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 
 
 def unwritten(schema: Any, keyword: str) -> str:

@@ -1,4 +1,4 @@
-"""One tool's schema as places, with references followed, `allOf` merged, and types and bounds read.
+"""One tool's schema as places, with references followed, `allOf` merged, and types and sizes read.
 
 A rule of the grammar is made from a *conjunction* of places: all the schemas that its value must satisfy. A place
 counts once in a conjunction, so references that lead back to their place terminate.
@@ -6,17 +6,16 @@ counts once in a conjunction, so references that lead back to their place termin
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.checking import DeepStack, SafeValidator
-from glyphscope.grammar.regular.numbers import Bounds
 from glyphscope.grammar.time_limit import check_time
-from glyphscope.registry.keywords import ABOUT, TYPES, accepted, type_names
+from glyphscope.registry import facts
+from glyphscope.registry.facts import count_of
+from glyphscope.registry.keywords import ABOUT, TYPES, Measure
 from glyphscope.registry.pointer import follow, to_pointer
 
 MAX_SIZE = 1_000_000_000
@@ -37,6 +36,10 @@ class Part(NamedTuple):
 
     place: Place
     schema: dict[str, Any]
+
+    @property
+    def pointer(self) -> str:
+        return self.place.pointer
 
     def at(self, *keys: str | int) -> Place:
         """A place inside this one."""
@@ -149,10 +152,7 @@ def types_of(parts: Parts) -> set[str]:
 
     `integer` is included in `number`.
     """
-    left = set(TYPES)
-    for part in parts:
-        left &= type_names(part.schema.get("type"))
-        left -= accepted(part.schema.get("not", False)).whole
+    left = set(facts.types_of(parts).names)
     if not any("type" in part.schema for part in parts):
         used = set[str]().union(*(part.schema for part in parts))
         spoken = {kind for kind, words in ABOUT.items() if words & used}
@@ -160,37 +160,14 @@ def types_of(parts: Parts) -> set[str]:
     return left
 
 
-def bounds_of(parts: Parts) -> Bounds:
-    """The intersection of the bounds of all parts."""
-    low: tuple[Decimal, bool] | None = None
-    high: tuple[Decimal, bool] | None = None
-    for part in parts:
-        for keyword, is_low, is_open in (
-            ("minimum", True, False), ("exclusiveMinimum", True, True),
-            ("maximum", False, False), ("exclusiveMaximum", False, True),
-        ):  # fmt: skip
-            value = part.schema.get(keyword)
-            if value is None or isinstance(value, bool) or abs(value) == math.inf:
-                continue
-            bound = (Decimal(str(value)), is_open)
-            if is_low:
-                low = bound if low is None else max(low, bound)
-            else:
-                high = bound if high is None else min(high, bound, key=lambda b: (b[0], not b[1]))
-    low_value, low_open = low or (None, False)
-    high_value, high_open = high or (None, False)
-    return Bounds(low_value, high_value, low_open, high_open)
-
-
-def sizes_of(parts: Parts, least: str, most: str) -> tuple[int, int | None]:
-    """The strictest values of two keywords that limit a count, such as minLength and maxLength.
+def sizes_of(parts: Parts, measure: Measure) -> tuple[int, int | None]:
+    """The least and the most characters, items or members.
 
     A maximum that no value reaches does not count; with a minimum that no value reaches, the maximum is below it.
     """
-    minimum = max((math.ceil(part.schema.get(least, 0)) for part in parts), default=0)
-    maxima = [math.floor(part.schema[most]) for part in parts if most in part.schema]
-    maximum = min((size for size in maxima if size <= MAX_SIZE), default=None)
-    return minimum, maximum if minimum <= MAX_SIZE else 0
+    count = count_of(parts, measure)
+    maximum = None if count.most is not None and count.most > MAX_SIZE else count.most
+    return count.least, maximum if count.least <= MAX_SIZE else 0
 
 
 def names_of(parts: Parts) -> tuple[list[str], set[str]]:

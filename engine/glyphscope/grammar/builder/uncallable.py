@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from glyphscope.bounded_cache import BoundedCache
 from glyphscope.errors import GrammarError
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.registry.keywords import ANNOTATIONS
+from glyphscope.registry.facts import listed
+from glyphscope.registry.keywords import ABOUT, LIMITS, SILENT
 from glyphscope.registry.pointer import follow_reference
 from glyphscope.text.shorten import and_more
 
@@ -103,11 +104,10 @@ def _built(tool: Tool) -> tuple[str, str] | tuple[()]:
 
 _MEMBERS = frozenset({"properties", "required", "additionalProperties"})
 _ENDS = {
-    "string": ("minLength", "maxLength"), "integer": ("minimum", "maximum"), "number": ("minimum", "maximum"),
-    "array": ("minItems", "maxItems"),
+    "string": LIMITS["length"], "integer": LIMITS["value"], "number": LIMITS["value"], "array": LIMITS["items"],
 }  # fmt: skip
 """The keywords of the least and the most that a value of the type may be or have."""
-_OF_TEXTS = frozenset({"pattern", "format"})
+_OF_TEXTS = ABOUT["string"] - {*LIMITS["length"]}
 _LISTED: dict[str, tuple[type, ...]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
@@ -133,7 +133,6 @@ _WORDS = (
     "2026-01-01",
     "a@b.cc",
 )
-_DECIDE_NOTHING = ANNOTATIONS | {"default", "$schema", "$id", "$defs", "definitions"}
 
 
 def _surely(schema: Any, root: dict[str, Any], *, closed: bool = False, depth: int = 0) -> bool:
@@ -142,7 +141,7 @@ def _surely(schema: Any, root: dict[str, Any], *, closed: bool = False, depth: i
         return True
     if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return False
-    given = schema.keys() - _DECIDE_NOTHING
+    given = schema.keys() - SILENT
     if given == {"$ref"}:
         target = follow_reference(root, schema["$ref"])
         return target is not None and _surely(target[1], root, closed=closed, depth=depth + 1)
@@ -162,9 +161,8 @@ def _surely_of(
     depth: int,
 ) -> bool:  # fmt: skip
     """The same for a value of one type."""
-    if given in ({"enum"}, {"const"}):
-        listed = schema["enum"] if "enum" in given else [schema["const"]]
-        return any(type(one) in _LISTED.get(kind, ()) for one in listed)
+    if given in ({"enum"}, {"const"}) and (found := listed(schema)) is not None:
+        return any(type(one) in _LISTED.get(kind, ()) for one in found.values)
     if kind == "object":
         inner, others = schema.get("properties", {}), schema.get("additionalProperties", True)
         return given <= _MEMBERS and all(
@@ -189,7 +187,7 @@ def _surely_text(given: Set[str], schema: dict[str, Any]) -> bool:
     pattern = schema["pattern"]
     if not given <= {"pattern", *_ENDS["string"]} or not _PLAIN.fullmatch(pattern):
         return False
-    least, most = schema.get("minLength", 0), schema.get("maxLength", _EXACT)
+    least, most = (schema.get(name, end) for name, end in zip(_ENDS["string"], (0, _EXACT), strict=True))
     try:
         found = re.compile(pattern).search
     except re.error:

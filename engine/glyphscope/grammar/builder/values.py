@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 from glyphscope.errors import GrammarError
@@ -25,7 +24,7 @@ from glyphscope.grammar.builder.context import (
     TaggedValue,
     ToolContext,
 )
-from glyphscope.grammar.builder.schema import Part, Parts, Place, bounds_of, join, sizes_of, type_of, types_of
+from glyphscope.grammar.builder.schema import Part, Parts, Place, join, sizes_of, type_of, types_of
 from glyphscope.grammar.checking import listed_by_all
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.lark.lexeme_partition import as_lexeme
@@ -34,10 +33,9 @@ from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.formats import written_format
 from glyphscope.grammar.regular.numbers import (
     PRECISION,
-    common_step,
-    exact,
     fractions_node,
     integer_node,
+    integers_of,
     multiples_node,
     number_node,
 )
@@ -55,28 +53,18 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )
-from glyphscope.registry.keywords import TYPES, accepted, forbidden_key
+from glyphscope.registry.facts import accepted, common_step, exact, forbidden_key, listed, range_of
+from glyphscope.registry.keywords import KEYWORDS, LIMITS, TYPES, Keyword, companions
 
 CUSTOM = "x-grammar"
 _MAX_STATES = 2_000  # of a custom grammar that becomes one lexeme
-_NO_CONSTRAINT = frozenset(
-    ("title", "description", "default", "examples", "$comment", "$defs", "definitions", "$schema", "$id", "$ref",
-     "$anchor", "allOf", "deprecated", "readOnly", "writeOnly", CUSTOM)
-)  # fmt: skip
-
-
-# Keywords that no grammar enforces, the type to which they apply ("" for any), and the reason.
-_BEYOND = (
-    ("array", "uniqueItems", "whether items repeat is not decided by a grammar"),
-    ("array", "contains", "which item is the one is not decided by a grammar"),
-    ("array", "unevaluatedItems", "which items `contains` and `if` evaluate is not decided by a grammar"),
-    ("object", "dependentRequired", "it depends on which properties are there"),
-    ("object", "dependentSchemas", "it depends on which properties are there"),
-    ("", "if", "it depends on the value as a whole"),
-)
+_FOLLOWED = frozenset({"$ref", "allOf", CUSTOM})
+"""Their schemas are among the parts."""
+_BEYOND = tuple(keyword for keyword in KEYWORDS.values() if keyword.unenforced)
 _MAX_RULES = 100  # alternatives with separate rules, if all of them only list values
 _MAX_AT_ONCE = 1_500  # llguidance reads 2,000 alternatives at one point of a text
 _NOT_ENDINGS = "only whole steps, and steps that divide 1, are enforced"
+_TOO_LONG = "together with the pattern it is too large for an automaton"
 _TOO_LARGE = "the step, together with others, is too large for an automaton of digits"
 
 
@@ -96,15 +84,13 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
         return _closed(_custom(context, name, custom, parts, form), form)
     if custom is not None:
         context.note_unenforced(custom, CUSTOM, "a raw text is not written as the grammar of a value says")
-    listing = next((part for part in parts if "const" in part.schema or "enum" in part.schema), None)
+    listing = next((part for part in parts if listed(part.schema) is not None), None)
     if listing is not None and (form == "value" or isinstance(form, TaggedValue)):
         return _closed(
             _listed(context, listing, parts, form if isinstance(form, TaggedValue) else None), form
         )
-    if listing is not None:
-        context.note_unenforced(
-            listing, "const" if "const" in listing.schema else "enum", "whole calls are not listed"
-        )
+    if listing is not None and (found := listed(listing.schema)) is not None:
+        context.note_unenforced(listing, found.keyword, "whole calls are not listed")
     for part in parts:
         for keyword in ("anyOf", "oneOf"):
             if keyword in part.schema and keyword not in part.place.taken:
@@ -146,7 +132,7 @@ def _custom(context: ToolContext, name: str, part: Part, parts: Parts, form: For
         )
     for other in parts:
         for keyword in other.schema:
-            if keyword not in _NO_CONSTRAINT:
+            if keyword in KEYWORDS and KEYWORDS[keyword].decides and keyword not in _FOLLOWED:
                 context.note_unenforced(other, keyword, "the value's own grammar replaces it")
     grammar = _read_custom(part.schema[CUSTOM], where)
     piece = as_lexeme(grammar)
@@ -184,19 +170,19 @@ def _imported(context: ToolContext, name: str, grammar: Grammar) -> Node:
 
 def _listed(context: ToolContext, part: Part, parts: Parts, form: TaggedValue | None) -> Node:
     """One of the values of `const` or `enum` that satisfy all the parts."""
-    keyword = "const" if "const" in part.schema else "enum"
-    listed = [part.schema["const"]] if keyword == "const" else part.schema["enum"]
-    return _possible_of(context, part, keyword, listed, [p.place for p in parts], form)
+    found = listed(part.schema)
+    assert found is not None, "the part lists values"
+    return _possible_of(context, part, *found, [p.place for p in parts], form)
 
 
 def _possible_of(
-    context: ToolContext, part: Part, keyword: str, listed: Sequence[Any], places: Sequence[Place],
+    context: ToolContext, part: Part, keyword: str, values: Sequence[Any], places: Sequence[Place],
     form: TaggedValue | None,
 ) -> Node:  # fmt: skip
     """One of the values that a keyword of the part lists, if it satisfies all the places."""
     pointer = join(part.place.pointer, keyword)
     possible = []
-    for value, why in zip(listed, context.schema.excluded(places, listed), strict=True):
+    for value, why in zip(values, context.schema.excluded(places, values), strict=True):
         context.note_listed(pointer, json.dumps(value, ensure_ascii=False), why)
         if why is None:
             possible.append(_plain(value))
@@ -222,10 +208,10 @@ def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: 
     others = tuple(chosen if p is part else p.place for p in parts)
     options = part.schema[keyword]
     if len(options) > _MAX_RULES and (form == "value" or isinstance(form, TaggedValue)):
-        listed = listed_by_all(options, keyword)
-        if listed is not None:
+        values = listed_by_all(options, keyword)
+        if values is not None:
             tagged = form if isinstance(form, TaggedValue) else None
-            return _closed(_possible_of(context, part, keyword, listed, others, tagged), form)
+            return _closed(_possible_of(context, part, keyword, values, others, tagged), form)
     if keyword == "oneOf" and may_overlap(context.schema, part):
         context.note_unenforced(
             part, keyword, "its alternatives may overlap, and a grammar does not count them"
@@ -276,11 +262,22 @@ def _closed(node: Node, form: Form) -> Node:
 
 def _note_beyond(context: ToolContext, types: set[str], parts: Parts) -> None:
     for part in parts:
-        for kind, keyword, why in _BEYOND:
-            if keyword in part.schema and (not kind or kind in types) and _constrains(part, keyword, parts):
-                context.note_unenforced(part, keyword, why)
+        for keyword in _BEYOND:
+            if (
+                keyword.name in part.schema
+                and _is_about(keyword, types)
+                and _constrains(part, keyword.name, parts)
+            ):
+                context.note_unenforced(part, keyword.name, keyword.unenforced)
         if "not" in part.schema and not _excludes(part.schema["not"], types):
             context.note_unenforced(part, "not", "a grammar spells what may come, not what may not")
+
+
+def _is_about(keyword: Keyword, types: set[str]) -> bool:
+    """Whether the keyword constrains values of one of these types."""
+    return (
+        keyword.about in types or keyword.about == "any" or (keyword.about == "number" and "integer" in types)
+    )
 
 
 def _constrains(part: Part, keyword: str, parts: Parts) -> bool:
@@ -291,7 +288,7 @@ def _constrains(part: Part, keyword: str, parts: Parts) -> bool:
     if keyword == "contains":
         return schema.get("minContains", 1) > 0 or "maxContains" in schema
     if keyword == "if":
-        return "then" in schema or "else" in schema
+        return len(companions(keyword) & schema.keys()) > 1
     return bool(schema[keyword])
 
 
@@ -349,16 +346,15 @@ def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> No
                 context.note_unenforced(part, "format", written.why, checked=written.checked)
             if written.node is not None:
                 contents.append(written.node)
-    low, high = sizes_of(parts, "minLength", "maxLength")
+    low, high = sizes_of(parts, "length")
     styles = (style,) if style else context.syntax.styles
     nodes = [string_node(each, tuple(contents), low, high) for each in styles]
     possible = [_is_possible(node) for node in nodes]
     if None in possible:
         for part in parts:
-            for keyword in {"minLength", "maxLength"} & part.schema.keys():
-                context.note_unenforced(
-                    part, keyword, "together with the pattern it is too large for an automaton"
-                )
+            for keyword in LIMITS["length"]:
+                if keyword in part.schema:
+                    context.note_unenforced(part, keyword, _TOO_LONG)
         return alt(*(string_node(each, tuple(contents)) for each in styles))
     return alt(*(node for node, some in zip(nodes, possible, strict=True) if some))
 
@@ -373,23 +369,23 @@ def _is_possible(node: Node) -> bool | None:
 
 
 def _number(context: ToolContext, parts: Parts, *, whole: bool) -> Node:
-    bounds = bounds_of(parts)
+    span = range_of(parts)
     stepping = [part for part in parts if "multipleOf" in part.schema]
-    step = reduce(common_step, (exact(part.schema["multipleOf"]) for part in stepping), Fraction(int(whole)))
+    step = common_step(span.step, Fraction(int(whole)))
     if step.denominator > 1 or not step:
-        node = fractions_node(bounds, step) if step else number_node(bounds)
+        node = fractions_node(span, step) if step else number_node(span)
         if node is None:
             for part in stepping:
                 context.note_unenforced(part, "multipleOf", _NOT_ENDINGS)
-            node = number_node(bounds, decimals=PRECISION)
+            node = number_node(span, decimals=PRECISION)
         return terminal(node)
-    low, high = bounds.integers()
+    low, high = integers_of(span)
     if step == 1:
         return terminal(integer_node(low, high))
     listed = multiples_node(low, high, step.numerator, context.book.shared)
     if listed is None:
         for part in stepping:
-            if (exact(part.schema["multipleOf"])).numerator != 1:
+            if exact(part.schema["multipleOf"]).numerator != 1:
                 context.note_unenforced(part, "multipleOf", _TOO_LARGE)
         return terminal(integer_node(low, high))
     return listed if any(refs(listed)) else terminal(listed)

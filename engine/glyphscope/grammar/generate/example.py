@@ -13,11 +13,11 @@ from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.checking import SafeValidator
 from glyphscope.grammar.regular.automaton import Automaton
-from glyphscope.grammar.regular.numbers import exact
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.shortest import shortest_path
-from glyphscope.registry.keywords import children
+from glyphscope.registry.facts import Whole, exact, range_of
+from glyphscope.registry.keywords import KEYWORDS, children
 from glyphscope.registry.pointer import follow_reference
 
 _MAX_DEPTH = 24  # levels of an example
@@ -65,8 +65,6 @@ _BY_NAME = {
     "name": "Ann",
 }
 """Typical values of arguments, by the ending of their names."""
-
-_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 
 def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
@@ -223,39 +221,13 @@ def merged_schema(root: dict[str, Any], *schemas: Any) -> dict[str, Any]:
     return merged
 
 
-_LARGER = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"})
-_SMALLER = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"})
-
-
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Merge two schemas that apply together: the properties and required names of both, the narrower bounds."""
     result = {**one, **other}
-    for keyword in one.keys() & other.keys():
-        first, second = one[keyword], other[keyword]
-        if first == second:
-            continue
-        if keyword == "properties":
-            shared = {n: {"allOf": [first[n], second[n]]} for n in first if n in second}
-            result[keyword] = {**first, **second, **shared}
-        elif keyword == "required":
-            result[keyword] = list(dict.fromkeys([*first, *second]))
-        elif keyword in _LARGER:
-            result[keyword] = max(first, second)
-        elif keyword in _SMALLER:
-            result[keyword] = min(first, second)
-        elif keyword == "enum":
-            result[keyword] = [value for value in first if value in second]
-        elif keyword == "type":
-            result[keyword] = _both_types(first, second)
-        elif keyword in ("items", "additionalProperties"):
-            result[keyword] = {"allOf": [first, second]}
+    for keyword in one.keys() & other.keys() & KEYWORDS.keys():
+        if one[keyword] != other[keyword]:
+            result[keyword] = KEYWORDS[keyword].both(one[keyword], other[keyword])
     return result
-
-
-def _both_types(one: Any, other: Any) -> list[str]:
-    first, second = ([kind] if isinstance(kind, str) else list(kind) for kind in (one, other))
-    wide_first, wide_second = ({*t, "integer"} if "number" in t else {*t} for t in (first, second))
-    return [kind for kind in dict.fromkeys([*first, *second]) if kind in wide_first and kind in wide_second]
 
 
 def _kind(schema: dict[str, Any]) -> str:
@@ -276,16 +248,15 @@ def _kind(schema: dict[str, Any]) -> str:
 
 def _number(schema: dict[str, Any], kind: str) -> int | float:
     """A short number that bounds and `multipleOf` allow, preferably a small integer."""
-    check = SafeValidator({key: schema[key] for key in _BOUNDS if key in schema} | {"type": kind})
-    lows = [exact(schema[name]) for name in ("minimum", "exclusiveMinimum") if name in schema]
-    highs = [exact(schema[name]) for name in ("maximum", "exclusiveMaximum") if name in schema]
-    step = exact(schema.get("multipleOf", 1))
+    span = range_of([Whole(schema)])
+    step = span.step or Fraction(1)
+    lows, highs = ([end] if end is not None else [] for end in (span.low, span.high))
     middles = [(low + high) / 2 for low in lows for high in highs]
     ends = [*lows, *(low + 1 for low in lows), *highs, *(high - 1 for high in highs), *middles]
     steps = (step * (end // step + more) for more in (0, 1, 2) for end in ends)
     for number in (Fraction(1), Fraction(0), step, *steps, *ends):
         short = number.numerator if number.denominator == 1 else float(number)
-        if check.is_valid(short):
+        if span.contains(exact(short)) and (kind == "number" or number.denominator == 1):
             return short
     return 1
 

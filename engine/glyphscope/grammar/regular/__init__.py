@@ -9,13 +9,7 @@ from glyphscope.interfaces import interface
 if TYPE_CHECKING:
     from glyphscope.grammar.regular.automaton import Automaton
     from glyphscope.grammar.regular.formats import FORMATS, written_format
-    from glyphscope.grammar.regular.numbers import (
-        Bounds,
-        fractions_node,
-        integer_node,
-        multiples_node,
-        number_node,
-    )
+    from glyphscope.grammar.regular.numbers import fractions_node, integer_node, multiples_node, number_node
     from glyphscope.grammar.regular.pattern import StringLanguage, found
     from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node, search_text, unreadable
     from glyphscope.grammar.regular.strings import RAW, string_node, within_lengths, word_except
@@ -26,7 +20,7 @@ else:
         {
             "automaton": "Automaton",
             "formats": "FORMATS written_format",
-            "numbers": "Bounds fractions_node integer_node multiples_node number_node",
+            "numbers": "fractions_node integer_node multiples_node number_node",
             "pattern": "StringLanguage found",
             "regex": "PatternNotEnforced pattern_node search_text unreadable",
             "strings": "RAW string_node within_lengths word_except",

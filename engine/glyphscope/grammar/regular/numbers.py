@@ -14,11 +14,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from itertools import count
-from math import gcd, lcm
-from typing import NamedTuple
+from math import gcd
 
 from glyphscope.grammar.chars import DIGITS
 from glyphscope.grammar.tree import EMPTY, NEVER, CharClass, Node, alt, intersect, optional, repeat, seq
+from glyphscope.registry.facts import Range
 
 MAX_DIGITS = 20  # before the point
 MAX_INTEGER = 10**MAX_DIGITS - 1
@@ -33,24 +33,16 @@ _FIRST_DIGIT = CharClass(((0x31, 0x39),))
 _E = CharClass(((0x45, 0x45), (0x65, 0x65)))
 
 
-class Bounds(NamedTuple):
-    """An interval; an end may be missing (None), and an open end is not included."""
-
-    low: Decimal | None = None
-    high: Decimal | None = None
-    low_open: bool = False
-    high_open: bool = False
-
-    def integers(self) -> tuple[int, int]:
-        """The first and the last integer in the interval, with at most `MAX_DIGITS` digits."""
-        low, high = -MAX_INTEGER, MAX_INTEGER
-        if self.low is not None:
-            low = math.floor(self.low) + 1 if self.low_open else math.ceil(self.low)
-        if self.high is not None:
-            high = math.ceil(self.high) - 1 if self.high_open else math.floor(self.high)
-        return (max(low, -MAX_INTEGER) if high >= -MAX_INTEGER else low), (
-            min(high, MAX_INTEGER) if low <= MAX_INTEGER else high
-        )
+def integers_of(span: Range) -> tuple[int, int]:
+    """The first and the last integer between the bounds, with at most `MAX_DIGITS` digits."""
+    low, high = -MAX_INTEGER, MAX_INTEGER
+    if span.low is not None:
+        low = math.floor(span.low) + 1 if span.low_open else math.ceil(span.low)
+    if span.high is not None:
+        high = math.ceil(span.high) - 1 if span.high_open else math.floor(span.high)
+    return (max(low, -MAX_INTEGER) if high >= -MAX_INTEGER else low), (
+        min(high, MAX_INTEGER) if low <= MAX_INTEGER else high
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -83,13 +75,13 @@ def multiples_node(
 
 
 @lru_cache(maxsize=1024)
-def number_node(bounds: Bounds, *, decimals: int | None = None) -> Node:
-    """The decimals within the bounds, with an optional exponent if there are no bounds.
+def number_node(span: Range, *, decimals: int | None = None) -> Node:
+    """The decimals between the bounds of the range, whatever its step, with an optional exponent if it has none.
 
     With bounds, only numbers beyond `MAX_DIGITS` before the point or `PRECISION` after it have an exponent.
     With `decimals`, no number has one, and all have at most so many digits after the point.
     """
-    low, high = bounds.low, bounds.high
+    low, high = _decimal(span.low), _decimal(span.high)
     if low is None and high is None and decimals is None:
         whole = alt("0", seq(_FIRST_DIGIT, repeat(_DIGIT, 0, MAX_DIGITS - 1)))
         sign = CharClass(((0x2B, 0x2B), (0x2D, 0x2D)))
@@ -101,35 +93,36 @@ def number_node(bounds: Bounds, *, decimals: int | None = None) -> Node:
     negative: Node = NEVER
     positive: Node = NEVER
     if low is None or low < 0:
-        below = (-high, bounds.high_open) if high is not None and high < 0 else (zero, True)
+        below = (-high, span.high_open) if high is not None and high < 0 else (zero, True)
         most = None if low is None else -low
-        negative = seq("-", _magnitudes(*below, most, bounds.low_open, decimals))
+        negative = seq("-", _magnitudes(*below, most, span.low_open, decimals))
     if high is None or high >= 0:
-        above = (low, bounds.low_open) if low is not None and low >= 0 else (zero, False)
-        positive = _magnitudes(*above, high, bounds.high_open, decimals)
+        above = (low, span.low_open) if low is not None and low >= 0 else (zero, False)
+        positive = _magnitudes(*above, high, span.high_open, decimals)
     return alt(negative, positive)
 
 
-def common_step(a: Fraction, b: Fraction) -> Fraction:
-    """The least common multiple of two steps; 0 stands for no step."""
-    if not a or not b:
-        return a or b
-    return Fraction(lcm(a.numerator, b.numerator), gcd(a.denominator, b.denominator))
+def _decimal(bound: Fraction | None) -> Decimal | None:
+    """A bound as the decimal that it was read from."""
+    if bound is None:
+        return None
+    places = next(places for places in count() if 10**places % bound.denominator == 0)
+    return Decimal(f"{bound.numerator * 10**places // bound.denominator}e-{places}")
 
 
-def fractions_node(bounds: Bounds, step: Fraction) -> Node | None:
+def fractions_node(span: Range, step: Fraction) -> Node | None:
     """The multiples of a step that divides 1, such as 0.01 or 0.25; None for other steps, and for too many endings.
 
     The step determines only the last digits: those of 0.25 are 00, 25, 50 and 75.
     """
     if step.numerator != 1:
         return None
-    if not _has_multiple(bounds, step):
+    if not _has_multiple(span, step):
         return NEVER
     size = next(size for size in count(1) if 10**size % step.denominator == 0)
     unit = 10**size // step.denominator  # the step, in the last of `size` digits
     last = next(size for size in count() if 10**size % unit == 0)
-    number = number_node(bounds, decimals=size)
+    number = number_node(span, decimals=size)
     if unit == 1:
         return number
     if 10**last // unit > MAX_LISTED:
@@ -143,12 +136,12 @@ def fractions_node(bounds: Bounds, step: Fraction) -> Node | None:
     return intersect((number, seq(optional(seq("-")), repeat(_DIGIT, 1), optional(seq(".", fraction)))))
 
 
-def _has_multiple(bounds: Bounds, step: Fraction) -> bool:
-    if bounds.low is None or bounds.high is None:
+def _has_multiple(span: Range, step: Fraction) -> bool:
+    if span.low is None or span.high is None:
         return True
-    low, high = Fraction(bounds.low) / step, Fraction(bounds.high) / step
-    first = math.floor(low) + 1 if bounds.low_open else math.ceil(low)
-    return first < high or (first == high and not bounds.high_open)
+    low, high = span.low / step, span.high / step
+    first = math.floor(low) + 1 if span.low_open else math.ceil(low)
+    return first < high or (first == high and not span.high_open)
 
 
 def _natural(low: int, high: int) -> Node:
@@ -407,8 +400,3 @@ class _Remainders:
 
 def _one(digit: int) -> Node:
     return CharClass(((0x30 + digit, 0x30 + digit),))
-
-
-def exact(value: int | float) -> Fraction:
-    """The number that the shortest decimal form of `value` denotes: 0.1 is one tenth."""
-    return Fraction(value) if isinstance(value, int) else Fraction(Decimal(repr(value)))

@@ -28,7 +28,7 @@ from glyphscope.grammar.gbnf.emit.plain_rules import (
 from glyphscope.grammar.normalize import limit_depth
 from glyphscope.grammar.notation_syntax import WHITE
 from glyphscope.grammar.regular.intersections import DroppedPart, Intersections
-from glyphscope.grammar.regular.numbers import MAX_INTEGER, Bounds, integer_node, number_node
+from glyphscope.grammar.regular.numbers import MAX_INTEGER, integer_node, number_node
 from glyphscope.grammar.regular.strings import any_character, string_node
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.time_limit import check_time, limited
@@ -58,6 +58,7 @@ from glyphscope.grammar.tree import (
     seq,
     walk,
 )  # fmt: skip
+from glyphscope.registry.facts import EVERY_NUMBER
 from glyphscope.text.lines import common_length
 from glyphscope.visible import visible
 
@@ -71,7 +72,7 @@ _CHARACTERS = frozenset((any_character("json"), any_character("glyph")))
 def _known() -> dict[Node, str]:
     """The lexemes that have the same name in all grammars."""
     named: dict[Node, str] = {
-        number_node(Bounds()): "number",
+        number_node(EVERY_NUMBER): "number",
         integer_node(-MAX_INTEGER, MAX_INTEGER): "integer",
     }
     for node in (string_node("json"), string_node("glyph")):

@@ -1,0 +1,206 @@
+"""The facts about one value that the keywords of schemas give together: types, the range of a number, counts.
+
+A grammar's builder and the validator combine schemas in their own ways, and read the same facts of a combination here.
+Numbers are exact: 0.1 is one tenth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any, NamedTuple, Protocol
+
+from glyphscope.registry.keywords import ABOUT, ANY_TYPE, KEYWORDS, LIMITS, TYPES, Measure, type_names
+
+
+class Placed(Protocol):
+    """A schema with its JSON Pointer."""
+
+    @property
+    def pointer(self) -> str: ...
+    @property
+    def schema(self) -> Any: ...
+
+
+class Whole(NamedTuple):
+    """A schema by itself."""
+
+    schema: Any
+    pointer: str = ""
+
+
+def exact(value: int | float) -> Fraction:
+    """The number that the shortest decimal form of `value` denotes: 0.1 is one tenth."""
+    return Fraction(value) if isinstance(value, int) else Fraction(Decimal(repr(value)))
+
+
+def common_step(a: Fraction, b: Fraction) -> Fraction:
+    """The least common multiple of two steps; 0 stands for no step."""
+    if not a or not b:
+        return a or b
+    return Fraction(lcm(a.numerator, b.numerator), gcd(a.denominator, b.denominator))
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers between two bounds (None: no bound), multiples of `step` (0: all).
+
+    `*_rule` are the JSON Pointers of the keywords that set them; ranges are equal if they have the same numbers.
+    """
+
+    low: Fraction | None = None
+    high: Fraction | None = None
+    low_open: bool = False
+    high_open: bool = False
+    step: Fraction = Fraction(0)
+    low_rule: str = field(default="", compare=False)
+    high_rule: str = field(default="", compare=False)
+    step_rule: str = field(default="", compare=False)
+
+    @property
+    def unbounded(self) -> bool:
+        return self.low is None and self.high is None and not self.step
+
+    def above(self, low: Fraction, is_open: bool, rule: str = "") -> Range:
+        """The part of the range from `low` upwards; `self` if that is not narrower."""
+        if self.low is None or low > self.low or (low == self.low and is_open):
+            return replace(self, low=low, low_open=is_open, low_rule=rule)
+        return self
+
+    def below(self, high: Fraction, is_open: bool, rule: str = "") -> Range:
+        """The part of the range up to `high`; `self` if that is not narrower."""
+        if self.high is None or high < self.high or (high == self.high and is_open):
+            return replace(self, high=high, high_open=is_open, high_rule=rule)
+        return self
+
+    def mirrored(self) -> Range:
+        """The range of the negated numbers."""
+        low = None if self.high is None else -self.high
+        high = None if self.low is None else -self.low
+        return Range(low, high, self.high_open, self.low_open, self.step)
+
+    def contains(self, value: Fraction) -> bool:
+        if self.low is not None and (value < self.low or (self.low_open and value == self.low)):
+            return False
+        if self.high is not None and (value > self.high or (self.high_open and value == self.high)):
+            return False
+        return not self.step or (value / self.step).denominator == 1
+
+
+EVERY_NUMBER = Range()
+
+
+class Count(NamedTuple):
+    """The least and the most characters, items or members (None: any number), and the pointers of the keywords."""
+
+    least: int = 0
+    most: int | None = None
+    least_rule: str = ""
+    most_rule: str = ""
+
+
+ANY_COUNT = Count()
+
+
+class Types(NamedTuple):
+    """Types of values, with `integer` for whole numbers, and the pointer of the first keyword that narrows them."""
+
+    names: frozenset[str] = frozenset(TYPES)
+    rule: str = ""
+
+
+class Listed(NamedTuple):
+    """The values that a keyword lists."""
+
+    keyword: str
+    values: list[Any]
+
+
+class Accepted(NamedTuple):
+    """The types of which a schema accepts every value, and those of which it accepts only some, or perhaps none.
+
+    Integers are not numbers here: if only `integer` is in one of them, the other numbers are not.
+    """
+
+    whole: frozenset[str]
+    partly: frozenset[str]
+
+
+def accepted(schema: Any) -> Accepted:
+    """The types that a schema accepts, by `type` and the keywords of single types: `{"minLength": 3}` accepts every
+    number. So `not` rejects all of them, and a value under `{"not": {"minLength": 3}}` is a string.
+    """
+    if not isinstance(schema, dict):
+        return Accepted(frozenset(TYPES if schema is True else ()), frozenset())
+    types = type_names(schema.get("type"))
+    if schema.keys() & ANY_TYPE:
+        return Accepted(frozenset(), types)
+    limited = {kind for kind, keywords in ABOUT.items() if keywords & schema.keys()}
+    limited |= {"integer"} if "number" in limited else set()
+    return Accepted(types - limited, types & limited)
+
+
+def forbidden_key(rejected: Any) -> str | None:
+    """The one property that a `not` of `rejected` forbids in objects; None if it forbids something else."""
+    if not isinstance(rejected, dict) or rejected.keys() & ANY_TYPE:
+        return None
+    limits = rejected.keys() & ABOUT["object"]
+    if limits != {"required"} or "object" not in type_names(rejected.get("type")):
+        return None
+    return rejected["required"][0] if len(rejected["required"]) == 1 else None
+
+
+_OF_VALUES = tuple(keyword for keyword in KEYWORDS.values() if keyword.bounds == "value")
+
+
+def types_of(placed: Iterable[Placed]) -> Types:
+    """The types that `type` and `not` leave."""
+    names, rule = Types()
+    for at in placed:
+        if "type" in at.schema:
+            names &= type_names(at.schema["type"])
+            rule = rule or f"{at.pointer}/type"
+        if rejected := accepted(at.schema.get("not", False)).whole:
+            names -= rejected
+            rule = rule or f"{at.pointer}/not"
+    return Types(names, rule)
+
+
+def range_of(placed: Iterable[Placed]) -> Range:
+    """The numbers that bounds and steps leave."""
+    span = EVERY_NUMBER
+    for at in placed:
+        for keyword in _OF_VALUES:
+            limit = at.schema.get(keyword.name)
+            if limit is not None and abs(limit) != math.inf:
+                narrowed = span.above if keyword.side < 0 else span.below
+                span = narrowed(exact(limit), keyword.excluded, f"{at.pointer}/{keyword.name}")
+        if "multipleOf" in at.schema:
+            step = common_step(span.step, exact(at.schema["multipleOf"]))
+            span = replace(span, step=step, step_rule=f"{at.pointer}/multipleOf")
+    return span
+
+
+def count_of(placed: Iterable[Placed], measure: Measure) -> Count:
+    """The tightest bounds of a length or a count."""
+    least_name, most_name = LIMITS[measure]
+    count = ANY_COUNT
+    for at in placed:
+        if least_name in at.schema and (least := math.ceil(at.schema[least_name])) > count.least:
+            count = count._replace(least=least, least_rule=f"{at.pointer}/{least_name}")
+        if most_name in at.schema:
+            most = math.floor(at.schema[most_name])
+            if count.most is None or most < count.most:
+                count = count._replace(most=most, most_rule=f"{at.pointer}/{most_name}")
+    return count
+
+
+def listed(schema: Any) -> Listed | None:
+    """The values that `const` or `enum` lists."""
+    if "const" in schema:
+        return Listed("const", [schema["const"]])
+    return Listed("enum", schema["enum"]) if "enum" in schema else None
