@@ -121,24 +121,31 @@ class NoteDelegate(QStyledItemDelegate):
     The words are cut for the note, which is cut first: to its figure if it begins with one.
     """
 
+    _words = _role = ""
+    """The painted note of the cell that was prepared last, and its theme role."""
+
     def note_font(self, font: QFont) -> QFont:
         return smaller(font)
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
-        note = QFontMetrics(self.note_font(option.font)).horizontalAdvance(self._note(option, index))
-        room = _part(option, QStyle.SubElement.SE_ItemViewItemText).width() - note - (note and 2 * SIDE)
         metrics = QFontMetrics(option.font)
+        words, self._role = index.data(NOTE_ROLE) or ("", "")
+        self._words = self._fitted(words, option, metrics.horizontalAdvance(option.text))
+        note = QFontMetrics(self.note_font(option.font)).horizontalAdvance(self._words)
+        room = _part(option, QStyle.SubElement.SE_ItemViewItemText).width() - note - (note and 2 * SIDE)
         option.text = metrics.elidedText(option.text, Qt.TextElideMode.ElideMiddle, max(room, 40))
         option.state &= ~QStyle.StateFlag.State_HasFocus
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        super().paint(painter, option, index)
-        if note := index.data(NOTE_ROLE):
+        made = QStyleOptionViewItem(option)
+        self.initStyleOption(made, index)
+        _style(made).drawControl(QStyle.ControlElement.CE_ItemViewItem, made, painter, made.widget)
+        if self._words:
             painter.save()
             box = option.rect.adjusted(0, 0, -SIDE, 0)
             font = self.note_font(option.font)
-            paint_words(painter, box, self._note(option, index), font, note[1], Qt.AlignmentFlag.AlignRight)
+            paint_words(painter, box, self._words, font, self._role, Qt.AlignmentFlag.AlignRight)
             painter.restore()
 
     def editorEvent(
@@ -161,20 +168,21 @@ class NoteDelegate(QStyledItemDelegate):
         has_box = made.features & QStyleOptionViewItem.ViewItemFeature.HasCheckIndicator
         return _part(made, QStyle.SubElement.SE_ItemViewItemCheckIndicator) if has_box else QRect()
 
-    def _note(self, option: QStyleOptionViewItem, index: Index) -> str:
-        """The note, or its figure, as far as there is room."""
-        note = (index.data(NOTE_ROLE) or ("",))[0]
+    def _fitted(self, note: str, option: QStyleOptionViewItem, text: int) -> str:
+        """The note, or its figure, as far as there is room beside a text that is so many pixels wide."""
         metrics, width = QFontMetrics(self.note_font(option.font)), option.rect.width()
-        beside = QFontMetrics(option.font).horizontalAdvance(str(index.data() or "")) + 6 * SIDE
-        if note[:1].isdigit() and beside + metrics.horizontalAdvance(note) > width:
+        if note[:1].isdigit() and text + 6 * SIDE + metrics.horizontalAdvance(note) > width:
             return note.split(" ")[0]
         return metrics.elidedText(visible(note), Qt.TextElideMode.ElideRight, width // 2)
 
 
 def _part(option: QStyleOptionViewItem, part: QStyle.SubElement) -> QRect:
     """The rectangle of a part of an item."""
-    style = option.widget.style() if option.widget is not None else QApplication.style()
-    return style.subElementRect(part, option, option.widget)
+    return _style(option).subElementRect(part, option, option.widget)
+
+
+def _style(option: QStyleOptionViewItem) -> QStyle:
+    return option.widget.style() if option.widget is not None else QApplication.style()
 
 
 class LinesDelegate(QStyledItemDelegate):

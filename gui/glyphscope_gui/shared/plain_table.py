@@ -44,6 +44,10 @@ class PlainTable(QTableView):
         self._open_row: Callable[[QModelIndex], object] | None = None
         self._fitted_to: dict[int, str] = {}
         """By column, the widest text to which it was fitted."""
+        self._title_widths: dict[tuple[str, bool], int] = {}
+        """By title and whether its column is hidden, once it is shown: Qt asks the model six times for each."""
+        self._widest: dict[tuple[int, int], int] = {}
+        """By column and number of rows, until the rows or the font change."""
         self._letters = self.fontMetrics().height()
         self._stretched = stretch
         self._optional: tuple[int, ...] = ()
@@ -51,6 +55,11 @@ class PlainTable(QTableView):
         self._scrolls = False
         """Whether it scrolls horizontally."""
         self.setModel(model)
+        for rows_changed in (
+            model.dataChanged, model.modelReset, model.layoutChanged, model.rowsInserted, model.rowsRemoved,
+            model.rowsMoved,
+        ):  # fmt: skip
+            rows_changed.connect(self._widest.clear)
         self.horizontalScrollBar().rangeChanged.connect(self._show_scrolls)
         self.setShowGrid(False)
         self.setWordWrap(False)
@@ -144,8 +153,16 @@ class PlainTable(QTableView):
         title = str(self.model().headerData(column, Qt.Orientation.Horizontal) or "")
         if head.isHidden() or not title:
             return 0
-        whole = head.sectionSizeHint(column) if len(title) <= MAX_TITLE else 0  # also 0 while it is hidden
-        return max(whole, QFontMetrics(self.font()).horizontalAdvance(title[:MAX_TITLE]) + CELL)
+        key = title, head.isSectionHidden(column)
+        if key not in self._title_widths:
+            whole = (
+                head.sectionSizeHint(column) if len(title) <= MAX_TITLE else 0
+            )  # also 0 while it is hidden
+            letters = QFontMetrics(self.font()).horizontalAdvance(title[:MAX_TITLE]) + CELL
+            if not self.isVisible():  # its style may change
+                return max(whole, letters)
+            self._title_widths[key] = max(whole, letters)
+        return self._title_widths[key]
 
     def setColumnWidth(self, column: int, width: int) -> None:
         """Set a column's width, at least that of its title; 0 hides it."""
@@ -164,11 +181,13 @@ class PlainTable(QTableView):
 
     def widest(self, column: int, rows: int = MEASURED) -> int:
         """The width in pixels of the widest text or pill in the first rows of a column; 0 without rows."""
-        indices = [self.model().index(row, column) for row in range(min(self.model().rowCount(), rows))]
-        letters, pills = self.fontMetrics(), QFontMetrics(pill_font(self.font()))
-        texts = (letters.horizontalAdvance(str(index.data() or "")) for index in indices)
-        pill = (pills.horizontalAdvance((index.data(PILL_ROLE) or ("",))[0]) for index in indices)
-        return max((*texts, *pill), default=0)
+        if (column, rows) not in self._widest:
+            indices = [self.model().index(row, column) for row in range(min(self.model().rowCount(), rows))]
+            letters, pills = self.fontMetrics(), QFontMetrics(pill_font(self.font()))
+            texts = (letters.horizontalAdvance(str(index.data() or "")) for index in indices)
+            pill = (pills.horizontalAdvance((index.data(PILL_ROLE) or ("",))[0]) for index in indices)
+            self._widest[column, rows] = max((*texts, *pill), default=0)
+        return self._widest[column, rows]
 
     def give_way(self, *columns: int) -> None:
         """Hide these columns, in this order, if the stretched one would be narrower than a name."""
@@ -235,6 +254,9 @@ class PlainTable(QTableView):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._title_widths.clear()
+            self._widest.clear()
         if event.type() == QEvent.Type.FontChange and self.fontMetrics().height() != self._letters:
             self._letters = self.fontMetrics().height()
             self.fit_again()

@@ -162,7 +162,6 @@ class RegistryTreeModel(QAbstractItemModel):
     # -- what a row says ---------------------------------------------------------------------------------------
 
     def _tool_data(self, tool: Tool, role: int) -> object:
-        count = len(schema.arguments(tool.parameters))
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return shorten(tool.name, MAX_NAME)
@@ -171,7 +170,7 @@ class RegistryTreeModel(QAbstractItemModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return f"{tool.name}\n{tool.description}".strip()
             case Qt.ItemDataRole.AccessibleTextRole:
-                arguments = tr("%n argument(s)", "", count)
+                arguments = tr("%n argument(s)", "", len(schema.arguments(tool.parameters)))
                 allowed = tr("allowed") if tool.enabled else tr("not allowed")
                 return f"{tool.name}, {allowed}, {arguments}"
             case Qt.ItemDataRole.ForegroundRole if not tool.enabled:
@@ -181,6 +180,7 @@ class RegistryTreeModel(QAbstractItemModel):
                     return tr("see Schema"), "impossible"
                 if not tool.enabled:
                     return tr("not allowed"), "text-faint"
+                count = len(schema.arguments(tool.parameters))
                 if count > MAX_ARGUMENTS:
                     words = tr("first {shown:,} of {count:,} args", shown=MAX_ARGUMENTS, count=count)
                     return words, "text-faint"
