@@ -173,13 +173,12 @@ def _window() -> tuple[QApplication, EvalPage, EvalResultPresenter]:
     from glyphscope_gui.evaluate.reading import EvalReading
     from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter
     from glyphscope_gui.evaluate.results_model import EvalResultsModel
-    from glyphscope_gui.evaluate.setup import axes
     from glyphscope_gui.shared.named_files import NamedFiles
 
     app = QApplication([])
     page = EvalPage()
     Collector(lambda: True, page)
-    for _ in page.make(axes(), EvalResultsModel()):
+    for _ in page.make(EvalResultsModel()):
         pass
     presenter = EvalResultPresenter(page, EvalReading(NamedFiles(), page), page)
     page.resize(1440, 900)

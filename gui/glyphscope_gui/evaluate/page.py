@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import QAbstractItemModel, Qt, Signal
 from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QWidget
 
 from glyphscope.text.figures import estimate, percent
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress
-from glyphscope_gui.evaluate.setup import Axis
 from glyphscope_gui.evaluate.setup_view import EvalSetupView
 from glyphscope_gui.evaluate.ticks import TicksModel
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, push_button
@@ -110,7 +107,7 @@ class EvalPage(FollowsSize, QWidget):
         named(self, "evalPage", tr("Evaluate"))
         self._made = False
 
-    def make(self, axes: Sequence[Axis], results: QAbstractItemModel) -> Steps:
+    def make(self, results: QAbstractItemModel) -> Steps:
         """Make everything on the page."""
         from glyphscope_gui.evaluate.result_view import EvalResultView  # imports the library of charts
 
@@ -153,7 +150,7 @@ class EvalPage(FollowsSize, QWidget):
         self.compare_button.setMenu(self.compare_menu)
         yield
         self.stack = stack(parent=self)
-        self.setup = EvalSetupView(self.suites_model, self.models_model, axes, results, self.stack)
+        self.setup = EvalSetupView(self.suites_model, self.models_model, results, self.stack)
         yield
         self.setup.lay_out()
         yield

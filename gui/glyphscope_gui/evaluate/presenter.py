@@ -12,6 +12,7 @@ from PySide6.QtCore import QModelIndex, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.arms import OFFERED, values_of
 from glyphscope.evals.matrix.needs import PythonFile, needs_of
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS, Question
@@ -30,7 +31,7 @@ from glyphscope_gui.evaluate.reading import EvalReading, Opened, OpenedRun, Pric
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter, ResultComparing
 from glyphscope_gui.evaluate.results_model import EvalResultsModel
-from glyphscope_gui.evaluate.setup import SuiteChoice, axes, price_words, seconds_a_sample
+from glyphscope_gui.evaluate.setup import SuiteChoice, price_words, seconds_a_sample
 from glyphscope_gui.evaluate.suite_editor import SuiteEditing
 from glyphscope_gui.evaluate.ticks import Tickable
 from glyphscope_gui.evaluate.words import arm_labels, sample_words
@@ -39,7 +40,7 @@ from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.worker.model_keeper import OptionsOf
 from glyphscope_gui.shared.dialogs import ask_for_files, ask_for_folder, ask_where_to_save, open_once
-from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.named_files import NamedFile
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.run_words import model_name
@@ -111,7 +112,7 @@ class EvaluatePresenter(Page):
     def _make(self) -> Steps:
         """Make everything on the page."""
         page = self.view
-        yield from page.make(axes(), self._results)
+        yield from page.make(self._results)
         self.result_presenter = EvalResultPresenter(page, self.reading, self)
         self.comparing = ResultComparing(
             self.context, page, self.reading, self.result_presenter, self._results
@@ -528,5 +529,6 @@ def _nothing_ticked(matrix: Matrix) -> str:
         return tr("Select at least one suite.")
     if not matrix.models:
         return tr("Select at least one model.")
-    empty = next((axis.title for axis in axes() if not getattr(matrix, axis.name)), "")
-    return tr("Select at least one value of “{axis}”.", axis=empty) if empty else ""
+    empty = (field for name, field in OFFERED.items() if not getattr(matrix, values_of(name)))
+    title = next((in_language(field.setting.title) for field in empty), "")
+    return tr("Select at least one value of “{axis}”.", axis=title) if title else ""

@@ -1,4 +1,4 @@
-"""The axes of an evaluation, its suites, and the cost of a plan before it runs."""
+"""The suites of an evaluation, and the cost of a plan before it runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.matrix.arms import OFFERED, Arm, values_of
+from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import rubrics_of
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.results.folder import ResultRow
@@ -22,32 +22,8 @@ from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import LoopSettings, RunRequest, settings_of
 from glyphscope.inputs import read_file
 from glyphscope.text.figures import estimate
-from glyphscope_gui.shared.language import in_language, tr
+from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.named_files import NamedFile, NamedFiles
-from glyphscope_gui.shared.run_words import Choices
-from glyphscope_gui.shared.settings_grid import translated
-
-
-class Axis(NamedTuple):
-    """An axis of an evaluation: a member of Matrix, and its values."""
-
-    name: str
-    title: str
-    choices: Choices
-    tip: str = ""
-
-
-def axes() -> tuple[Axis, ...]:
-    """All axes but suites and models, in the order in which they are shown."""
-    return tuple(
-        Axis(
-            values_of(name),
-            in_language(field.setting.title),
-            translated(field.setting.choices),
-            in_language(field.setting.about),
-        )
-        for name, field in OFFERED.items()
-    )
 
 
 class SuiteChoice(NamedTuple):

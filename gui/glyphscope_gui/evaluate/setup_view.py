@@ -12,6 +12,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSizePolicy, QSpinBox, QWidget
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.arms import OFFERED, values_of
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
@@ -19,7 +20,6 @@ from glyphscope.evals.suites.imported import endings
 from glyphscope.events import Setting, settings_of
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
-from glyphscope_gui.evaluate.setup import Axis
 from glyphscope_gui.evaluate.ticks import TickList, TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import field_label
@@ -38,7 +38,7 @@ from glyphscope_gui.shared.layouts import (
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.run_words import MAX_SEED, model_name
-from glyphscope_gui.shared.settings_grid import SettingsGrid, mark_refused
+from glyphscope_gui.shared.settings_grid import SettingsGrid, mark_refused, translated
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
@@ -58,24 +58,25 @@ class EvalAxes(QWidget):
 
     changed = Signal()
 
-    def __init__(self, axes: Sequence[Axis], parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         named(self, "evalArms", tr("Settings varied between arms"))
         self._boxes: dict[str, list[tuple[Any, QCheckBox]]] = {}
         grid = grid_layout(self, spacing=(14, 11), stretch=1)
-        for row, axis in enumerate(axes):
-            label = PlainLabel(axis.title, self, role="muted", toolTip=axis.tip)
+        for row, (axis, field) in enumerate(OFFERED.items()):
+            name, title = values_of(axis), in_language(field.setting.title)
+            label = PlainLabel(title, self, role="muted", toolTip=in_language(field.setting.about))
             flow = Flow(self, gap=16, line_gap=7)
-            self._boxes[axis.name] = []
-            for value, words, hint in axis.choices:
-                box = named(QCheckBox(words, flow), f"{axis.name}-{value}", visible(f"{axis.title}: {words}"))
+            self._boxes[name] = []
+            for value, words, hint in translated(field.setting.choices):
+                box = named(QCheckBox(words, flow), f"{name}-{value}", visible(f"{title}: {words}"))
                 named(box, tip=plain_tip(hint), description=visible(hint, lines=True))
                 box.clicked.connect(lambda _on=False: self.changed.emit())
                 flow.add(box)
-                self._boxes[axis.name].append((value, box))
+                self._boxes[name].append((value, box))
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(flow, row, 1)
-        grid.setRowStretch(len(axes), 1)
+        grid.setRowStretch(len(OFFERED), 1)
 
     def box(self, axis: str, value: Any) -> QCheckBox:
         return next(box for other, box in self._boxes[axis] if other == value)
@@ -176,7 +177,6 @@ class EvalSetupView(FollowsSize, QWidget):
         self,
         suites: TicksModel,
         models: TicksModel,
-        axes: Sequence[Axis],
         results: QAbstractItemModel,
         parent: QWidget | None = None,
     ) -> None:
@@ -186,7 +186,7 @@ class EvalSetupView(FollowsSize, QWidget):
         self.suites = TickList(suites, "evalSuites", tr("Suites of scenarios"), endings, self)
         self.models = TickList(models, "evalModels", tr("Models"), lambda: (".gguf",), self, fitted=True)
         self.scenarios = ScenarioPicker(self)
-        self.axes = EvalAxes(axes, self)
+        self.axes = EvalAxes(self)
         self.results = _Results(
             results, "evalResults", tr("Earlier results"), self, description=tr("Enter opens a result.")
         )
@@ -361,10 +361,6 @@ class _Scrolled(ScrollArea):
 def _factor(name: str) -> int:
     """Shares are shown in percent."""
     return 100 if name == "savings" else 1
-
-
-def _number(name: str, shown: int) -> float:
-    return shown / _factor(name) if name == "savings" else shown
 
 
 def _number_box(name: str, setting: Setting) -> QSpinBox:
