@@ -171,8 +171,7 @@ def _window() -> tuple[QApplication, EvalPage, EvalResultPresenter]:
     from glyphscope_gui.app import Collector
     from glyphscope_gui.evaluate.page import RESULT, EvalPage
     from glyphscope_gui.evaluate.reading import EvalReading
-    from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter
-    from glyphscope_gui.evaluate.results_model import EvalResultsModel
+    from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter, EvalResultsModel
     from glyphscope_gui.shared.named_files import NamedFiles
 
     app = QApplication([])
@@ -226,8 +225,7 @@ def _seconds(work: Callable[[], object]) -> float:
 def _in_window(plan: Plan, out: Path) -> None:
     """Run the evaluation in the window, which shows its result meanwhile."""
     app, page, presenter = _window()
-    from glyphscope_gui.evaluate.evaluations import Evaluations
-    from glyphscope_gui.evaluate.worker import EvalJob
+    from glyphscope_gui.evaluate.evaluations import EvalJob, Evaluations
     from glyphscope_gui.shared.background import end_work
 
     evaluations = Evaluations(lambda *_, **__: ScriptedModel(_RIGHT))

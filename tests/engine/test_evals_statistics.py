@@ -9,17 +9,21 @@ from typing import Any
 
 import pytest
 
-from glyphscope.evals.pairs import (
+from glyphscope.evals.statistics import (
+    Cluster,
     Table,
+    effective_n,
     holm,
     mcnemar,
     newcombe,
     paired_interval,
+    pass_hat,
     scenario_test,
+    share,
     sign_flip,
     sum_of,
+    wilson,
 )
-from glyphscope.evals.statistics import Cluster, effective_n, pass_hat, share, wilson
 
 
 @pytest.fixture(scope="module")

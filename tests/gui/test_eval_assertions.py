@@ -16,7 +16,7 @@ from glyphscope.evals.suites.suite import JudgeCheck, PathCheck, PythonCheck
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import end_of, run_state
-from glyphscope_gui.evaluate.check_values import loose_text, loose_value
+from glyphscope_gui.evaluate.assertions_form import loose_text, loose_value
 from glyphscope_gui.evaluate.consent import PythonConsent
 from glyphscope_gui.evaluate.page import SETUP
 from glyphscope_gui.evaluate.suite_editor import SuiteEditor

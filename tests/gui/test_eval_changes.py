@@ -13,8 +13,8 @@ from evaluating import ended, good, open_it
 from glyphscope.evals.results.folder import ResultFolder, ResultRow
 from glyphscope.evals.results.sample import Failure
 from glyphscope.sessions import places
-from glyphscope_gui.evaluate.changes_view import AFTER, ChangesDialog
 from glyphscope_gui.evaluate.result import EvalResult
+from glyphscope_gui.evaluate.result_presenter import AFTER, ChangesDialog
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import made_result
 

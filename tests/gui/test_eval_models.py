@@ -26,17 +26,15 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.strategies import run
 from glyphscope_gui.evaluate import reading
-from glyphscope_gui.evaluate.failures import COUNT, EvalFailuresModel
-from glyphscope_gui.evaluate.pair import FIRST, EvalPair, EvalPairsModel
+from glyphscope_gui.evaluate.evaluations import Growing
 from glyphscope_gui.evaluate.reading import read_result
 from glyphscope_gui.evaluate.result import EvalResult, pairs_that_differ
-from glyphscope_gui.evaluate.runs import PORTION, REASON, TEXT, VERDICT, EvalRunsModel
+from glyphscope_gui.evaluate.result_details import COUNT, FIRST, EvalFailuresModel, EvalPair, EvalPairsModel
 from glyphscope_gui.evaluate.setup import _tokens_at_most, price, price_words, seconds_a_sample, suite_choice
-from glyphscope_gui.evaluate.table import contrast, ground, ink
+from glyphscope_gui.evaluate.setup_lists import Tickable, TicksModel
+from glyphscope_gui.evaluate.table import PORTION, REASON, TEXT, VERDICT, EvalRunsModel, contrast, ground, ink
 from glyphscope_gui.evaluate.table_model import MANY, ROW_ROLE, SHOWN_ROLE, EvalTableModel
-from glyphscope_gui.evaluate.ticks import Tickable, TicksModel
 from glyphscope_gui.evaluate.words import MEASURES, arm_labels, population_words, provenance, summary_words
-from glyphscope_gui.evaluate.worker import Growing
 from glyphscope_gui.runs.compare_fields import CompareFieldsModel
 from glyphscope_gui.shared.named_files import NamedFiles
 from glyphscope_gui.theme import ThemeManager

@@ -36,7 +36,7 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import places
 from glyphscope_gui.evaluate.evaluations import EvalPhase
 from glyphscope_gui.evaluate.page import RESULT, SETUP
-from glyphscope_gui.evaluate.runs import PORTION
+from glyphscope_gui.evaluate.table import PORTION
 from glyphscope_gui.history.model import when
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.runs.worker.jobs import TokenPlace

@@ -15,10 +15,9 @@ import msgspec
 from glyphscope.evals.align import align, as_text, difference_words
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, run_key
-from glyphscope.evals.pairs import Table, mcnemar, newcombe
 from glyphscope.evals.results.words import mcnemar_words, points, share_words
 from glyphscope.evals.scoring.matching import Matcher
-from glyphscope.evals.statistics import Share, share
+from glyphscope.evals.statistics import Share, Table, mcnemar, newcombe, share
 from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.events import RunRequest
 from glyphscope.runs import RunState

@@ -70,8 +70,7 @@ def _both_called(row: AbRow) -> bool:
 class AbPage(SeededPage):
     """The settings of the A/B, its table and its conclusion. Prompt A is 0, B is 1.
 
-    `sourceChosen` carries a prompt and the key of its source (`ab_presenter.Source`), `openRequested` the prompt and
-    the row of a run to open.
+    `sourceChosen` carries a prompt and the key of its source, `openRequested` the prompt and the row of a run to open.
     """
 
     sourceChosen = Signal(object, object)

@@ -6,11 +6,10 @@ from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from glyphscope_gui.compare.ab_page import AbPage
-from glyphscope_gui.compare.ab_presenter import AbPresenter
 from glyphscope_gui.compare.columns_presenter import ColumnsPresenter
 from glyphscope_gui.compare.page import ComparePage
+from glyphscope_gui.compare.seeded_presenters import AbPresenter, SeedsPresenter
 from glyphscope_gui.compare.seeds_page import SeedsPage
-from glyphscope_gui.compare.seeds_presenter import SeedsPresenter
 from glyphscope_gui.context import AppContext, Page, Place, PromptsPlace
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.language import tr

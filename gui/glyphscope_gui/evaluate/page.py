@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QWidget
 from glyphscope.text.figures import estimate, percent
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress
+from glyphscope_gui.evaluate.setup_lists import TicksModel
 from glyphscope_gui.evaluate.setup_view import EvalSetupView
-from glyphscope_gui.evaluate.ticks import TicksModel
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, stack, vbox

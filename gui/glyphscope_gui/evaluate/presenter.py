@@ -25,17 +25,15 @@ from glyphscope.events import settings_of
 from glyphscope.sessions.named_models import NamedModels, fixed_batch
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.evaluate.consent import PythonConsent, ask_about_files
-from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress, Evaluations
+from glyphscope_gui.evaluate.evaluations import EvalJob, EvalPhase, EvalProgress, Evaluations
 from glyphscope_gui.evaluate.page import RESULT, EvalPage
 from glyphscope_gui.evaluate.reading import EvalReading, Opened, OpenedRun, Priced
 from glyphscope_gui.evaluate.result import EvalResult
-from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter, ResultComparing
-from glyphscope_gui.evaluate.results_model import EvalResultsModel
+from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter, EvalResultsModel, ResultComparing
 from glyphscope_gui.evaluate.setup import SuiteChoice, price_words, seconds_a_sample
+from glyphscope_gui.evaluate.setup_lists import Tickable
 from glyphscope_gui.evaluate.suite_editor import SuiteEditing
-from glyphscope_gui.evaluate.ticks import Tickable
 from glyphscope_gui.evaluate.words import arm_labels, sample_words
-from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.worker.model_keeper import OptionsOf

@@ -33,11 +33,11 @@ from glyphscope.inputs import read_file
 from glyphscope.runs import run_state
 from glyphscope.structs import ready
 from glyphscope.text.figures import pluralize
+from glyphscope_gui.evaluate.evaluations import EvalJob
 from glyphscope_gui.evaluate.result import EvalResult, Pair, Pairs, pairs_that_differ, read_samples
-from glyphscope_gui.evaluate.scenarios import ScenarioRow, scenario_rows
 from glyphscope_gui.evaluate.setup import Price, SuiteChoice, editable, price, suite_choice, suite_choices
+from glyphscope_gui.evaluate.setup_lists import ScenarioRow, scenario_rows
 from glyphscope_gui.evaluate.words import MeasureName
-from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.history.model import when
 from glyphscope_gui.runs.worker.jobs import TokenPlace
 from glyphscope_gui.shared.background import Background

@@ -23,9 +23,14 @@ from glyphscope.evals.suites.call_form import (
 from glyphscope.evals.suites.suite import ExpectedCall, Scenario
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.structs import ready
-from glyphscope_gui.evaluate.assertions_form import AssertionsForm
-from glyphscope_gui.evaluate.check_values import field_text, field_value
-from glyphscope_gui.evaluate.lines_form import MIN_BOX, FormLine, LinesForm
+from glyphscope_gui.evaluate.assertions_form import (
+    MIN_BOX,
+    AssertionsForm,
+    FormLine,
+    LinesForm,
+    field_text,
+    field_value,
+)
 from glyphscope_gui.shared.labels import link, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, holder, stack, vbox

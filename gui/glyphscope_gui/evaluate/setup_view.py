@@ -19,8 +19,7 @@ from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
 from glyphscope.evals.suites.imported import endings
 from glyphscope.events import Setting, settings_of
 from glyphscope.visible import visible
-from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
-from glyphscope_gui.evaluate.ticks import TickList, TicksModel
+from glyphscope_gui.evaluate.setup_lists import MARGINS, ScenarioPicker, TickList, TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import field_label
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label

@@ -20,7 +20,7 @@ from glyphscope_gui.evaluate.consent import ask_about_files
 from glyphscope_gui.evaluate.page import EvalPage
 from glyphscope_gui.evaluate.reading import EvalReading
 from glyphscope_gui.evaluate.scenario_form import ScenarioForm
-from glyphscope_gui.evaluate.scenarios import ScenarioRow
+from glyphscope_gui.evaluate.setup_lists import ScenarioRow
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr

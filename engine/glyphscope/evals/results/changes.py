@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.pairs import scenario_test, sum_of
 from glyphscope.evals.results.comparing import pairs_of, tables_of
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.table import ReadList, Samples, Table
+from glyphscope.evals.statistics import scenario_test, sum_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from glyphscope.evals.matrix.arms import Arm, baseline_place, varied
-from glyphscope.evals.pairs import Table, holm, paired_interval, scenario_test, sum_of
 from glyphscope.evals.results.figures import MEASURES, Comparison, Measure, Sensitivity
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.table import Key, Selection
+from glyphscope.evals.statistics import Table, holm, paired_interval, scenario_test, sum_of
 
 if TYPE_CHECKING:
     import numpy as np
