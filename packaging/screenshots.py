@@ -35,7 +35,7 @@ from glyphscope.events import RunStarted
 from glyphscope.models.interface import Model
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.sessions import Places, Project
-from glyphscope.sessions.places import HOME_VARIABLE
+from glyphscope.sessions.folders import HOME_VARIABLE
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shell import Window

@@ -20,7 +20,7 @@ from types import ModuleType
 
 from glyphscope.cli.output import print_note
 from glyphscope.errors import GlyphscopeError
-from glyphscope.sessions.places import places
+from glyphscope.sessions.folders import places
 from glyphscope.text.figures import duration
 from glyphscope_benchmarks.baseline_process import last_line
 

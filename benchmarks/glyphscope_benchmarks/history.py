@@ -18,7 +18,7 @@ from rich.text import Text
 from glyphscope.errors import StorageError
 from glyphscope.events import LoadOptions
 from glyphscope.inputs import read_file, storage_error
-from glyphscope.sessions.places import places
+from glyphscope.sessions.folders import places
 from glyphscope.text.figures import UNKNOWN
 from glyphscope_benchmarks.report import Machine, Report, unit_text, value_text
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from glyphscope.cli.app import app
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.explain.constraint_attribution import Attribution, Attributor
-from glyphscope.explain.mask_impact import (
+from glyphscope.explain.impact import (
     AROUND,
     FieldImpact,
     attribution_words,
@@ -21,7 +21,7 @@ from glyphscope.explain.mask_impact import (
     mask_impact,
     worst_words,
 )
-from glyphscope.explain.prompt_places import prompt_places
+from glyphscope.explain.in_prompt import prompt_places
 from glyphscope.grammar import MatchLimit, compile_grammar
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry

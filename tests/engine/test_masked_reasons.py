@@ -8,7 +8,7 @@ from examples import some
 from glyphscope import resources
 from glyphscope.events import Alternative, RunRequest, Strategy
 from glyphscope.explain.constraint_attribution import is_control_token
-from glyphscope.explain.mask_impact import mask_impact, worst_words
+from glyphscope.explain.impact import mask_impact, worst_words
 from glyphscope.explain.masked import (
     CONTROL_TOKEN,
     INSIDE_CHARACTER,

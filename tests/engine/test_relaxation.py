@@ -21,7 +21,7 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.explain.relaxation_cost import Freedom, cost_words, relaxation_cost
+from glyphscope.explain.relaxing import Freedom, cost_words, relaxation_cost
 from glyphscope.grammar import build_call_grammar, compile_grammar
 from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.models.scripted import ScriptedModel

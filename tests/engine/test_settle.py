@@ -15,7 +15,7 @@ from glyphscope.events import LoopSettings, PrefixPart, Relaxed, RunRequest, Sam
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare, run_state
-from glyphscope.runs.settle import settle
+from glyphscope.runs.settling import settle
 from glyphscope.strategies import first_prompt, run
 
 GOOD = '{action="search" query="AI news" max_results=10}'

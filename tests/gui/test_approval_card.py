@@ -283,7 +283,7 @@ def asking(context):
 
 @pytest.fixture
 def loop(monkeypatch):
-    monkeypatch.setitem(importlib.import_module("glyphscope.strategies.run")._STRATEGIES, "loop", asking)
+    monkeypatch.setitem(importlib.import_module("glyphscope.strategies.running")._STRATEGIES, "loop", asking)
 
 
 @pytest.fixture

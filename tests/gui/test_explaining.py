@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from glyphscope.events import Alternative, RunRequest, Token
-from glyphscope.explain.mask_impact import mask_impact
+from glyphscope.explain.impact import mask_impact
 from glyphscope.explain.retokenization import Boundaries, BoundaryDiff
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry

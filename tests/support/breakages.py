@@ -184,7 +184,7 @@ BREAKAGES = (
     ),
     Breakage(
         "a model's process killed during a run: the run ends with an error",
-        "engine/glyphscope/strategies/run.py",
+        "engine/glyphscope/strategies/running.py",
         "yield emitter.stamp(failed(error))",
         "raise",
         (

@@ -166,7 +166,7 @@ FIXES = (
     ),
     Breakage(
         "fix: a loop's tools: its fields",
-        "engine/glyphscope/runs/run_state.py",
+        "engine/glyphscope/runs/state.py",
         "return self.prepared.enforced",
         "return self.prepared.registry",
         (_PREPARED,),

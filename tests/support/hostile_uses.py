@@ -26,8 +26,8 @@ from glyphscope.evals.results.report import publish
 from glyphscope.evals.suites.imported import IMPORTERS
 from glyphscope.evals.suites.reading import check_suite, load_suite
 from glyphscope.events import AnyEvent, LoadOptions, Message, RunRequest
-from glyphscope.explain.mask_impact import loss_words, mask_impact, worst_words
-from glyphscope.explain.relaxation_cost import cost_words, relaxation_cost
+from glyphscope.explain.impact import loss_words, mask_impact, worst_words
+from glyphscope.explain.relaxing import cost_words, relaxation_cost
 from glyphscope.explain.segments import earlier_call, part_costs
 from glyphscope.grammar import (
     GrammarOptions,

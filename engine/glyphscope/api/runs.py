@@ -41,7 +41,7 @@ from glyphscope.events import (
 )
 from glyphscope.models.interface import Model as OpenModel
 from glyphscope.runs import CallState, NonInteractive, RunState, StageState, reduce_event
-from glyphscope.runs.run_state import Outcome
+from glyphscope.runs.state import Outcome
 from glyphscope.sessions.bundle import read_run as read_file
 from glyphscope.sessions.exports import export
 from glyphscope.sessions.exports.forms import exporter

@@ -28,7 +28,7 @@ from glyphscope.events import (
     RunRequest,
     RunStarted,
 )
-from glyphscope.explain.relaxation_cost import relaxation_cost
+from glyphscope.explain.relaxing import relaxation_cost
 from glyphscope.runs import branch_request, named_alternative
 from glyphscope.sessions import RecordWriter
 from glyphscope.sessions.bundle import read_run

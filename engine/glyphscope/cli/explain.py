@@ -18,7 +18,7 @@ from glyphscope.cli.signals import closing_when_ended
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
 from glyphscope.explain.constraint_attribution import Attribution
-from glyphscope.explain.mask_impact import (
+from glyphscope.explain.impact import (
     FieldImpact,
     MaskImpact,
     field_name,
@@ -30,7 +30,7 @@ from glyphscope.explain.mask_impact import (
     tokens_taken,
     worst_words,
 )
-from glyphscope.explain.relaxation_cost import RelaxationCost, cost_words, relaxation_cost
+from glyphscope.explain.relaxing import RelaxationCost, cost_words, relaxation_cost
 from glyphscope.explain.retokenization import Boundaries, boundaries_of, boundary_diff_words, boundary_words
 from glyphscope.models.interface import Model, same_model
 from glyphscope.models.remote import is_address

@@ -17,7 +17,7 @@ from glyphscope.events import Status
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry.pointer import steps_of, to_pointer
 from glyphscope.runs import FieldState, RunState
-from glyphscope.runs.run_state import StageState
+from glyphscope.runs.state import StageState
 from glyphscope.text.figures import pluralize
 from glyphscope.text.lines import common_length
 from glyphscope.text.shorten import json_excerpt, listed, shorten

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from glyphscope.runs import RunState
-from glyphscope.runs.run_state import StageState
+from glyphscope.runs.state import StageState
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):

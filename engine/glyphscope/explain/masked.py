@@ -33,7 +33,7 @@ from glyphscope.grammar.match.earley import ActiveRule
 from glyphscope.grammar.match.words import Expectation
 from glyphscope.grammar.tree import Grammar, Origin, with_suffix
 from glyphscope.registry import ToolRegistry
-from glyphscope.runs.run_state import NO_STAGE, StagePlace, StageState
+from glyphscope.runs.state import NO_STAGE, StagePlace, StageState
 from glyphscope.strategies.constraints import answer_grammar, white_space
 from glyphscope.strategies.loop.guards import calls_per_turn
 from glyphscope.strategies.loop.tool_loop import Plan, plan_options, plan_request, plan_validator

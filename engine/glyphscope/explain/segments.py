@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from glyphscope.errors import PromptError
 from glyphscope.events import RunRequest, SegmentKind, Token
-from glyphscope.runs.run_state import Segment, StageState
+from glyphscope.runs.state import Segment, StageState
 from glyphscope.strategies.turns import turn_form
 
 PartKind: TypeAlias = SegmentKind | Literal["marker"]

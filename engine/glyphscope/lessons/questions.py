@@ -19,7 +19,7 @@ from glyphscope.lessons.lesson import CharacterQuestion, ChoiceQuestion, NextQue
 from glyphscope.lessons.reading import MAX_TEXT
 from glyphscope.registry import load_registry
 from glyphscope.runs import run_state
-from glyphscope.runs.run_state import RunState, StageState
+from glyphscope.runs.state import RunState, StageState
 from glyphscope.strategies.constraints import answer_grammar
 from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import percent

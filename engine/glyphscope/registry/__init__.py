@@ -12,6 +12,6 @@ from glyphscope.registry.load import (
     make_tool,
     parse_document,
 )
-from glyphscope.registry.normalise import normalise
+from glyphscope.registry.normal_form import normalise
 from glyphscope.registry.pointer import follow_reference, to_pointer
 from glyphscope.registry.tool import Tool, ToolRegistry

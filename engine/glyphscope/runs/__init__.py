@@ -8,7 +8,9 @@ from glyphscope.runs.interaction import DENIED, Decision, Interaction, NonIntera
 from glyphscope.runs.next_turn import answer_messages, history_after
 from glyphscope.runs.prepared import PreparedRequest, prepare
 from glyphscope.runs.relaxation import enforced_registry, parts_of, relaxed
-from glyphscope.runs.run_state import (
+from glyphscope.runs.sampling import limits_in_words, sampling_words, stop_lines, stop_strings
+from glyphscope.runs.settling import Settled, settle
+from glyphscope.runs.state import (
     CONTINUATION,
     CallState,
     FieldState,
@@ -18,5 +20,3 @@ from glyphscope.runs.run_state import (
     reduce_event,
     run_state,
 )
-from glyphscope.runs.sampling import limits_in_words, sampling_words, stop_lines, stop_strings
-from glyphscope.runs.settle import Settled, settle

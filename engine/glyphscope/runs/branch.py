@@ -28,7 +28,7 @@ from glyphscope.events import (
 from glyphscope.registry import parse_document
 from glyphscope.runs.problems import MAX_ID, relaxation_problems
 from glyphscope.runs.relaxation import by_name, enforced_registry
-from glyphscope.runs.run_state import CONTINUATION, RunState, run_state
+from glyphscope.runs.state import CONTINUATION, RunState, run_state
 from glyphscope.text.figures import pluralize
 
 _SHOWN = 12

@@ -20,7 +20,7 @@ from glyphscope.errors import (
 )
 from glyphscope.events import LimitReached, RunFailed, RunRequest, Status
 from glyphscope.events.stream import FailureCode
-from glyphscope.runs.run_state import RunState
+from glyphscope.runs.state import RunState
 from glyphscope.text.translate import Translate, english
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from glyphscope.events import Message, QuestionAnswered, QuestionAsked, RunRequest, ToolCall, ToolResult
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, native_format
-from glyphscope.runs.run_state import RunState, StageState
+from glyphscope.runs.state import RunState, StageState
 
 _WRITES_CALLS = ("template", ENDPOINTS_OWN)
 """Native forms whose calls are members of a message; in all others, calls are part of its text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glyphscope.events import Narrowed, StageKind
 from glyphscope.runs.event_rows import fault_words
-from glyphscope.runs.run_state import Segment, StageState
+from glyphscope.runs.state import Segment, StageState
 from glyphscope.text.figures import duration_ms
 from glyphscope.text.shorten import excerpt
 from glyphscope.text.translate import Translate, english

@@ -1,9 +1,9 @@
 """Stored data: projects, run records, the history, unsaved edits and settings."""
 
 from glyphscope.sessions.files import ChangedOnDisk, atomic_file, atomic_write, replace_folder
+from glyphscope.sessions.folders import Places, places
 from glyphscope.sessions.history import History, HistoryRow, Kin, kin_of
 from glyphscope.sessions.journal import Journal
-from glyphscope.sessions.places import Places, places
 from glyphscope.sessions.project import (
     GrammarExample,
     GrammarWork,

@@ -26,7 +26,7 @@ from glyphscope.models.prompt_cache import PromptCaches
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.remote import is_address
 from glyphscope.sessions.bundle import read_run
-from glyphscope.sessions.places import places
+from glyphscope.sessions.folders import places
 from glyphscope.sessions.settings import users_prompt_cache
 
 RECORDED = "recorded:"

@@ -31,7 +31,7 @@ from glyphscope.events.setting import literals
 from glyphscope.inputs import read_file
 from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.sessions.files import Migrations, atomic_write, migrate, move_aside
-from glyphscope.sessions.places import Places, places
+from glyphscope.sessions.folders import Places, places
 from glyphscope.structs import ready
 from glyphscope.text.json_values import json_file
 from glyphscope.text.shorten import json_excerpt

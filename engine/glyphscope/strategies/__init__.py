@@ -17,4 +17,4 @@ from glyphscope.strategies.routing.candidates import (
     router_preset,
     router_presets,
 )
-from glyphscope.strategies.run import cancellable, instructions, run
+from glyphscope.strategies.running import cancellable, instructions, run

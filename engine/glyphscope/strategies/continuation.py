@@ -17,11 +17,11 @@ from glyphscope.runs.emitter import Clock, Emitter
 from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import NonInteractive
 from glyphscope.runs.prepared import PreparedRequest
-from glyphscope.runs.run_state import CONTINUATION, run_state
-from glyphscope.runs.settle import settle
+from glyphscope.runs.settling import settle
+from glyphscope.runs.state import CONTINUATION, run_state
 from glyphscope.strategies.decode import Decoding, ending_of
 from glyphscope.strategies.request import generate_request, special_tokens, with_messages
-from glyphscope.strategies.run import finished
+from glyphscope.strategies.running import finished
 from glyphscope.strategies.turns import answer_validator
 
 

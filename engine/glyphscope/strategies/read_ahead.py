@@ -19,7 +19,7 @@ from glyphscope.models.interface import (
     PromptReady,
 )
 from glyphscope.runs.prepared import PreparedRequest
-from glyphscope.strategies.run import run
+from glyphscope.strategies.running import run
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from glyphscope.prompting.rendered import token_lengths, tool_parts
 from glyphscope.prompting.template import LINE, Part
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest, request_of
-from glyphscope.runs.settle import settle
+from glyphscope.runs.settling import settle
 from glyphscope.strategies.constraints import BuiltGrammar, call_constraint, constraint_schema, emitted, timed
 from glyphscope.strategies.turns import text_only, triggers
 

@@ -32,8 +32,8 @@ from glyphscope.evals.scoring.assertions import AssertionOptions
 from glyphscope.models.files import FileHash
 from glyphscope.models.interface import Model
 from glyphscope.runs.emitter import versions
+from glyphscope.sessions.folders import places
 from glyphscope.sessions.named_models import model_file
-from glyphscope.sessions.places import places
 from glyphscope.text.shorten import shorten
 
 IDLE_SECONDS = 600.0

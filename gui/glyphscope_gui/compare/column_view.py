@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QTabBar, QWidget
 from glyphscope.evals.run_figures import RunFigures, run_figures
 from glyphscope.events import AnyEvent
 from glyphscope.runs import RunState
-from glyphscope.runs.run_state import StageState
+from glyphscope.runs.state import StageState
 from glyphscope.text.shorten import capitalised
 from glyphscope.visible import visible
 from glyphscope_gui.compare.comparison import Column

@@ -19,7 +19,7 @@ from glyphscope.events import (
 from glyphscope.lessons.lesson import View
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import end_of
-from glyphscope.runs.run_state import StageState
+from glyphscope.runs.state import StageState
 from glyphscope.text.figures import rate
 from glyphscope.text.shorten import capitalised
 from glyphscope_gui.lessons.player import FASTEST, SLOWEST, LessonPlayer

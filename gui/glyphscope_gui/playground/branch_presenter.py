@@ -11,7 +11,7 @@ from PySide6.QtGui import QAction
 
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import Alternative, ModelInfo, Relaxed, RunRequest, RunStarted
-from glyphscope.explain.relaxation_cost import RelaxationCost, cost_words, relaxation_cost
+from glyphscope.explain.relaxing import RelaxationCost, cost_words, relaxation_cost
 from glyphscope.inputs import home_path
 from glyphscope.models.interface import same_model
 from glyphscope.models.opening import EMBEDDED

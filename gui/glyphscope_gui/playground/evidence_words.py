@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from glyphscope.events import Notation, RunStarted, Token
 from glyphscope.notation.write import Sizes
-from glyphscope.runs.run_state import StageState
+from glyphscope.runs.state import StageState
 from glyphscope.text.figures import count, percent
 from glyphscope_gui.runs.token_table import ORIGINS
 from glyphscope_gui.shared.language import tr

@@ -1,4 +1,4 @@
-"""The view of the mask impact (`glyphscope.explain.mask_impact`) and of token boundaries: the list of fields, the
+"""The view of the mask impact (`glyphscope.explain.impact`) and of token boundaries: the list of fields, the
 explanation of the selected one, and the places where the text is not in the model's own tokens.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.explain.mask_impact import (
+from glyphscope.explain.impact import (
     AROUND,
     FieldImpact,
     MaskImpact,
@@ -17,7 +17,7 @@ from glyphscope.explain.mask_impact import (
     tokens_taken,
     worst_words,
 )
-from glyphscope.explain.prompt_places import PromptPlace
+from glyphscope.explain.in_prompt import PromptPlace
 from glyphscope.explain.retokenization import Boundaries, boundary_diff_words, boundary_words
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import steps_of

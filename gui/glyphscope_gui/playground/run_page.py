@@ -21,7 +21,7 @@ from glyphscope.events import (
     ToolResult,
 )
 from glyphscope.runs import RunState
-from glyphscope.runs.run_state import StageState
+from glyphscope.runs.state import StageState
 from glyphscope_gui.calls.approval_card import MAX_HEIGHT, ApprovalCard
 from glyphscope_gui.playground.asking import QuestionCard, ReplyBar
 from glyphscope_gui.playground.branches.tree import BranchCard

@@ -9,9 +9,9 @@ from functools import partial
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 
-from glyphscope.explain.mask_impact import mask_impact
+from glyphscope.explain.impact import mask_impact
 from glyphscope.explain.retokenization import Boundaries
-from glyphscope.runs.run_state import RunState, StageState
+from glyphscope.runs.state import RunState, StageState
 from glyphscope_gui.context import AppContext, RulePlace
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage

@@ -17,7 +17,6 @@ from glyphscope.explain.segments import seconds_of
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import answered_without_call
 from glyphscope.runs.event_rows import EventRow, Mark, describe
-from glyphscope.runs.run_state import Segment, StageState
 from glyphscope.runs.stage_words import (
     count_words,
     mask_words,
@@ -27,6 +26,7 @@ from glyphscope.runs.stage_words import (
     stage_title,
     stage_words,
 )
+from glyphscope.runs.state import Segment, StageState
 from glyphscope.text.figures import count, duration_ms
 from glyphscope.text.shorten import excerpt
 from glyphscope_gui.shared.language import tr

@@ -20,7 +20,7 @@ from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.explain.masked import AlternativeReasons, Reasons, token_reasons
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import StageState
-from glyphscope.runs.run_state import NO_STAGE, StagePlace
+from glyphscope.runs.state import NO_STAGE, StagePlace
 from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope.text.tokens import token_text
 from glyphscope_gui.shared.background import Background

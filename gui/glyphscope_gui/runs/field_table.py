@@ -31,7 +31,7 @@ from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope.runs import FieldState, RunState
-from glyphscope.runs.run_state import StageState
+from glyphscope.runs.state import StageState
 from glyphscope_gui.shared.cells import PillDelegate
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr

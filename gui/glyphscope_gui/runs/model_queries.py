@@ -18,7 +18,7 @@ from glyphscope.models.interface import Model, Vocabulary, same_model
 from glyphscope.models.llama import LlamaModel
 from glyphscope.models.response_prefix import ModelTokenizer, tokenize_after
 from glyphscope.runs import PreparedRequest
-from glyphscope.runs.settle import settle
+from glyphscope.runs.settling import settle
 from glyphscope.strategies.read_ahead import ReadAhead, read_ahead
 from glyphscope.strategies.request import first_prompt
 from glyphscope_gui.runs.worker.jobs import Priced

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from glyphscope.events import AnyEvent, FieldChanged, FieldOpened, RunStarted, SegmentOpened, StageStarted
 from glyphscope.runs import CallState, RunState
-from glyphscope.runs.run_state import StageState
+from glyphscope.runs.state import StageState
 from glyphscope_gui.runs.run_controller import Applied
 
 

@@ -38,7 +38,7 @@ from glyphscope.events import (
 )
 from glyphscope.explain.retokenization import Boundaries
 from glyphscope.runs import FieldState
-from glyphscope.runs.run_state import StageState
+from glyphscope.runs.state import StageState
 from glyphscope.text.figures import percent
 from glyphscope.visible import visible
 from glyphscope_gui.runs.answer_parts import AnswerParts, Formats, is_header

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QListWidget, QPushButton, QWid
 
 from glyphscope.events import settings_of
 from glyphscope.sessions import Places, Settings
-from glyphscope.sessions.places import HOME_VARIABLE
+from glyphscope.sessions.folders import HOME_VARIABLE
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.dialogs import ask_for_folder

@@ -1,4 +1,4 @@
-// The state of a run at a step, reduced from its events: the part of the engine's (runs/run_state.py) that changes from
+// The state of a run at a step, reduced from its events: the part of the engine's (runs/state.py) that changes from
 // step to step. `dump` gives a plain form of everything that it keeps: a test compares the two on all bundled records.
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.runs import RunState
-from glyphscope.runs.run_state import FieldState, StageState
+from glyphscope.runs.state import FieldState, StageState
 
 OF_TOOL = frozenset({"WRONG_TOOL", "FORBIDDEN_TOOL", "UNWANTED_CALL", "EXTRA_CALL"})
 

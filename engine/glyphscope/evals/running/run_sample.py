@@ -31,7 +31,7 @@ from glyphscope.models.sequence_group import GroupMember
 from glyphscope.processes.stopping import stopped_by
 from glyphscope.runs import Interaction, NonInteractive, RunState, history_after, reduce_event, run_state
 from glyphscope.runs.prepared import PreparedRequest, prepare
-from glyphscope.runs.settle import settle
+from glyphscope.runs.settling import settle
 from glyphscope.sessions.files import now
 from glyphscope.strategies import continue_aborted, run
 from glyphscope.text.shorten import and_more, shorten

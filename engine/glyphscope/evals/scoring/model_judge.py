@@ -29,7 +29,7 @@ from glyphscope.runs.endings import failed
 from glyphscope.runs.prepared import prepare
 from glyphscope.strategies.generate import Task, generate
 from glyphscope.strategies.request import generate_under
-from glyphscope.strategies.run import finished
+from glyphscope.strategies.running import finished
 from glyphscope.text.shorten import shorten
 from glyphscope.validation.value import ValueValidator
 

@@ -24,7 +24,7 @@ from glyphscope import resources
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, BranchPoint, ModelInfo, Status
 from glyphscope.explain.masked import masked_reasons
-from glyphscope.explain.relaxation_cost import WholeVerdict, verdict_words
+from glyphscope.explain.relaxing import WholeVerdict, verdict_words
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import call_sizes, sum_of
 from glyphscope.prompting.costs import KINDS
@@ -33,9 +33,9 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState, run_state
 from glyphscope.runs.endings import RunEnd, end_of
 from glyphscope.runs.event_rows import describe
-from glyphscope.runs.run_state import StageState
 from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope.runs.stage_words import stage_words
+from glyphscope.runs.state import StageState
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.sessions.records import encode_record
 from glyphscope.strategies.decode import stopping_on

@@ -26,7 +26,7 @@ from glyphscope.events import (
 )
 from glyphscope.prompting.history import HISTORY, MESSAGE
 from glyphscope.runs import RunState, answer_messages, reduce_event
-from glyphscope.runs.run_state import StageState
+from glyphscope.runs.state import StageState
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import one_line

@@ -26,7 +26,7 @@ from glyphscope.runs.interaction import Decision
 from glyphscope.runs.prepared import request_of
 from glyphscope.strategies import run
 from glyphscope.strategies.continuation import continue_aborted
-from glyphscope.strategies.run import instructions
+from glyphscope.strategies.running import instructions
 from glyphscope_gui.runs.worker.interaction import Sources, WindowInteraction
 from glyphscope_gui.runs.worker.jobs import (
     Asked,

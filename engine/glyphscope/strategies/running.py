@@ -19,7 +19,7 @@ from glyphscope.runs.emitter import Clock, Emitter
 from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import Interaction, NonInteractive
 from glyphscope.runs.prepared import PreparedRequest
-from glyphscope.runs.settle import settle
+from glyphscope.runs.settling import settle
 from glyphscope.strategies.decode import ending_of
 from glyphscope.strategies.generate import call_task
 from glyphscope.strategies.loop.history_policy import with_system

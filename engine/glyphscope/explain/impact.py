@@ -17,13 +17,13 @@ from typing import Literal, TypeAlias
 
 from glyphscope.events import Alternative, RunRequest, Token, TokenStep
 from glyphscope.explain.constraint_attribution import Attribution, Attributor, is_control_token
+from glyphscope.explain.in_prompt import PromptPlace, prompt_places
 from glyphscope.explain.masked import token_reasons
-from glyphscope.explain.prompt_places import PromptPlace, prompt_places
 from glyphscope.grammar import MatchLimit
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, readable, steps_of
 from glyphscope.runs.relaxation import parts_of
-from glyphscope.runs.run_state import RunState, StageState
+from glyphscope.runs.state import RunState, StageState
 from glyphscope.text.figures import percent, pluralize
 from glyphscope.text.shorten import shorten
 

@@ -16,7 +16,7 @@ from glyphscope.errors import PromptError
 from glyphscope.events import AnyEvent, Relaxed, RunRequest, Violation, violations_of
 from glyphscope.registry import ToolRegistry, parse_document, to_pointer
 from glyphscope.registry.pointer import readable
-from glyphscope.runs.run_state import RunState, StageState, run_state
+from glyphscope.runs.state import RunState, StageState, run_state
 from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import percent, pluralize
 from glyphscope.text.shorten import json_excerpt
