@@ -5,18 +5,34 @@ A process then imports no more than it uses, and the modules behind the names ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dis
+import sys
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 
-def interface(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package: `names` has the names that each of its modules defines, separated by spaces."""
-    module_of = {name: module for module, listed in names.items() for name in listed.split()}
+def interface(package: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that gives what its `if TYPE_CHECKING` block imports from its modules.
+
+    That block is compiled as other code is, and never run: the names are read from it, so that they are stated once.
+    """
+    code = sys._getframe(1).f_code
+
+    @cache
+    def module_of() -> dict[str, str]:
+        found, module = {}, ""
+        for step in dis.get_instructions(code):
+            if step.opname == "IMPORT_NAME":
+                module = step.argval
+            elif step.opname == "IMPORT_FROM" and module.startswith(f"{package}."):
+                found[step.argval] = module
+        return found
 
     def attribute(name: str) -> Any:
-        if name not in module_of:
+        if name not in module_of():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{module_of[name]}"), name)
+        return getattr(import_module(module_of()[name]), name)
 
     return attribute

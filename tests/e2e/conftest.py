@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QObject
 
-from glyphscope.models.opening import EMBEDDED, embedded_path, open_model
+from glyphscope.models import EMBEDDED, embedded_path, open_model
 from glyphscope.sessions import places
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shell.main_window import MainWindow

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.models.opening import embedded_path
+from glyphscope.models import embedded_path
 
 pytestmark = [
     pytest.mark.slow,

@@ -17,9 +17,8 @@ from glyphscope.evals.running.evaluate import evaluate, saved_plan
 from glyphscope.evals.running.place import Place
 from glyphscope.evals.running.progress import Begun, Control, SampleBegun, SampleDone
 from glyphscope.events import LoadOptions, RunStarted, Token
-from glyphscope.models import LlamaModel
-from glyphscope.models.opening import embedded_path
-from glyphscope.sessions.named_models import NamedModels
+from glyphscope.models import LlamaModel, embedded_path
+from glyphscope.sessions import NamedModels
 from toolbox import default_tools
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

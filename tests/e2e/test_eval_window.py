@@ -7,7 +7,7 @@ import json
 import pytest
 
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.models.opening import EMBEDDED
+from glyphscope.models import EMBEDDED
 from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]

@@ -8,11 +8,8 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from glyphscope.events import CallReady, PromptRendered, RunFailed, RunRequest, Token
-from glyphscope.explain.constraint_attribution import Attributor
-from glyphscope.explain.impact import mask_impact
-from glyphscope.explain.relaxing import relaxation_cost
-from glyphscope.explain.retokenization import boundaries_of
-from glyphscope.models.opening import EMBEDDED
+from glyphscope.explain import Attributor, boundaries_of, mask_impact, relaxation_cost
+from glyphscope.models import EMBEDDED
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import branch_request, run_state
 from glyphscope.sessions import encode_record

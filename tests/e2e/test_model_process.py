@@ -25,7 +25,7 @@ from glyphscope.models import (
     process,
     wire,
 )
-from glyphscope.processes.pipe import Pipe
+from glyphscope.processes import Pipe
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 unforked = pytest.mark.usefixtures("unforked")

@@ -19,8 +19,7 @@ from glyphscope.events import (
     RunFinished,
     RunRequest,
 )
-from glyphscope.models.interface import Model
-from glyphscope.models.recorded import RecordedModel
+from glyphscope.models import Model, RecordedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference

@@ -12,6 +12,7 @@ import pytest
 from glyphscope.events import AnyEvent, LoadOptions, PromptRendered, RunRequest, Sampling
 from glyphscope.models import (
     EMBEDDED,
+    SUFFIX,
     GenerateRequest,
     Model,
     PromptCache,
@@ -19,7 +20,6 @@ from glyphscope.models import (
     open_model,
     stored_files,
 )
-from glyphscope.models.prompt_cache import SUFFIX
 from glyphscope.registry import default_registry
 from glyphscope.sessions import strip_times
 from glyphscope.strategies import run

@@ -14,7 +14,7 @@ from glyphscope.events import (
     RunRequest,
     StageFinished,
 )
-from glyphscope.models.recorded import RecordedModel
+from glyphscope.models import RecordedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import strip_times
 from glyphscope.strategies import run

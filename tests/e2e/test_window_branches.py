@@ -13,8 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from glyphscope.events import Relaxed
-from glyphscope.sessions import History, places
-from glyphscope.sessions.bundle import write_bundle
+from glyphscope.sessions import History, places, write_bundle
 from glyphscope.text.figures import percent
 from glyphscope_gui.shared.page_ids import PageId
 

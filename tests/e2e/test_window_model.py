@@ -11,8 +11,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
 from glyphscope.events import NOTATIONS, SHAPES, PromptEvaluated
-from glyphscope.models.opening import EMBEDDED
-from glyphscope_gui.runs.run_controller import Phase
+from glyphscope.models import EMBEDDED
+from glyphscope_gui.runs import Phase
 from glyphscope_gui.shared.page_ids import PageId
 from toolbox import default_tools
 

@@ -19,7 +19,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.ab import Pair, Trial, ab_report, pair_of, what_differs
 from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, run_key, seeded, seeds_of
 from glyphscope.events import RunRequest, Sampling
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import Project, read_record, save_project

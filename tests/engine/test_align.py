@@ -10,7 +10,7 @@ from glyphscope.errors import ModelDied
 from glyphscope.evals.align import MAX_LENGTH, TOOL, align, call_fields, difference_words, first_difference
 from glyphscope.evals.run_figures import run_figures
 from glyphscope.events import RunRequest, Token
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.strategies import run

@@ -1,7 +1,7 @@
 import pytest
 
 from glyphscope.events import ApprovalRule
-from glyphscope.tools.approval import ApprovalError, decide, needs_consent, parse_approvals
+from glyphscope.tools import ApprovalError, decide, needs_consent, parse_approvals
 from glyphscope.tools.mcp import ServerConfig
 
 

@@ -25,8 +25,7 @@ from glyphscope.models import (
     wire,
     with_measured_batch,
 )
-from glyphscope.sessions import places
-from glyphscope.sessions.named_models import fixed_batch
+from glyphscope.sessions import fixed_batch, places
 
 MACHINES = {
     "two cores": ({64: 142.0, 32: 75.0, 128: 283.0, 256: 570.0}, True, 32),

@@ -16,8 +16,7 @@ import pytest
 
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import LoadOptions
-from glyphscope.models.interface import Model
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import Model, ScriptedModel
 from glyphscope_benchmarks import (
     command,
     documents,
@@ -287,7 +286,7 @@ def test_an_output_of_llama_bench_without_a_figure_is_an_error(monkeypatch: pyte
 @pytest.mark.slow
 @pytest.mark.model
 def test_all_tokens_of_a_prompt_but_the_last_are_read_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
-    from glyphscope.models.opening import open_model
+    from glyphscope.models import open_model
 
     model = open_model("embedded", options=LoadOptions(context=1024))
     try:

@@ -19,9 +19,7 @@ from typer.testing import CliRunner
 from glyphscope.cli.app import app
 from glyphscope.errors import GlyphscopeError, ModelDied, ModelError
 from glyphscope.events import NOTATIONS, LoadOptions, Message, Notation
-from glyphscope.models.interface import GenerateRequest, Model
-from glyphscope.models.opening import open_model
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import GenerateRequest, Model, ScriptedModel, open_model
 from glyphscope.registry import default_registry
 from glyphscope_benchmarks import (
     command,

@@ -22,8 +22,7 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, branch_tree, named_alternative, run_state
 from glyphscope.sessions import encode_record, read_record

@@ -6,9 +6,8 @@ import pytest
 from glyphscope.decoding import Decoder, SamplerState, commit_prefix
 from glyphscope.errors import GrammarError, ModelError, PromptError
 from glyphscope.events import PrefixPart, Sampling
-from glyphscope.models import GenerateRequest, place_prefix, tokenize_after
+from glyphscope.models import OTHER_TOKENS, GenerateRequest, place_prefix, tokenize_after
 from glyphscope.models.remote import LLAMA_SERVER, OPENAI, with_written
-from glyphscope.models.response_prefix import OTHER_TOKENS
 from table_model import END, PIECES, ScriptedConstraint, Table
 
 

@@ -14,9 +14,8 @@ from budgeted import Words, budget_of, least, random_words, run
 from examples import at_most
 from glyphscope.decoding import TokenMask
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import GrammarOptions, build_value_grammar, lark_rules, to_lark
+from glyphscope.grammar import GrammarOptions, build_value_grammar, lark_rules, pack, to_lark, unpack
 from glyphscope.grammar.gbnf import load_gbnf
-from glyphscope.grammar.packed import pack, unpack
 from glyphscope.grammar.reach import reach
 from glyphscope.grammar.tree import CharClass, Grammar, Repeat, Rule, RuleRef, TokenMatch, alt, optional, seq
 from grammar_strategies import grammars, wide_grammars

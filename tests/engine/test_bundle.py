@@ -24,13 +24,13 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.registry import default_registry, load_registry, to_openai
-from glyphscope.sessions import read_record
-from glyphscope.sessions.archive import pack
-from glyphscope.sessions.bundle import (
+from glyphscope.sessions import (
     MANIFEST,
     make_bundle,
+    pack,
     parse_bundle,
     read_bundle,
+    read_record,
     read_run,
     redacted,
     write_bundle,

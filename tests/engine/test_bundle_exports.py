@@ -35,11 +35,10 @@ from glyphscope.events import (
 )
 from glyphscope.grammar import MaskReader, match_text
 from glyphscope.grammar.gbnf import load_gbnf
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
-from glyphscope.sessions.archive import pack
-from glyphscope.sessions.bundle import make_bundle, parse_bundle, redacted, write_bundle
+from glyphscope.sessions import make_bundle, pack, parse_bundle, redacted, write_bundle
 from glyphscope.sessions.exports import EXPORTS, RecordedRun, export
 from glyphscope.strategies import call_constraint, run
 from talks import SEARCH, Talker, talk

@@ -35,7 +35,7 @@ from glyphscope.events import (
     StageStarted,
     TransformActed,
 )
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import encode_record
 from glyphscope.strategies import run

@@ -11,11 +11,10 @@ pytest.importorskip("huggingface_hub")
 from typer.testing import CliRunner
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_thread
-from glyphscope.cli import models_hub
 from glyphscope.cli.app import app
 from glyphscope.errors import ModelError
 from glyphscope.models.hub import Stopped
-from glyphscope.sessions.named_models import downloaded_file
+from glyphscope.sessions import downloaded_file
 
 FILE = "tiny-Q4_K_M.gguf"
 
@@ -97,6 +96,6 @@ def test_an_interrupted_download_says_that_it_resumes(hub, monkeypatch):
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(models_hub, "_download", interrupted)
+    monkeypatch.setattr("glyphscope.cli.models_hub._download", interrupted)
     result = command("get", REPO)
     assert result.exit_code == 130 and "resumes" in result.stderr

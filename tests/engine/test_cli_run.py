@@ -7,8 +7,8 @@ import pytest
 from cli_command import command
 from glyphscope.errors import ContextOverflow, GrammarError, ModelDied
 from glyphscope.events import RunFailed, decode_event, encode_event
-from glyphscope.models.scripted import ScriptedModel
-from glyphscope.sessions import named_models, read_record
+from glyphscope.models import ScriptedModel
+from glyphscope.sessions import read_record
 
 GOOD = 'scripted:{action="search" query="AI news" max_results=10}'
 BAD = 'scripted:{action="delete_database"} and so on'
@@ -170,7 +170,10 @@ def test_a_record_of_a_model_that_failed_verifies(tmp_path, monkeypatch, error, 
                     raise error
                 yield item
 
-    monkeypatch.setattr(named_models, "open_model", lambda *_, **__: Failing(GOOD.removeprefix("scripted:")))
+    monkeypatch.setattr(
+        "glyphscope.sessions.named_models.open_model",
+        lambda *_, **__: Failing(GOOD.removeprefix("scripted:")),
+    )
     path = recorded(tmp_path / "run.jsonl")
     assert isinstance(read_record(path).events[-1], RunFailed)
     result = command("replay", str(path), "--verify")

@@ -17,7 +17,7 @@ from glyphscope.cli.mcp.answering import _answer
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.events import AnyEvent, Token, encode_event
 from glyphscope.sessions import read_record
-from glyphscope.tools.mcp.questions import Question
+from glyphscope.tools.mcp import Question
 
 CALL = '{action="search" query="AI news" max_results=10}'
 MODEL = ["--constraint", "off", "--model", f"scripted:{CALL}"]

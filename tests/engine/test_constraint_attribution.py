@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from glyphscope.events import RunRequest
-from glyphscope.explain.constraint_attribution import Attribution, Attributor
+from glyphscope.explain import Attribution, Attributor
 from glyphscope.grammar import build_call_grammar, compile_grammar, match_text
 from glyphscope.notation import write_call
 from glyphscope.proof import boundary_examples

@@ -20,9 +20,7 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.grammar import GrammarOptions
-from glyphscope.models.interface import ConstraintMade, PromptReady
-from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ConstraintMade, PromptReady, RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import run_state
 from glyphscope.strategies import BuiltGrammar, TextCache, call_constraint, run

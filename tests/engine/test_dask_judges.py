@@ -22,7 +22,7 @@ from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Control, ModelMissing, Progress, SampleGrew, WorkerLeft
 from glyphscope.evals.running.worker_pool import Workers
-from glyphscope.sessions.named_models import NamedModels
+from glyphscope.sessions import NamedModels
 from glyphscope_plugins.dask.workers import DaskWorkers
 
 pytestmark = pytest.mark.slow  # processes that import Dask

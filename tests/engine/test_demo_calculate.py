@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import ToolError
-from glyphscope.tools.demo.calculate import MAX_CHARACTERS, MAX_DEPTH, calculate, evaluate
+from glyphscope.tools.demo import MAX_CHARACTERS, MAX_DEPTH, calculate, evaluate
 
 numbers = st.one_of(
     st.integers(0, 10**6).map(str),

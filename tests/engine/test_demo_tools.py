@@ -15,8 +15,7 @@ from demo_calls import NEVER, call, refused, said
 from examples import at_most
 from glyphscope.events import ToolResult, decode_event, encode_event
 from glyphscope.registry import default_registry
-from glyphscope.tools.demo import DemoTools, Mail, demo_tools
-from glyphscope.tools.demo.corpus import bundled_corpus
+from glyphscope.tools.demo import DemoTools, Mail, bundled_corpus, demo_tools
 
 
 class TestTheSource:

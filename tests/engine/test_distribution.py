@@ -17,7 +17,7 @@ from examples import at_most
 from glyphscope.cli.app import app
 from glyphscope.evals.distribution import distribution, divergence_words, option_words, seed_run
 from glyphscope.events import RunFailed, RunRequest, RunStarted
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import read_record

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from glyphscope.events import RunRequest, Token
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import end_of, outcome_words, run_state, status_of
 from glyphscope.sessions import kin_of

@@ -14,7 +14,6 @@ import pytest
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import sample_id
-from glyphscope.evals.results import folder as folders
 from glyphscope.evals.results import segments
 from glyphscope.evals.results.folder import (
     MANIFEST,
@@ -286,7 +285,7 @@ def test_a_text_that_is_not_a_place_in_a_segment_is_a_path(text):
      "samples.index", "runs", "records", "report", "report.new"],
 )  # fmt: skip
 def test_a_link_in_a_result_is_not_followed_by_what_writes_into_it(tmp_path, monkeypatch, name, planned):
-    monkeypatch.setattr(folders, "INDEXED_FROM", 1)
+    monkeypatch.setattr("glyphscope.evals.results.folder.INDEXED_FROM", 1)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "file").write_text("mine\n")

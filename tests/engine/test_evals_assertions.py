@@ -11,7 +11,6 @@ import pytest
 
 from eval_suite import AnsweringModel
 from glyphscope.errors import GlyphscopeError, ModelError, Stopped, SuiteError
-from glyphscope.evals.checking import service
 from glyphscope.evals.checking.service import CheckFailed, bad_path, call_function, select
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.changes import changes_between
@@ -25,8 +24,8 @@ from glyphscope.evals.scoring.model_judge import ModelJudge, judge_prompt
 from glyphscope.evals.suites.own import keep_suite
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import PathCheck
-from glyphscope.models.scripted import ScriptedModel
-from glyphscope.processes.stopping import stopped_by
+from glyphscope.models import ScriptedModel
+from glyphscope.processes import stopped_by
 from judged import asked, expectation, reasons, verdict
 from scripted_endpoint import endpoint, remote, said
 
@@ -121,10 +120,10 @@ def test_null_is_a_value_to_compare_with():
 
 @pytest.mark.slow
 def test_an_assertion_that_takes_too_long_is_not_a_verdict_on_the_model(monkeypatch):
-    monkeypatch.setattr(service, "PATH_SECONDS", 0.3)
+    monkeypatch.setattr("glyphscope.evals.checking.service.PATH_SECONDS", 0.3)
     with pytest.raises(CheckFailed):
         select("$..*..*..*", {"a": [[[[0] * 40] * 40] * 10] * 10})
-    monkeypatch.setattr(service, "PATH_SECONDS", 1e-6)
+    monkeypatch.setattr("glyphscope.evals.checking.service.PATH_SECONDS", 1e-6)
     expected = {"extra_calls": True, "paths": (PathCheck(path="$.calls"),)}
     judged = verdict(asked(expectation(**expected)), SEARCH)
     assert reasons(judged) == ["CHECK_FAILED"] and not judged.ok
@@ -202,7 +201,7 @@ def test_a_function_without_a_verdict_is_an_error(name, said):
 def test_an_endless_function_is_ended_at_its_limit_and_when_the_evaluation_is_stopped(monkeypatch):
     with pytest.raises(Stopped), stopped_by(lambda: True):
         called("endless")
-    monkeypatch.setattr(service, "FUNCTION_SECONDS", 0.3)
+    monkeypatch.setattr("glyphscope.evals.checking.service.FUNCTION_SECONDS", 0.3)
     with pytest.raises(CheckFailed) as failed:
         called("endless")
     assert failed.value.message == "took longer than 300 ms"

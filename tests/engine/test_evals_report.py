@@ -31,8 +31,7 @@ from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import Token
 from glyphscope.notation import Sizes
 from glyphscope.sessions import parse_record
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.html_page import html_page
+from glyphscope.sessions.exports import RecordedRun, html_page
 from made_results import GOOD, TOO_MANY, WRONG, events_of, four_arms, made_manifest, made_sample
 from made_samples import MadeResult, made_arms
 from page_runs import in_browser

@@ -9,8 +9,6 @@ import msgspec
 import pytest
 
 from glyphscope.errors import RecordError, StorageError
-from glyphscope.evals.results import folder as folders
-from glyphscope.evals.results import table as tables
 from glyphscope.evals.results.changes import changes_between
 from glyphscope.evals.results.folder import SAMPLES, ResultFolder
 from glyphscope.evals.results.sample import Sample
@@ -32,7 +30,7 @@ def folder(request, tmp_path, monkeypatch):
     """A result whose table is written to a file from the first sample on."""
     if request.param:
         request.getfixturevalue(request.param)
-    monkeypatch.setattr(folders, "INDEXED_FROM", 1)
+    monkeypatch.setattr("glyphscope.evals.results.folder.INDEXED_FROM", 1)
     return ResultFolder.create(tmp_path, MADE.manifest, {})
 
 
@@ -60,7 +58,7 @@ def test_a_table_that_cannot_be_written_to_a_temporary_file_is_an_error(folder, 
     def full(*_args, **_named):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(tables, "TemporaryFile", full)
+    monkeypatch.setattr("glyphscope.evals.results.table.TemporaryFile", full)
     monkeypatch.setattr(Table, "BLOCK", 7)
     write(folder, list(MADE.samples()))
     with pytest.raises(StorageError, match="The disk is full"):

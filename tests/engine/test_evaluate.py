@@ -28,7 +28,7 @@ from glyphscope.evals.running.progress import (
     SampleDone,
 )
 from glyphscope.evals.running.worker_pool import SampleQueue
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 
 
 def plan(folder: Path, **members) -> Plan:

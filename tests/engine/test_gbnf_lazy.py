@@ -10,8 +10,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import Sampling
 from glyphscope.grammar import match_text
 from glyphscope.grammar.gbnf import load_gbnf
-from glyphscope.models.interface import GenerateRequest, Model
-from glyphscope.models.opening import EMBEDDED, open_model
+from glyphscope.models import EMBEDDED, GenerateRequest, Model, open_model
 
 pytestmark = pytest.mark.slow
 

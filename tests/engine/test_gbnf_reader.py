@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from gbnf_outline import outline
-from glyphscope.grammar.gbnf import GbnfDocument, read_gbnf
-from glyphscope.grammar.gbnf.parse.syntax import Repetition
+from glyphscope.grammar.gbnf import GbnfDocument, Repetition, read_gbnf
 
 
 def body(text: str) -> Any:

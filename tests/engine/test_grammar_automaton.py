@@ -9,7 +9,6 @@ from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.regular import Automaton, pattern_node, string_node
-from glyphscope.grammar.regular import automaton as module
 from glyphscope.grammar.tree import CharClass, Intersect, Literal, Repeat, RuleRef, Seq, Terminal
 from grammar_strategies import LETTERS, regular_bodies, texts_of
 
@@ -98,7 +97,7 @@ def test_large_counts_are_counted_not_expanded(body):
 
 
 def test_states_of_a_long_text_are_dropped_from_the_cache(monkeypatch):
-    monkeypatch.setattr(module, "MAX_REMEMBERED", 100)
+    monkeypatch.setattr("glyphscope.grammar.regular.automaton.MAX_REMEMBERED", 100)
     automaton = Automaton.of(Repeat(LOWER, 0, 5_000))
     _, state = read(automaton, "a" * 5_000)
     assert state.final
@@ -114,7 +113,7 @@ def test_an_empty_intersection_is_found_empty_also_late():
 
 
 def test_a_search_without_an_end_is_an_error(monkeypatch):
-    monkeypatch.setattr(module, "MAX_SEARCH", 500)
+    monkeypatch.setattr("glyphscope.grammar.regular.automaton.MAX_SEARCH", 500)
     body = Intersect((pattern_node("a[ab]{12}$"), pattern_node("b[ab]{12}$")))
     with pytest.raises(GrammarError, match="intersection"):
         Automaton.of(body)

@@ -13,7 +13,7 @@ from glyphscope.events import NOTATIONS
 from glyphscope.grammar import MaskReader, build_call_grammar, build_value_grammar, contradictions, to_lark
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.notation import write_call, write_value
-from glyphscope.processes.stopping import stopped_by
+from glyphscope.processes import stopped_by
 from glyphscope.registry import Tool, ToolRegistry, make_tool, normalise
 from glyphscope.validation import CallValidator
 from lark_reader import lark_reader

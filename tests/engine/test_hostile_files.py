@@ -13,13 +13,9 @@ import pytest
 from examples import rounds
 from glyphscope.errors import ModelError, PromptError, Stopped
 from glyphscope.events import Message, RunFinished, RunRequest
-from glyphscope.models import TemplateSource, llama, render_template
-from glyphscope.models.interface import Opening
-from glyphscope.models.opening import open_model
+from glyphscope.models import Opening, ScriptedModel, TemplateSource, llama, open_model, render_template
 from glyphscope.models.process import ModelProcess
-from glyphscope.models.scripted import ScriptedModel
-from glyphscope.processes import limited
-from glyphscope.processes.stopping import stopped_by
+from glyphscope.processes import limited, stopped_by
 from glyphscope.registry import default_registry
 from glyphscope.runs import NonInteractive
 from glyphscope.strategies import cancellable, run

@@ -33,11 +33,10 @@ from glyphscope.events import (
     Violation,
     decode_event,
 )
-from glyphscope.explain.masked import masked_reasons
+from glyphscope.explain import masked_reasons
 from glyphscope.runs import run_state
 from glyphscope.sessions import encode_record, parse_record
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.html_page import MAX_RUNS, html_page, run_data
+from glyphscope.sessions.exports import MAX_RUNS, RecordedRun, html_page, run_data
 from glyphscope.text.figures import byte_size, duration_ms, percent
 from glyphscope.visible import visible
 from page_runs import BUILT, SOURCE, dump, dumps_of_page, in_browser, node, with_modules

@@ -29,13 +29,13 @@ from glyphscope.models.hub import (
     HubFile,
     Listing,
     Lookup,
+    PartialFile,
     Progress,
     Stopped,
     find_unfinished,
     pick,
     read_request,
 )
-from glyphscope.models.hub.part import PartialFile
 
 FILE = "tiny-Q4_K_M.gguf"
 

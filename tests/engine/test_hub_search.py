@@ -11,7 +11,6 @@ pytest.importorskip("huggingface_hub")
 from typer.testing import CliRunner
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_thread
-from glyphscope.cli import models_hub
 from glyphscope.cli.app import app
 from glyphscope.errors import ModelError
 from glyphscope.models.hub import Search, Stopped
@@ -94,7 +93,7 @@ def test_a_search_can_be_cancelled(hub):
 
 
 def test_the_command_shows_hits_sizes_and_what_fits(hub, monkeypatch):
-    monkeypatch.setattr(models_hub, "available_memory", lambda: 10_000)
+    monkeypatch.setattr("glyphscope.cli.models_hub.available_memory", lambda: 10_000)
     found = CliRunner().invoke(app, ["models", "search", "tiny", "--json"])
     document = json.loads(found.output)
     assert found.exit_code == 0 and document["free"] == 10_000

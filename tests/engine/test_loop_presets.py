@@ -7,7 +7,7 @@ import pytest
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings
-from glyphscope.runs.transforms import TRANSFORMS, transforms
+from glyphscope.runs import TRANSFORMS, transforms
 from glyphscope.strategies import compose, loop_preset, loop_presets
 
 NAMES = [preset.name for preset in loop_presets()]

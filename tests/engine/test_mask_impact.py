@@ -10,20 +10,21 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from glyphscope.events import Alternative, RunRequest, Token
-from glyphscope.explain.constraint_attribution import Attribution, Attributor
-from glyphscope.explain.impact import (
+from glyphscope.explain import (
     AROUND,
+    Attribution,
+    Attributor,
     FieldImpact,
     attribution_words,
     field_name,
     head,
     loss_words,
     mask_impact,
+    prompt_places,
     worst_words,
 )
-from glyphscope.explain.in_prompt import prompt_places
 from glyphscope.grammar import MatchLimit, compile_grammar
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state
 from glyphscope.sessions import encode_record

@@ -7,20 +7,21 @@ import pytest
 from examples import some
 from glyphscope import resources
 from glyphscope.events import Alternative, RunRequest, Strategy
-from glyphscope.explain.constraint_attribution import is_control_token
-from glyphscope.explain.impact import mask_impact, worst_words
-from glyphscope.explain.masked import (
+from glyphscope.explain import (
     CONTROL_TOKEN,
     INSIDE_CHARACTER,
     NOT_ALLOWED,
     ORDER,
     AlternativeReasons,
+    is_control_token,
+    mask_impact,
     masked_reasons,
     special_names,
     state_after,
     token_reasons,
+    worst_words,
 )
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry, load_registry
 from glyphscope.runs import RunState, run_state
 from glyphscope.sessions import parse_record

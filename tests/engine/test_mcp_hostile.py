@@ -12,12 +12,16 @@ from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 from examples import at_most
 from glyphscope.errors import ServerError
 from glyphscope.tools import Outcome
-from glyphscope.tools.mcp import read_servers
-from glyphscope.tools.mcp.content import read_result
-from glyphscope.tools.mcp.guard import LOCAL_ERROR, Guard
-from glyphscope.tools.mcp.lines import Line, Lines
-from glyphscope.tools.mcp.listing import ListReader
-from glyphscope.tools.mcp.log import ProtocolLog
+from glyphscope.tools.mcp import (
+    LOCAL_ERROR,
+    Guard,
+    Line,
+    Lines,
+    ListReader,
+    ProtocolLog,
+    read_result,
+    read_servers,
+)
 
 KEYS = st.sampled_from([
     "jsonrpc", "id", "method", "params", "result", "error", "code", "message", "content", "type", "text", "data",

@@ -8,8 +8,15 @@ import time
 
 import pytest
 
-from glyphscope.tools.mcp.config import read_servers
-from glyphscope.tools.mcp.log import KEPT, TEXT_LIMIT, WHOLE_BUDGET, WHOLE_LIMIT, ProtocolLog, log_message
+from glyphscope.tools.mcp import (
+    KEPT,
+    TEXT_LIMIT,
+    WHOLE_BUDGET,
+    WHOLE_LIMIT,
+    ProtocolLog,
+    log_message,
+    read_servers,
+)
 from mcp_servers import call, opened
 
 pytestmark = pytest.mark.slow

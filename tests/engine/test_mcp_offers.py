@@ -12,9 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.tools.mcp import McpServer, ServerConfig
-from glyphscope.tools.mcp.content import read_prompt, read_resource
-from glyphscope.tools.mcp.offers import Completion, OfferReader, read_completion
+from glyphscope.tools.mcp import (
+    Completion,
+    McpServer,
+    OfferReader,
+    ServerConfig,
+    read_completion,
+    read_prompt,
+    read_resource,
+)
 from mcp_servers import call, opened
 
 SDK = Path(__file__).parent.parent / "support" / "sdk_server.py"

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import GlyphscopeError, ModelError
-from glyphscope.models.scripted import ScriptedModel
-from glyphscope.strategies.server_sampling import answer_sampling
-from glyphscope.tools.mcp import McpServer
-from glyphscope.tools.mcp.questions import MAX_BYTES, Answer, Question
+from glyphscope.models import ScriptedModel
+from glyphscope.strategies import answer_sampling
+from glyphscope.tools.mcp import MAX_QUESTION_BYTES, Answer, McpServer, Question
 from mcp_servers import call, scripted
 
 FORM = {"type": "object", "properties": {"a": {"type": "integer", "maximum": 3}}, "required": ["a"]}
@@ -70,7 +69,7 @@ def test_a_form_whose_schema_cannot_be_used_is_reported_and_declined():
 def test_an_invalid_or_too_large_request_is_rejected():
     with answered(None) as (server, seen):
         assert "error" in elicit(server, "no schema")
-        assert "1 MB" in elicit(server, message="x" * MAX_BYTES)["error"]
+        assert "1 MB" in elicit(server, message="x" * MAX_QUESTION_BYTES)["error"]
         assert seen == [] and call(server, "echo", {"text": "x"}).ok
 
 

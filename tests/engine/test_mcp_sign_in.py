@@ -9,8 +9,7 @@ from keyring.backends.fail import Keyring as NoKeyring
 
 from cli_command import mcp_command as command
 from glyphscope.errors import ServerError
-from glyphscope.tools.mcp import McpServer, ServerConfig
-from glyphscope.tools.mcp.tokens import forget, stored
+from glyphscope.tools.mcp import McpServer, ServerConfig, forget_sign_in, stored_sign_in
 from mcp_servers import call
 from memory_keyring import memory_keyring
 from oauth_http import Browser, oauth_server
@@ -60,7 +59,7 @@ def test_a_user_signs_in_once_and_the_sign_in_is_stored_in_the_keyring(ring):
         assert "/register" not in at.seen and "/token" not in at.seen
         logged = "".join(entry.text for entry in server.log.entries)
         assert "secret-token" not in logged and "•••" in logged
-        assert forget(at.url) and stored(at.url) == {} and not forget(at.url)
+        assert forget_sign_in(at.url) and stored_sign_in(at.url) == {} and not forget_sign_in(at.url)
 
 
 def test_without_a_sign_in_the_failure_is_reported_and_no_browser_is_opened(ring):

@@ -28,7 +28,7 @@ from glyphscope.models import (
     render_plain,
 )
 from glyphscope.models.wire import Answer, Envelope, Generate
-from glyphscope.processes.pipe import Pipe
+from glyphscope.processes import Pipe
 
 CALL = '{action="search" query="Zürich 😀 news"\nmax_results=10}'
 MESSAGES = [Message("system", "Be brief."), Message("user", "Hello")]

@@ -33,8 +33,7 @@ from glyphscope.models import (
     template_turn_form,
 )
 from glyphscope.registry import default_registry
-from glyphscope.runs import run_state
-from glyphscope.runs.settling import settle
+from glyphscope.runs import run_state, settle
 from glyphscope.strategies import first_prompt, run
 from glyphscope.turns import TurnForm, form_of
 from small_templates import SMALL

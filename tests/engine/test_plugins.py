@@ -16,9 +16,9 @@ import typer.testing
 from typer.testing import CliRunner
 
 from glyphscope import plugins, resources
+from glyphscope.cli import serves_at_once
 from glyphscope.cli.app import app
 from glyphscope.cli.probes import other_plugins
-from glyphscope.cli.servers import serves_at_once
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import ResultFolder

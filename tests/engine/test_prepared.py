@@ -6,7 +6,7 @@ import pytest
 
 from glyphscope.errors import RegistryError
 from glyphscope.events import LoopSettings, PromptRendered, Relaxed, RunRequest
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import PreparedRequest, RunState, prepare, prepared, run_state
 from glyphscope.strategies import continue_aborted, first_prompt, instructions, run

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from glyphscope.errors import PromptError
 from glyphscope.events import NOTATIONS, SHAPES, RunRequest
 from glyphscope.notation import call_document
-from glyphscope.prompting import Part, example_calls, render_messages, signature_pieces
-from glyphscope.prompting.template import presets
+from glyphscope.prompting import Part, example_calls, presets, render_messages, signature_pieces
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, make_tool
 
 SEED_PROMPT = """\

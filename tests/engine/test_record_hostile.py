@@ -15,8 +15,8 @@ from glyphscope.errors import RecordError
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.events import RepairSettings, RunFailed, RunRequest
-from glyphscope.explain.impact import mask_impact
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.explain import mask_impact
+from glyphscope.models import ScriptedModel
 from glyphscope.runs import run_state
 from glyphscope.sessions import parse_record
 from glyphscope.sessions.exports import RecordedRun

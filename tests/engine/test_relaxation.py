@@ -21,10 +21,10 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.explain.relaxing import Freedom, cost_words, relaxation_cost
+from glyphscope.explain import Freedom, cost_words, relaxation_cost
 from glyphscope.grammar import build_call_grammar, compile_grammar
 from glyphscope.grammar.gbnf import load_gbnf
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.notation import write_call
 from glyphscope.proof import boundary_examples
 from glyphscope.registry import bundled_registries, bundled_registry, default_registry, parse_document

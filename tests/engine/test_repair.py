@@ -20,8 +20,7 @@ from glyphscope.events import (
     Sampling,
     StageStarted,
 )
-from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference

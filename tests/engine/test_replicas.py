@@ -15,7 +15,6 @@ from eval_suite import ANSWERS, suite_file
 from glyphscope.errors import ModelError
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.running import local_workers, worker_pool
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Begun, ModelMissing, Progress, WorkerJoined, WorkerLeft
 from glyphscope.models.remote import RemoteModel, open_remote, read_address, replicas_of
@@ -27,8 +26,8 @@ DOWN = Answer((b"{}",), status=503, kind="application/json")
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask again at once."""
-    monkeypatch.setattr(local_workers, "RETRY_SECONDS", 0.05)
-    monkeypatch.setattr(worker_pool, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr("glyphscope.evals.running.local_workers.RETRY_SECONDS", 0.05)
+    monkeypatch.setattr("glyphscope.evals.running.worker_pool.LOOK_SECONDS", 0.02)
 
 
 def opened(name: str) -> RemoteModel:

@@ -28,13 +28,11 @@ from glyphscope.events import (
 )
 from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.grammar import build_value_grammar, match_text
-from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 from glyphscope.runs import NonInteractive, run_state
 from glyphscope.sessions import first_difference
-from glyphscope.strategies import run
-from glyphscope.strategies.routing.route import choice_schema, choice_validator
+from glyphscope.strategies import choice_schema, choice_validator, run
 from toolbox import of
 from turns import Turns
 

@@ -30,8 +30,7 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state, sampling_words, stop_lines, stop_strings
 from glyphscope.sessions.exports import RecordedRun, export

@@ -10,7 +10,7 @@ import pytest
 from glyphscope.errors import ConstraintIgnored, ContextOverflow, GrammarError, ModelDied
 from glyphscope.evals.results.sample import NO_ANSWER, ModelCall
 from glyphscope.evals.suites.suite import ExpectedCall, FinalText, ScriptedResult, Turn
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.visible import visible
 from judged import asked, call_of, expectation, reasons, shares, verdict

@@ -7,7 +7,7 @@ import os
 import stat
 
 from glyphscope.sessions import KnownServers, load_servers, places, save_servers
-from glyphscope.tools.mcp.config import read_servers, server_entries
+from glyphscope.tools.mcp import read_servers, server_entries
 
 ENTRY = {"command": "uvx", "args": ["mcp-server-time"], "env": {"TOKEN": "${env:SECRET_TOKEN}"}}
 

@@ -12,10 +12,9 @@ from typer.testing import CliRunner
 from glyphscope.cli.app import app
 from glyphscope.errors import GlyphscopeError, RequestError
 from glyphscope.events import LoopSettings, PrefixPart, Relaxed, RunRequest, Sampling
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import prepare, run_state
-from glyphscope.runs.settling import settle
+from glyphscope.runs import prepare, run_state, settle
 from glyphscope.strategies import first_prompt, run
 
 GOOD = '{action="search" query="AI news" max_results=10}'

@@ -18,10 +18,9 @@ pytest.importorskip("llama_cpp")
 from glyphscope.cli.app import app
 from glyphscope.cli.load_options import StoredPrompts as CommandOption
 from glyphscope.events import LoadOptions
-from glyphscope.models import PromptCache, clear_cache, identity_of, stored_files, stored_prompts
-from glyphscope.models.stored_prompts import StoredPrompts
-from glyphscope.sessions import Settings, places
-from glyphscope.sessions.settings import LIMIT_VARIABLE, prompt_cache
+from glyphscope.models import PromptCache, clear_cache, identity_of, stored_files
+from glyphscope.models.session import StoredPrompts
+from glyphscope.sessions import LIMIT_VARIABLE, Settings, places, prompt_cache
 
 CHUNK = 64
 LIMIT = 1_000_000
@@ -167,7 +166,7 @@ def test_any_number_of_threads_is_the_same_key_without_flash_attention(disk: Dis
 
 def test_another_build_is_another_key(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     disk.write()
-    monkeypatch.setattr(stored_prompts, "_build", lambda: "another")
+    monkeypatch.setattr("glyphscope.models.session._build", lambda: "another")
     assert disk.restored() == 0
 
 

@@ -20,7 +20,7 @@ from glyphscope.evals.suites.reading import (
 from glyphscope.events import RouterSettings
 from glyphscope.notation import write_call
 from glyphscope.strategies import router_preset
-from glyphscope.tools.demo.calculate import calculate
+from glyphscope.tools.demo import calculate
 from glyphscope.validation import CallValidator
 from gold_calls import expected, golds
 

@@ -21,11 +21,10 @@ from glyphscope.events import (
     RunRequest,
     Sampling,
 )
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.runs import NonInteractive
-from glyphscope.sessions import RecordWriter, read_record
-from glyphscope.sessions.bundle import write_bundle
+from glyphscope.sessions import RecordWriter, read_record, write_bundle
 from glyphscope.strategies import run
 from glyphscope.tools.demo import DemoTools
 

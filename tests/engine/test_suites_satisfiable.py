@@ -11,7 +11,7 @@ from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.evals.suites.reading import encode_suite, load_suite
 from glyphscope.events import LimitReached, ToolResult
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.notation import write_call
 from gold_calls import golds
 

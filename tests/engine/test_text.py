@@ -156,7 +156,7 @@ def test_the_place_of_a_character_is_the_same_from_all_lines_and_from_the_text_b
 
 MODULES = {f"engine/glyphscope/text/{name}.py" for name in ("figures", "shorten", "lines")}
 WINDOWS = {
-    "engine/glyphscope/cli/grammar/check.py": "a line around a column",
+    "engine/glyphscope/cli/grammar/build.py": "a line around a column",
     "engine/glyphscope/cli/output.py": "a text around a character",
     "engine/glyphscope/grammar/gbnf/lint/rules.py": "names, not characters",
     "engine/glyphscope/tools/demo/corpus.py": "cut between words",

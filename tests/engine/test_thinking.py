@@ -25,11 +25,18 @@ from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.models.remote import DIALECTS
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
-from glyphscope.sessions import Project, RecordWriter, encode_record, load_project, read_record, save_project
-from glyphscope.sessions.bundle import write_bundle
+from glyphscope.sessions import (
+    Project,
+    RecordWriter,
+    encode_record,
+    load_project,
+    read_record,
+    save_project,
+    write_bundle,
+)
 from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.strategies import run
-from glyphscope.strategies.request import first_prompt, generate_request
+from glyphscope.strategies import first_prompt, run
+from glyphscope.strategies.request import generate_request
 from scripted_endpoint import Answer, endpoint, remote, said
 
 SWITCH = (

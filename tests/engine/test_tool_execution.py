@@ -28,7 +28,7 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.execution.tool_execution import execute
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import Context, Decision, Emitter, NonInteractive, PreparedRequest, run_state
 from glyphscope.tools import Outcome

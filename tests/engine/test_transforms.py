@@ -11,7 +11,7 @@ from examples import at_most
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings, Message, RunRequest
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
-from glyphscope.runs.transforms import TRANSFORMS, Chain, Form, chain_of, transforms
+from glyphscope.runs import TRANSFORMS, Chain, Form, chain_of, transforms
 
 REGISTRY = default_registry()
 GLYPH = Form("glyph", "flat", REGISTRY)

@@ -29,8 +29,7 @@ from glyphscope.events import (
 from glyphscope.grammar import GrammarOptions, build_call_grammar, match_text, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.tree import with_suffix
-from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.notation import shape_keys, write_call
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state

@@ -15,8 +15,7 @@ import pytest
 
 from examples import rounds
 from glyphscope.events import CallReady, LoadOptions, RunFinished, RunRequest, Sampling
-from glyphscope.models.interface import Model
-from glyphscope.models.opening import open_model
+from glyphscope.models import Model, open_model
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.strategies import run
 from untrained_models import PAIRS, Pair, model_file

@@ -11,7 +11,7 @@ from glyphscope.events import Notation, Shape, Violation, violations_of
 from glyphscope.grammar import example_arguments
 from glyphscope.notation import write_call
 from glyphscope.registry import ToolRegistry, default_registry, load_registry, make_tool
-from glyphscope.tools.arguments import argument_problems
+from glyphscope.tools import argument_problems
 from glyphscope.validation import CallValidator, CheckReport, Limits
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope import resources
 from glyphscope.errors import ToolError
-from glyphscope.tools.arguments import argument_problems
+from glyphscope.tools import argument_problems
 from glyphscope_plugins.verbs.tools import VERB_TOOLS, verb_tools
 
 DATA = json.loads(resources.read_text("verbs.json"))

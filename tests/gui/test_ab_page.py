@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import save_project
 from glyphscope_gui.compare.seeded_presenters import planned_results, result_lines

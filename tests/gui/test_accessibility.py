@@ -25,10 +25,10 @@ from PySide6.QtWidgets import (
 )
 
 from every_page import ABORTED, dialogs, in_sight, in_turn
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope_gui.evaluate.page import RESULT
+from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.runs.field_table import FIELD, VALUE
-from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink
 from glyphscope_gui.shared.page_ids import PageId

@@ -10,14 +10,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel
 
 from glyphscope.events import SegmentClosed, SegmentOpened, StageStarted, Token, TokenStep
-from glyphscope.explain.segments import reasoning_tokens
+from glyphscope.explain import reasoning_tokens
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, end_of, reduce_event, run_state
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, StageRows
+from glyphscope_gui.runs import StreamView, bundled_run, events_of
 from glyphscope_gui.runs.field_table import CONSTRAINT, FIELD, VALUE, FieldTableModel
-from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.stage_choice import events_of
-from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import PART, RULE, TokenTable, TokenTableModel
 from glyphscope_gui.shared.tab_order import stops
 from made_runs import BAD, GOOD, THOUGHT, parts_run

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from glyphscope.events import ApprovalGiven, QuestionAnswered
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry, make_tool
 from glyphscope.runs import Decision, Ending
 from glyphscope_gui.calls.approval_card import MAX_ARGUMENTS, ApprovalCard

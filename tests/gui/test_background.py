@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from glyphscope.errors import Stopped
-from glyphscope.processes.stopping import check_stopped
+from glyphscope.processes import check_stopped
 from glyphscope_gui.shared.background import Background, this_task
 
 

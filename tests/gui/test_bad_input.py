@@ -14,14 +14,12 @@ from PySide6.QtWidgets import QLabel
 
 from glyphscope import resources
 from glyphscope.errors import ContextOverflow, ModelDied
-from glyphscope.models.interface import RenderedPrompt
-from glyphscope.models.opening import open_model
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import RenderedPrompt, ScriptedModel, open_model
 from glyphscope.runs import branch_tree
 from glyphscope.sessions import atomic_write, kin_of, places
 from glyphscope_gui.context import Page
 from glyphscope_gui.playground.branches.tree import BranchTreeModel
-from glyphscope_gui.runs.run_controller import Phase
+from glyphscope_gui.runs import Phase
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId

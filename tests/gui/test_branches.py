@@ -9,9 +9,8 @@ from PySide6.QtGui import QRegion
 from PySide6.QtTest import QTest
 
 from glyphscope.events import BranchPoint, PrefixPart, Relaxed, RunRequest, RunStarted, Token
-from glyphscope.explain.constraint_attribution import Attribution
-from glyphscope.models.interface import Vocabulary
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.explain import Attribution
+from glyphscope.models import ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_tree, end_of, run_state
 from glyphscope.sessions import kin_of
@@ -29,11 +28,8 @@ from glyphscope_gui.playground.branches.words import (
     replacement_words,
     shared_bytes,
 )
+from glyphscope_gui.runs import ModelStatus, Phase, Typed, bundled_run, pieces_of
 from glyphscope_gui.runs.alternatives_table import REASON_ROLE
-from glyphscope_gui.runs.model_queries import Typed, pieces_of
-from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.run_controller import Phase
-from glyphscope_gui.runs.worker.jobs import ModelStatus
 
 CALL = '{action="search" query="AI news" max_results=10}'
 REGISTRY = default_registry()

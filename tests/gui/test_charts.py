@@ -22,8 +22,7 @@ from glyphscope_gui.compare.seeds_page import SHARE_ROLE, ShareDelegate
 from glyphscope_gui.evaluate.result_view import EvalCharts, ShareChart
 from glyphscope_gui.playground.charts import MIN_SLOT, SavingsChart, SizeChart, StepChart
 from glyphscope_gui.playground.evidence_words import size_words, token_words
-from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.run_controller import Saving
+from glyphscope_gui.runs import Saving, bundled_run
 from glyphscope_gui.runs.token_table import COLUMNS
 from glyphscope_gui.shared.chart import BarChart, Chart, Series
 from glyphscope_gui.shared.chart_roles import edge_role

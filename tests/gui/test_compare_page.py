@@ -28,13 +28,12 @@ from comparing import (
     variant,
 )
 from glyphscope.errors import ModelDied, ModelError
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.compare.variants import MAX_COLUMNS, OWN, PRESETS, next_variant, variant_names
+from glyphscope_gui.runs import BackgroundEvents, Phase, bundled_run
 from glyphscope_gui.runs.compare_fields import FIELD, FIRST_RUN, MARK, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
-from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.run_controller import BackgroundEvents, Phase
 from glyphscope_gui.shared.page_ids import PageId
 
 

@@ -18,8 +18,7 @@ from glyphscope_gui.compare.variants import (
     variant_names,
 )
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.theme import theme
-from glyphscope_gui.theme.manager import ThemeManager
+from glyphscope_gui.theme import ThemeManager, theme
 
 
 def off(**changes):

@@ -16,10 +16,8 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import Project, load_project, save_project
 from glyphscope_gui.project import PromptContext, PromptDocument, PromptState
-from glyphscope_gui.prompt.conversation import ConversationEditor
-from glyphscope_gui.prompt.dock import MESSAGES, TEMPLATE, PromptDock
-from glyphscope_gui.prompt.presenter import PromptPresenter
-from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.prompt import MESSAGES, TEMPLATE, ConversationEditor, PromptDock, PromptPresenter
+from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.table_model import LINES_ROLE

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QToolButton
 
 from fake_context import CALL
 from glyphscope.events import ToolResult
-from glyphscope.models.scripted import ScriptedModel
-from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope.models import ScriptedModel
+from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_text import copy_text
 

@@ -13,7 +13,7 @@ from evaluating import ended, set_up
 from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import JudgeCheck, PathCheck, PythonCheck
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import end_of, run_state
 from glyphscope_gui.evaluate.assertions_form import loose_text, loose_value

@@ -21,11 +21,10 @@ from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope.evals.running.progress import Begun, Ended, ModelOpened, SampleDone
 from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import RunRequest
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.strategies import run
-from glyphscope_gui.evaluate import reading
 from glyphscope_gui.evaluate.evaluations import Growing
 from glyphscope_gui.evaluate.reading import read_result
 from glyphscope_gui.evaluate.result import EvalResult, pairs_that_differ
@@ -227,7 +226,7 @@ def test_samples_that_cannot_be_read_show_the_error_in_place_of_their_texts(tmp_
 
 
 def test_the_summary_of_a_large_result_is_read_unless_it_is_older_than_the_samples(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "INDEXED_FROM", 1)
+    monkeypatch.setattr("glyphscope_gui.evaluate.reading.INDEXED_FROM", 1)
     path = made_result(tmp_path)
     made = read_result(path).result.summary
     saved = msgspec.structs.replace(made, notes=("read",))

@@ -32,14 +32,14 @@ from evaluating import (
 )
 from glyphscope.errors import ModelError
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.sessions import places
 from glyphscope_gui.evaluate.evaluations import EvalPhase
 from glyphscope_gui.evaluate.page import RESULT, SETUP
 from glyphscope_gui.evaluate.table import PORTION
 from glyphscope_gui.history.model import when
-from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
-from glyphscope_gui.runs.worker.jobs import TokenPlace
+from glyphscope_gui.model_picker import EndpointDialog
+from glyphscope_gui.runs import TokenPlace
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import GOOD, TOO_MANY, made_result, recorded_result, result_with_controls
 

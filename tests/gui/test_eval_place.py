@@ -16,7 +16,6 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.sessions import places
 from glyphscope_gui.evaluate.evaluations import EvalPhase
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_plugins.dask import place
 from made_results import GOOD
 
 pytestmark = pytest.mark.slow
@@ -81,7 +80,7 @@ def test_a_valid_place_is_saved_for_the_next_start(page, open_page, qtbot):
 
 
 def test_a_cluster_without_dask_is_reported_before_the_start(page, qtbot, monkeypatch):
-    monkeypatch.setattr(place, "find_spec", lambda _name: None)
+    monkeypatch.setattr("glyphscope_plugins.dask.place.find_spec", lambda _name: None)
     setup = page.view.setup
     setup.place.setText("tcp://127.0.0.1:8786")
     qtbot.waitUntil(lambda: "pip install 'glyphscope[dask]'" in setup.problem.text())

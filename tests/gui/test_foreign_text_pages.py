@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QAbstractItemView, QPlainTextEdit, QTextEdit, QWid
 
 from every_page import ABORTED, texts
 from glyphscope.events import AnyEvent, RunFailed
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.sessions import Project
 from glyphscope.visible import unseen, visible
 from glyphscope_gui.evaluate.page import RESULT
-from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.errors import ErrorDialog, Explanation
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from made_results import four_arms, made_result

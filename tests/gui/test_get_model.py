@@ -12,18 +12,19 @@ pytest.importorskip("huggingface_hub")
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_process, hub_in_thread
 from glyphscope.errors import ModelError
-from glyphscope.models import FoundModel
+from glyphscope.models import FoundModel, find_models
 from glyphscope.models.hub import Choice, HubFile, Lookup, Progress, Stopped, Unfinished
-from glyphscope_gui.model_picker import downloads as model_downloads
-from glyphscope_gui.model_picker import hub_panel
-from glyphscope_gui.model_picker import presenter as model_presenter
-from glyphscope_gui.model_picker import words as model_words
-from glyphscope_gui.model_picker.dialog import ModelDialog
-from glyphscope_gui.model_picker.downloads import Downloading, ModelDownloads, Phase
-from glyphscope_gui.model_picker.hub_panel import HubPanel
-from glyphscope_gui.model_picker.picker import ModelPicker
-from glyphscope_gui.model_picker.presenter import ModelPresenter
-from glyphscope_gui.model_picker.words import progress_words
+from glyphscope_gui.model_picker import (
+    FIX_HUB,
+    Downloading,
+    HubPanel,
+    ModelDialog,
+    ModelDownloads,
+    ModelPicker,
+    ModelPresenter,
+    Phase,
+    progress_words,
+)
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
 
@@ -127,7 +128,7 @@ def test_an_error_is_explained_and_clears_the_list(hub, panel, qtbot):
 
 
 def test_words_find_repositories_and_a_selected_one_shows_its_files(hub, panel, qtbot, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_downloads, "available_memory", lambda: 9000)
+    monkeypatch.setattr("glyphscope_gui.model_picker.downloads.available_memory", lambda: 9000)
     hub.repos["maker/tiny-large"] = {"large-Q4_K_M.gguf": gguf(30_000)}
     hub.downloads["maker/tiny-large"] = 12_345
     look(panel, qtbot, "tiny")
@@ -171,7 +172,7 @@ def test_an_older_listing_does_not_replace_a_newer_error(panel, qtbot, monkeypat
             answer.wait(60)
             raise Stopped
 
-    monkeypatch.setattr(model_downloads, "Lookup", Slow)
+    monkeypatch.setattr("glyphscope_gui.model_picker.downloads.Lookup", Slow)
     panel.name_edit.setText(REPO)
     panel.look_button.click()
     assert asked.wait(60)
@@ -184,11 +185,11 @@ def test_an_older_listing_does_not_replace_a_newer_error(panel, qtbot, monkeypat
 
 
 def test_without_the_extra_the_panel_says_how_to_install_it(qtbot, tmp_path, monkeypatch):
-    monkeypatch.setattr(hub_panel, "hub_is_here", lambda: False)
+    monkeypatch.setattr("glyphscope_gui.model_picker.hub_panel.hub_is_here", lambda: False)
     panel = HubPanel(ModelDownloads(tmp_path))
     qtbot.addWidget(panel)
     panel.show()
-    assert model_words.FIX_HUB in panel.words.text()
+    assert FIX_HUB in panel.words.text()
     panel.name_edit.setText(REPO)
     assert not panel.name_edit.isEnabled() and not panel.look_button.isEnabled()
 
@@ -269,11 +270,9 @@ def presenter(context, qtbot):
 def test_a_download_continues_without_its_view_and_is_saved_when_the_window_closes(
     hub, context, presenter, qtbot, monkeypatch, own_home
 ):
-    find = model_presenter.find_models
     monkeypatch.setattr(
-        model_presenter,
-        "find_models",
-        lambda folders: [*FOUND, *(model for model in find(folders) if model.source == "folder")],
+        "glyphscope_gui.model_picker.presenter.find_models",
+        lambda folders: [*FOUND, *(model for model in find_models(folders) if model.source == "folder")],
     )
     hub.repos[REPO][FILE] = gguf(90_000)
     hub.stall_after = 20_000
@@ -303,7 +302,7 @@ def test_a_download_continues_without_its_view_and_is_saved_when_the_window_clos
 
 
 def test_only_the_first_start_explains_the_models(context, presenter, qtbot, monkeypatch):
-    monkeypatch.setattr(model_presenter, "find_models", lambda folders: [])
+    monkeypatch.setattr("glyphscope_gui.model_picker.presenter.find_models", lambda folders: [])
     presenter.welcome()
     dialog = context.window.findChild(ModelDialog)
     qtbot.waitUntil(lambda: "glyphscope[demo]" in dialog.nothing.text())
@@ -316,7 +315,7 @@ def test_only_the_first_start_explains_the_models(context, presenter, qtbot, mon
 
 @pytest.mark.slow
 def test_a_first_start_without_a_model_shows_a_recorded_run_and_how_to_get_one(open_window, monkeypatch):
-    monkeypatch.setattr(model_presenter, "find_models", lambda folders: [])
+    monkeypatch.setattr("glyphscope_gui.model_picker.presenter.find_models", lambda folders: [])
 
     def opener(_name, **_options):
         raise ModelError("There is no such file.", where="x", hint="Choose one.")

@@ -12,7 +12,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QPushButton
 
-from glyphscope.explain.grammar_origins import constraint_words, rule_origin, rules_by_argument
+from glyphscope.explain import constraint_words, rule_origin, rules_by_argument
 from glyphscope.grammar.gbnf import CheckCancelled, read_gbnf
 from glyphscope.grammar.tree import Origin
 from glyphscope.proof import Proof

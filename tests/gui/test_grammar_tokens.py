@@ -7,18 +7,16 @@ import pytest
 
 from glyphscope import resources
 from glyphscope.events import Alternative, Relaxed, RunRequest, Token, TokenStep
-from glyphscope.explain.masked import masked_reasons
-from glyphscope.models.interface import Vocabulary
-from glyphscope.models.recorded import RecordedModel
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.explain import masked_reasons
+from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare, relaxed, run_state
 from glyphscope.sessions import parse_record
 from glyphscope.strategies import run
 from glyphscope_gui.context import RulePlace
 from glyphscope_gui.grammar.page import MEAN, NOT_MEASURED, RuleCosts
+from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.runs.alternatives_table import AlternativesModel
-from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleCost, RuleReader
 from glyphscope_gui.runs.token_table import LEAST, MIN_TOKEN, RULE, TOKEN, TokenTable, TokenTableModel
 from glyphscope_gui.shared.page_ids import PageId

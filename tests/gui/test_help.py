@@ -15,9 +15,9 @@ from fake_context import scripted
 from glyphscope.resources import read_page
 from glyphscope_gui.help.commands import CommandPalette, commands_of, matching
 from glyphscope_gui.help.guide import PAGES, SHORTCUTS, GuideDialog, GuideText, page_text, slug_of
-from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.theme.manager import ThemeManager
+from glyphscope_gui.theme import ThemeManager
 
 
 @pytest.fixture

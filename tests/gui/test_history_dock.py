@@ -35,17 +35,17 @@ from glyphscope.events import (
 from glyphscope.runs import end_of, outcome_words, run_state, status_of
 from glyphscope.sessions import History, kin_of
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports import html_page as pages
+from glyphscope.sessions.exports import run_page as pages
 from glyphscope.text.figures import pluralize
 from glyphscope_gui.history import dock as history_dock
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.model import facts, sampled, when
 from glyphscope_gui.history.presenter import HistoryPresenter, SuiteDialog
-from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.run_words import opened_name
 from glyphscope_gui.shared.verdict import VERDICTS
-from glyphscope_gui.theme.manager import ThemeManager
+from glyphscope_gui.theme import ThemeManager
 from made_runs import finished, loop_request, loop_run, parts_run
 from page_text import PageText
 

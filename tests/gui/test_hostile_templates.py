@@ -11,9 +11,7 @@ from PySide6.QtWidgets import QProgressDialog, QPushButton
 
 from glyphscope.models import ScriptedModel
 from glyphscope.processes import limited
-from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.run_controller import Phase
-from glyphscope_gui.shell import open_files
+from glyphscope_gui.runs import Phase, bundled_run
 
 pytestmark = pytest.mark.slow
 
@@ -125,7 +123,7 @@ def test_a_model_with_an_endless_chat_template_is_stopped_and_ends_with_the_wind
 
 
 def test_an_export_of_a_record_with_an_endless_template_can_be_stopped(qtbot, window, pulse, monkeypatch):
-    monkeypatch.setattr(open_files, "EXPORT_MS", 50)
+    monkeypatch.setattr("glyphscope_gui.shell.open_files.EXPORT_MS", 50)
     record = bundled_run("search-mask.jsonl")
     request = msgspec.structs.replace(record[0].request, system=LOOP)
     events, shown = (msgspec.structs.replace(record[0], request=request), *record[1:]), []

@@ -12,9 +12,7 @@ import pytest
 from glyphscope.errors import ModelError, StorageError
 from glyphscope.models import BatchTimes, ScriptedModel
 from glyphscope.sessions import Settings, places, save_settings
-from glyphscope_gui.runs import model_queries
 from glyphscope_gui.shared.background import this_task
-from glyphscope_gui.shell import idle_model_presenter
 
 pytestmark = pytest.mark.slow  # whole windows
 
@@ -53,12 +51,14 @@ def measuring(monkeypatch):
 
     def begin(*results, load=3.0):
         fake = Measuring(*results)
-        monkeypatch.setattr(idle_model_presenter, "PAUSE_MS", 5)
-        monkeypatch.setattr(idle_model_presenter, "IDLE_MS", 20)
+        monkeypatch.setattr("glyphscope_gui.shell.idle_model_presenter.PAUSE_MS", 5)
+        monkeypatch.setattr("glyphscope_gui.shell.idle_model_presenter.IDLE_MS", 20)
         monkeypatch.setattr(psutil, "cpu_percent", lambda: load)
         monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
-        monkeypatch.setattr(idle_model_presenter, "is_unmeasured", lambda _model: not fake.known)
-        monkeypatch.setattr(model_queries, "batches_measured", fake.measure)
+        monkeypatch.setattr(
+            "glyphscope_gui.shell.idle_model_presenter.is_unmeasured", lambda _model: not fake.known
+        )
+        monkeypatch.setattr("glyphscope_gui.runs.model_queries.batches_measured", fake.measure)
         return fake
 
     return begin

@@ -8,12 +8,10 @@ import threading
 import pytest
 
 from glyphscope.events import ApprovalGiven, ApprovalNeeded, QuestionAnswered, RunRequest
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import DENIED, Decision, Ending
-from glyphscope_gui.runs.run_controller import RunController
-from glyphscope_gui.runs.worker.interaction import WindowInteraction
-from glyphscope_gui.runs.worker.jobs import Asked
+from glyphscope_gui.runs import Asked, RunController, WindowInteraction
 
 NEEDED = ApprovalNeeded(
     call="call-1", tool="search", arguments={"query": "x"}, source="demo", identity="demo"

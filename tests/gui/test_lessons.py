@@ -18,7 +18,7 @@ from fake_context import fake_context
 from glyphscope.errors import ModelError
 from glyphscope.events import Token
 from glyphscope.lessons import LessonProgress, Progress, bundled_lessons, find_lesson
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.sessions import Places, places
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.lessons import LessonsPresenter
@@ -28,8 +28,7 @@ from glyphscope_gui.lessons.player import LessonPlayer
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.run import MAX_ROWS, shown_rows
-from glyphscope_gui.runs.run_controller import Phase
-from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.runs import ModelStatus, Phase
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shell.navigation import Presentation

@@ -11,12 +11,8 @@ from PySide6.QtCore import Qt
 from fake_hub import gguf
 from glyphscope.events import LoadOptions, ModelInfo
 from glyphscope.models import BatchFile, BatchTimes, FoundModel, ModelFacts, ScriptedModel
-from glyphscope_gui.model_picker import presenter as model_presenter
-from glyphscope_gui.model_picker.dialog import LoadPanel, OpenModelLine
-from glyphscope_gui.model_picker.picker import ModelPicker
-from glyphscope_gui.model_picker.presenter import ModelPresenter
-from glyphscope_gui.model_picker.words import status_words
-from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.model_picker import LoadPanel, ModelPicker, ModelPresenter, OpenModelLine, status_words
+from glyphscope_gui.runs import ModelStatus
 from glyphscope_gui.settings.dialog import SettingsPresenter
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shell.window_presenter import model_words
@@ -122,7 +118,7 @@ def test_options_reload_the_open_model_and_unload_frees_it_until_the_next_run(
     file = tmp_path / "a.gguf"
     file.write_bytes(gguf())
     found = [FoundModel(name="a", path=str(file), source="folder", bytes=4096)]
-    monkeypatch.setattr(model_presenter, "find_models", lambda _folders: found)
+    monkeypatch.setattr("glyphscope_gui.model_picker.presenter.find_models", lambda _folders: found)
     opened = []
 
     def opener(name, *, options, progress):
@@ -165,7 +161,7 @@ def test_options_reload_the_open_model_and_unload_frees_it_until_the_next_run(
 
 def test_a_file_that_cannot_be_used_has_no_options(open_context, qtbot, monkeypatch):
     found = [FoundModel(name="", path="/m/a.gguf", source="folder", problem="The file is cut off.")]
-    monkeypatch.setattr(model_presenter, "find_models", lambda _folders: found)
+    monkeypatch.setattr("glyphscope_gui.model_picker.presenter.find_models", lambda _folders: found)
     context = open_context(lambda _name, **_options: ScriptedModel(CALL))
     presenter = ModelPresenter(context, ModelPicker(context.settings, context.window))
     try:
@@ -201,7 +197,7 @@ def test_measure_again_forgets_the_times_of_the_selected_model(open_context, qtb
     file = tmp_path / "a.gguf"
     file.write_bytes(gguf())
     found = [FoundModel(name="a", path=str(file), source="folder", bytes=4096)]
-    monkeypatch.setattr(model_presenter, "find_models", lambda _folders: found)
+    monkeypatch.setattr("glyphscope_gui.model_picker.presenter.find_models", lambda _folders: found)
     context = open_context(lambda _name, **_options: ScriptedModel(CALL))
     times = BatchFile(context.services.places.batches, file, LoadOptions())
     times.write(BatchTimes({64: 142.0, 32: 75.0}, True))

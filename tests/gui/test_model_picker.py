@@ -10,11 +10,8 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit
 
 from glyphscope.events import ModelInfo
 from glyphscope.models import FoundModel
-from glyphscope_gui.model_picker import presenter as model_presenter
-from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
-from glyphscope_gui.model_picker.picker import ModelPicker
-from glyphscope_gui.model_picker.presenter import ModelPresenter
-from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.model_picker import EndpointDialog, ModelPicker, ModelPresenter
+from glyphscope_gui.runs import ModelStatus
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.run_words import model_name
 from memory_keyring import memory_keyring
@@ -33,7 +30,7 @@ FOUND = [
 
 @pytest.fixture
 def picker(context, monkeypatch):
-    monkeypatch.setattr(model_presenter, "find_models", lambda folders: FOUND)
+    monkeypatch.setattr("glyphscope_gui.model_picker.presenter.find_models", lambda folders: FOUND)
     context.settings.update(recent_models=("/r/SmolLM2-135M-Instruct-Q4_1.gguf",))
     picker = ModelPicker(context.settings, context.window)
     presenter = ModelPresenter(context, picker)

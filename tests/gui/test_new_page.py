@@ -216,7 +216,7 @@ from typer.testing import CliRunner
 from glyphscope.cli.app import app
 from glyphscope.runs import RunState, reduce_event
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.html_page import html_page
+from glyphscope.sessions.exports.run_page import html_page
 from glyphscope.sessions import parse_record
 from glyphscope_gui.playground.timeline_model import TimelineModel
 

@@ -17,7 +17,6 @@ from glyphscope_gui.project import (
     PromptDocument,
     RegistryDocument,
     SettingsStore,
-    project_controller,
 )
 
 
@@ -154,7 +153,7 @@ def test_a_full_disk_leaves_the_old_file_and_the_edits(make, tmp_path, monkeypat
 
 
 def test_unsaved_edits_survive_a_crash(make, tmp_path, qtbot, monkeypatch):
-    monkeypatch.setattr(project_controller, "JOURNAL_DELAY_MS", 5)
+    monkeypatch.setattr("glyphscope_gui.project.project_controller.JOURNAL_DELAY_MS", 5)
     first = make("a")
     first.prompt.set_user("precious")
     first.tools.set_schema_text("search", "{ half")

@@ -9,16 +9,13 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication, QMessageBox, QPlainTextEdit, QWidget
 
-from glyphscope.models import PromptCache
-from glyphscope.models.scripted import ScriptedModel
-from glyphscope.sessions import History, Places, load_settings
-from glyphscope.sessions.settings import LIMIT_VARIABLE
-from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope.models import PromptCache, ScriptedModel
+from glyphscope.sessions import LIMIT_VARIABLE, History, Places, load_settings
+from glyphscope.tools.mcp import ServerConfig
 from glyphscope_gui.project import SettingsStore
-from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.services import make_services
-from glyphscope_gui.settings.dialog import SettingsDialog, SettingsPresenter
-from glyphscope_gui.settings.privacy import contacts, summary
+from glyphscope_gui.settings.dialog import SettingsDialog, SettingsPresenter, contacts, summary
 from glyphscope_gui.settings.sections import FolderLine, ModelFolders
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.theme import ThemeManager, mono_font

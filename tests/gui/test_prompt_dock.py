@@ -14,10 +14,8 @@ from glyphscope.events import PromptPart, PromptRendered
 from glyphscope.prompting import presets, prompt_costs
 from glyphscope.registry import default_registry
 from glyphscope_gui.project import PromptContext, PromptDocument, PromptState
-from glyphscope_gui.prompt.costs import CostRows
-from glyphscope_gui.prompt.dock import TEMPLATE, PromptDock
-from glyphscope_gui.prompt.watch import ShownPrompt
-from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
+from glyphscope_gui.prompt import TEMPLATE, CostRows, PromptDock, ShownPrompt
+from glyphscope_gui.runs import UserPromptEdit
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.json_editor import JsonEditor

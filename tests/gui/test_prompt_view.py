@@ -14,13 +14,16 @@ from fake_context import scripted
 from glyphscope.events import ModelInfo, PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted
 from glyphscope.runs import RunState
 from glyphscope_gui.context import PromptsPlace
-from glyphscope_gui.prompt.dock import RENDERED, TEMPLATE, PromptDock
-from glyphscope_gui.prompt.presenter import PromptPresenter
-from glyphscope_gui.prompt.rendered_prompt import PromptChanges, RenderedPrompt
-from glyphscope_gui.prompt.watch import PromptWatch
-from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.run_controller import Applied
-from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
+from glyphscope_gui.prompt import (
+    RENDERED,
+    TEMPLATE,
+    PromptChanges,
+    PromptDock,
+    PromptPresenter,
+    PromptWatch,
+    RenderedPrompt,
+)
+from glyphscope_gui.runs import Applied, UserPromptEdit, bundled_run
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
 

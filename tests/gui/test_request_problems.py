@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 
 pytestmark = pytest.mark.slow
 

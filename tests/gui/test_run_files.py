@@ -14,13 +14,11 @@ from PySide6.QtWidgets import QLabel, QMenu
 
 from glyphscope.errors import ModelError
 from glyphscope.events import ApprovalRule
-from glyphscope.models.scripted import ScriptedModel
-from glyphscope.sessions import encode_record, read_record
-from glyphscope.sessions.bundle import read_bundle, write_bundle
+from glyphscope.models import ScriptedModel
+from glyphscope.sessions import encode_record, read_bundle, read_record, write_bundle
 from glyphscope.sessions.exports import EXPORTS, export_forms, form_named
 from glyphscope_gui.history.export_dialog import MAX_SHOWN, ExportDialog, ExportMenu
-from glyphscope_gui.runs.export_formats import exported, file_name, record_summary
-from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
+from glyphscope_gui.runs import bundled_run, bundled_runs, exported, file_name, record_summary
 from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.open_files import dropped_file, kind_of

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QApplication
 
 from comparing import variant
 from glyphscope.errors import ModelError
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope_gui.compare.seeds_page import ANSWER, ANSWERS, DIFFERENCE, RUNS, SHARE, SHARE_ROLE, TOKEN
-from glyphscope_gui.runs.worker.jobs import TokenPlace
+from glyphscope_gui.runs import TokenPlace
 from glyphscope_gui.shared.page_ids import PageId
 
 CALL = '{action="search" query="AI news" max_results=%s}'

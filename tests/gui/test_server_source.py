@@ -11,7 +11,7 @@ import pytest
 
 from glyphscope.registry import Tool
 from glyphscope.tools import Outcome
-from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope.tools.mcp import ServerConfig
 from glyphscope_gui.mcp.server_source import Alias, RunSources, ServerSource, source_key
 from mcp_servers import SCRIPT
 

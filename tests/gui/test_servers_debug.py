@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from glyphscope.sessions import load_servers, places
-from glyphscope.tools.mcp.log import HIDDEN, Entry
+from glyphscope.tools.mcp import HIDDEN, Entry
 from glyphscope_gui.servers.debugging import RequestDialog
 from glyphscope_gui.servers.dialogs import RootsDialog
 from glyphscope_gui.servers.log import is_resendable

@@ -14,7 +14,7 @@ from glyphscope.events import ToolContent
 from glyphscope.proof import Proof
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
-from glyphscope.tools.mcp.log import Entry
+from glyphscope.tools.mcp import Entry
 from glyphscope.visible import visible
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.rows import enforcement_rows

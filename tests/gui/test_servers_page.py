@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from glyphscope.events import ApprovalRule, ToolResult
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import Tool
 from glyphscope.sessions import load_servers, places
 from glyphscope_gui.servers import lists as columns

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope_gui.shared.page_ids import PageId
 
 SDK = Path(__file__).parent.parent / "support" / "sdk_server.py"

@@ -10,8 +10,7 @@ from fake_context import scripted
 from glyphscope.errors import RegistryError
 from glyphscope.events import BranchPoint, RunStarted
 from glyphscope.runs import run_state
-from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.worker import mailbox
+from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.tools.tree import Item
 
@@ -60,7 +59,9 @@ def test_a_record_shows_its_own_prompt_to_read_and_a_run_of_the_project_ends_tha
 
 
 def test_a_record_opened_while_another_is_read_is_shown_alone(qtbot, page, record, monkeypatch):
-    monkeypatch.setattr(mailbox, "MAX_POSTS", 20)  # posts at a time: the first record takes many batches
+    monkeypatch.setattr(
+        "glyphscope_gui.runs.worker.mailbox.MAX_POSTS", 20
+    )  # posts at a time: the first record takes many batches
     second, runs = bundled_run("search-mask.jsonl"), page.context.runs
     with qtbot.waitSignal(runs.applied):
         runs.show_record(record)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QTimer
 
-from glyphscope_gui import slices
 from glyphscope_gui.slices import Slices
 
 
 @pytest.fixture
 def work(qapp, monkeypatch):
     """Slices of one step each."""
-    monkeypatch.setattr(slices, "SLICE_MS", 0)
+    monkeypatch.setattr("glyphscope_gui.slices.SLICE_MS", 0)
     made = Slices()
     yield made
     made.stop()

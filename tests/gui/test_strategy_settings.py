@@ -17,9 +17,9 @@ from glyphscope.events import (
     RunRequest,
     Thinking,
 )
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.strategies import compose, router_preset
-from glyphscope_gui.prompt.dock import PromptDock
+from glyphscope_gui.prompt import PromptDock
 from glyphscope_gui.run_settings.strategy_settings import (
     StrategySettings,
     approvals_text,

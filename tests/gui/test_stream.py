@@ -9,18 +9,17 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QTextCursor, QTextDocument
 
 from glyphscope.events import RunRequest, Token, TokenStep
-from glyphscope.explain.retokenization import Boundaries, BoundaryDiff
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.explain import Boundaries, BoundaryDiff
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event
 from glyphscope.strategies import run
 from glyphscope.text.figures import percent
 from glyphscope.text.tokens import token_text
 from glyphscope.visible import visible
-from glyphscope_gui.runs import stream_view
+from glyphscope_gui.runs import StreamView, stream_view
 from glyphscope_gui.runs.alternatives_table import reasons
 from glyphscope_gui.runs.field_table import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTable, FieldTableModel
-from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import COLUMNS, TOKEN, TokenTable, TokenTableModel
 from glyphscope_gui.shared.run_words import step_text
 from glyphscope_gui.shared.text_places import MAX_LINE, TextPlaces

@@ -11,11 +11,10 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QCheckBox, QTabWidget, QWidget
 
 from glyphscope.resources import names, read_text
-from glyphscope_gui import slices
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.layouts import stack
-from glyphscope_gui.theme import load_theme
-from glyphscope_gui.theme.manager import ThemeManager, style_sheet, write_icons
+from glyphscope_gui.theme import ThemeManager, load_theme
+from glyphscope_gui.theme.manager import style_sheet, write_icons
 
 
 def test_both_themes_have_the_same_roles():
@@ -97,7 +96,7 @@ def test_the_collector_waits_while_qt_restyles_widgets(qapp, qtbot):
 @pytest.fixture
 def pages(qapp, qtbot, monkeypatch):
     """Two labels in a light theme, one behind the other; every step of a change is a slice."""
-    monkeypatch.setattr(slices, "SLICE_MS", 0)
+    monkeypatch.setattr("glyphscope_gui.slices.SLICE_MS", 0)
     manager = ThemeManager(qapp, "light")
     pages = stack(PlainLabel("shown", role="muted"), PlainLabel("hidden", role="muted"))
     qtbot.addWidget(pages)

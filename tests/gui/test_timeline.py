@@ -22,16 +22,15 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.strategies import run
 from glyphscope_gui.playground.notes_view import MAX_LENGTH, NotesView, claim_words, notes_of
 from glyphscope_gui.playground.timeline import budgets, has_details
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, TIME, WORDS, TimelineModel
+from glyphscope_gui.runs import Applied, StageChoice, events_of
 from glyphscope_gui.runs.field_table import FieldTableModel
-from glyphscope_gui.runs.run_controller import Applied
-from glyphscope_gui.runs.stage_choice import StageChoice, events_of
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.whole_text import WholeTextDialog
 from made_runs import BAD, GOOD, NEEDED, Maker, loop_request, loop_run

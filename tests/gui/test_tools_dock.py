@@ -17,7 +17,6 @@ from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import ThemeManager
-from glyphscope_gui.tools import actions as tool_actions
 from glyphscope_gui.tools.dock import ToolsDock
 from glyphscope_gui.tools.keyword_fields import FormGrid
 from glyphscope_gui.tools.tree import Item
@@ -405,7 +404,7 @@ def test_a_file_of_many_tools_is_read_in_another_thread(dock, document, qtbot, t
         readers.append(threading.get_ident())
         return load_registry(path)
 
-    monkeypatch.setattr(tool_actions, "load_registry", reading)
+    monkeypatch.setattr("glyphscope_gui.tools.actions.load_registry", reading)
     file = tmp_path / "many.json"
     file.write_text(json.dumps({f"tool_{n}": {"type": "object", "properties": {}} for n in range(2000)}))
     dock.actions_.read_file(file)

@@ -8,7 +8,7 @@ import pytest
 
 from glyphscope.errors import RegistryError
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope_gui.project import RegistryDocument, argument_schema, draft_state, registry_document
+from glyphscope_gui.project import RegistryDocument, argument_schema, draft_state
 
 SEARCH = Tool(
     "search",
@@ -82,7 +82,7 @@ def test_typing_in_two_fields_or_after_a_pause_is_two_undo_steps(document, monke
     document.set_description("search", "a")
     document.set_description("browse", "b")
     assert document.undo_stack.count() == 2
-    monkeypatch.setattr(registry_document, "MERGE_MS", -1)
+    monkeypatch.setattr("glyphscope_gui.project.registry_document.MERGE_MS", -1)
     document.set_description("browse", "bc")
     assert document.undo_stack.count() == 3
 

@@ -18,12 +18,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
 
 from glyphscope.errors import ModelError
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope_benchmarks.baseline_process import with_benchmarks
 from glyphscope_gui.project import FIRST_PROMPT
-from glyphscope_gui.runs.abort_banner import AbortBanner
-from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
-from glyphscope_gui.runs.run_controller import Phase
+from glyphscope_gui.runs import AbortBanner, Phase, bundled_run, bundled_runs
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.shell.idle_model_presenter import on_battery
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import pytest
 
 from examples import rounds
-from glyphscope.processes import limited
 from glyphscope_gui.shell import main_window, project_dialogs
 from glyphscope_gui.tools import actions as tool_actions
 from window_mutants import STEPS, Windows
@@ -18,7 +17,7 @@ COUNTS = {"projects": rounds(4, 1000), "suites": rounds(3, 1000)}
 
 @pytest.fixture
 def windows(qapp, monkeypatch):
-    monkeypatch.setattr(limited, "SECONDS", 2.0)
+    monkeypatch.setattr("glyphscope.processes.limited.SECONDS", 2.0)
     for module in (main_window, project_dialogs, tool_actions):
         monkeypatch.setattr(module, "show_error", module.show_error)  # and restored
     windows = Windows(qapp)

@@ -20,17 +20,24 @@ from glyphscope.events import (
     Token,
     ToolKnown,
 )
-from glyphscope.models.interface import Vocabulary
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare
 from glyphscope.strategies import run
-from glyphscope_gui.runs.model_queries import priced_prompt_of, vocabulary_of
-from glyphscope_gui.runs.run_controller import Phase, RunController
-from glyphscope_gui.runs.worker import run_worker
-from glyphscope_gui.runs.worker.jobs import Ended, Measured, TokenPlace
-from glyphscope_gui.runs.worker.mailbox import INTERVAL_MS, MAX_POSTS, Mailbox
-from glyphscope_gui.runs.worker.run_worker import Gate, GatedModel
+from glyphscope_gui.runs import (
+    INTERVAL_MS,
+    MAX_POSTS,
+    Ended,
+    Gate,
+    GatedModel,
+    Mailbox,
+    Measured,
+    Phase,
+    RunController,
+    TokenPlace,
+    priced_prompt_of,
+    vocabulary_of,
+)
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500 sources=["a"]}'
@@ -283,7 +290,9 @@ def test_each_step_decodes_one_token(qtbot, make):
 
 def test_pauses_between_steps_count_neither_as_run_time_nor_against_the_loops_limit(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(run_worker, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(
+        "glyphscope_gui.runs.worker.run_worker.time", SimpleNamespace(perf_counter=lambda: now[0])
+    )
 
     class PausedByTheUser(threading.Condition):
         def wait_for(self, predicate, timeout=None):

@@ -170,7 +170,7 @@ BREAKAGES = (
     ),
     Breakage(
         "a prompt longer than the context",
-        "engine/glyphscope/models/generation.py",
+        "engine/glyphscope/models/child.py",
         "if tokens + 1 > engine.context:",
         "if False:",
         ("e2e/test_model_process.py::test_a_prompt_longer_than_the_context_is_rejected",),

@@ -13,8 +13,7 @@ from llguidance._tokenizer import TokenizerWrapper
 from glyphscope.decoding import Budget, Decoder, Spelling, TokenMask
 from glyphscope.decoding.mask import _SLICE
 from glyphscope.events import Sampling, TokenStep
-from glyphscope.grammar import lark_rules, to_lark
-from glyphscope.grammar.packed import pack, unpack
+from glyphscope.grammar import lark_rules, pack, to_lark, unpack
 from glyphscope.grammar.reach import reach
 from glyphscope.grammar.tree import Grammar
 

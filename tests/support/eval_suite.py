@@ -11,8 +11,7 @@ from glyphscope.errors import ModelDied
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running.progress import Ended, Progress
-from glyphscope.models.interface import GenerateRequest, Output
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import GenerateRequest, Output, ScriptedModel
 
 SUITE = {
     "glyphscope_suite": 1,

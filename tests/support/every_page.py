@@ -21,10 +21,8 @@ from glyphscope_gui.evaluate.page import RESULT, SETUP
 from glyphscope_gui.grammar.page import GrammarHelp
 from glyphscope_gui.history.export_dialog import ExportDialog
 from glyphscope_gui.mcp.servers import DEMO
-from glyphscope_gui.model_picker.dialog import ModelDialog
-from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
-from glyphscope_gui.runs.export_formats import exported
-from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.model_picker import EndpointDialog, ModelDialog
+from glyphscope_gui.runs import bundled_run, exported
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
 from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.shared.background import is_working

@@ -9,13 +9,10 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.sessions import places
 from glyphscope_gui.context import AppContext, Place
-from glyphscope_gui.runs.recorder import Recorder
-from glyphscope_gui.runs.run_controller import RunController
-from glyphscope_gui.runs.run_rules import RunRules
-from glyphscope_gui.runs.shown_record import ShownRecord
+from glyphscope_gui.runs import Recorder, RunController, RunRules, ShownRecord
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.background import end_work

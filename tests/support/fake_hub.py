@@ -22,7 +22,7 @@ from huggingface_hub.utils._http import hf_request_event_hook
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.remote import Timeouts
-from glyphscope.processes.calls import Child
+from glyphscope.processes import Child
 
 QUICK = Timeouts(connect=1.0, first=2.0, between=1.0, attempts=3, retrying=5.0, wait=0.01, longest=0.05)
 COMMIT = "c0ffee" * 6 + "beef"

@@ -90,7 +90,7 @@ def _changed(parts: list[str], rng: random.Random, new: object) -> list[str]:
 
 def main(count: int, first: int, folder: str) -> None:
     from glyphscope.grammar.gbnf import check_gbnf
-    from glyphscope.models.grammar_probe import GrammarProbe
+    from glyphscope.models import GrammarProbe
     from llama_verdict import llama_verdict
 
     of = sources(Path(folder) if folder else None)

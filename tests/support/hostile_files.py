@@ -29,10 +29,11 @@ import msgspec
 import hostile_uses as uses
 from glyphscope import resources
 from glyphscope.events import Message, RouterSettings, RunRequest, ToolCall
-from glyphscope.models.probe_child import byte_vocabulary
+from glyphscope.models import byte_vocabulary
 from glyphscope.processes import limited
 from glyphscope.registry import bundled_registries, bundled_registry, to_openai
-from glyphscope.sessions.project import VERSION, GrammarExample, GrammarWork, Project
+from glyphscope.sessions import GrammarExample, GrammarWork, Project
+from glyphscope.sessions.project import VERSION
 from made_results import recorded_result
 from mutants import damaged, json_value, lines_mutant, text_mutant, with_another_value, written
 from schema_mutants import mutated

@@ -26,9 +26,15 @@ from glyphscope.evals.results.report import publish
 from glyphscope.evals.suites.imported import IMPORTERS
 from glyphscope.evals.suites.reading import check_suite, load_suite
 from glyphscope.events import AnyEvent, LoadOptions, Message, RunRequest
-from glyphscope.explain.impact import loss_words, mask_impact, worst_words
-from glyphscope.explain.relaxing import cost_words, relaxation_cost
-from glyphscope.explain.segments import earlier_call, part_costs
+from glyphscope.explain import (
+    cost_words,
+    earlier_call,
+    loss_words,
+    mask_impact,
+    part_costs,
+    relaxation_cost,
+    worst_words,
+)
 from glyphscope.grammar import (
     GrammarOptions,
     MaskReader,
@@ -43,19 +49,32 @@ from glyphscope.grammar.regular import found
 from glyphscope.grammar.tree import Grammar
 from glyphscope.lessons import LessonPlace, check_lesson
 from glyphscope.lessons.website import website
-from glyphscope.models import GrammarProbe, TemplateSource, inspect_template, render_template, with_proof
-from glyphscope.models.opening import open_model
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import (
+    GrammarProbe,
+    ScriptedModel,
+    TemplateSource,
+    inspect_template,
+    open_model,
+    render_template,
+    with_proof,
+)
 from glyphscope.notation import fitting_shape
 from glyphscope.processes import limited
 from glyphscope.prompting import example_calls, render_messages
 from glyphscope.registry import ToolRegistry, load_registry, make_tool, to_json, to_openai
 from glyphscope.runs import branch_request, branch_tree, run_state
-from glyphscope.sessions import encode_record, first_difference, load_project, parse_record, save_project
-from glyphscope.sessions.archive import pack
-from glyphscope.sessions.bundle import make_bundle, parse_bundle, redacted
-from glyphscope.sessions.exports import EXPORTS, RecordedRun, export
-from glyphscope.sessions.exports.html_page import html_page
+from glyphscope.sessions import (
+    encode_record,
+    first_difference,
+    load_project,
+    make_bundle,
+    pack,
+    parse_bundle,
+    parse_record,
+    redacted,
+    save_project,
+)
+from glyphscope.sessions.exports import EXPORTS, RecordedRun, export, html_page
 from glyphscope.strategies import first_prompt, run
 from glyphscope.validation import CallValidator
 from glyphscope_plugins.bfcl.questions import import_bfcl

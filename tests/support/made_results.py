@@ -15,7 +15,7 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Failure, ModelCall, Reason, Sample
 from glyphscope.evals.suites.suite import SuiteUsed
 from glyphscope.events import AnyEvent, Code, ModelInfo, RunRequest, Sampling
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run
 

@@ -39,7 +39,7 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run
 from png import PNG

@@ -16,7 +16,7 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import Interaction, NonInteractive
 from glyphscope.strategies import run

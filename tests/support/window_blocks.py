@@ -26,14 +26,13 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.events import AnyEvent, RunRequest
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models import ScriptedModel
 from glyphscope.registry import ToolRegistry, default_registry, parse_document
 from glyphscope.sessions import places
 from glyphscope.strategies import run
 from glyphscope_gui.app import SWITCH_SECONDS
 from glyphscope_gui.evaluate.suite_editor import SuiteEditor
-from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.run_controller import Phase
+from glyphscope_gui.runs import Phase, bundled_run
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.page_ids import PageId

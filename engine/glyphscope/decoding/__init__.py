@@ -15,15 +15,4 @@ if TYPE_CHECKING:
     from glyphscope.decoding.text import text_decoder
     from glyphscope.decoding.token_texts import Spelling
 else:
-    __getattr__ = interface(
-        __name__,
-        {
-            "budget": "Budget",
-            "loop": "Decoder Evidence best_token",
-            "mask": "TokenMask",
-            "response_prefix": "commit_prefix",
-            "sampler": "Draw SamplerState top",
-            "text": "text_decoder",
-            "token_texts": "Spelling",
-        },
-    )
+    __getattr__ = interface(__name__)

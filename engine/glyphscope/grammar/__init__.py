@@ -22,21 +22,6 @@ if TYPE_CHECKING:
     from glyphscope.grammar.match.earley import Limits, MatchCancelled, MatchLimit, State
     from glyphscope.grammar.match.report import compile_grammar, match_text
     from glyphscope.grammar.match.tokens import TokenTrie, allowed_tokens
+    from glyphscope.grammar.packed import pack, unpack
 else:
-    __getattr__ = interface(
-        __name__,
-        {
-            "builder.calls": "GrammarOptions build_call_grammar build_value_grammar",
-            "builder.contradictions": "contradictions registry_contradictions",
-            "builder.json_schema": "call_schema",
-            "builder.uncallable": "uncallable",
-            "checking": "SafeValidator",
-            "generate.difference": "Bound Differences shortest_differences",
-            "generate.example": "example_arguments",
-            "generate.sample": "covering_texts sample_texts",
-            "lark.emit": "MaskReader lark_rules lark_unenforced to_lark",
-            "match.earley": "Limits MatchCancelled MatchLimit State",
-            "match.report": "compile_grammar match_text",
-            "match.tokens": "TokenTrie allowed_tokens",
-        },
-    )
+    __getattr__ = interface(__name__)

@@ -24,7 +24,7 @@ from glyphscope.lessons.library import LessonPlace
 from glyphscope.lessons.questions import Sheet, sheet
 from glyphscope.runs import RunState, run_state
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.html_page import filled_page, run_data, run_summary
+from glyphscope.sessions.exports.run_page import filled_page, run_data, run_summary
 from glyphscope.sessions.files import atomic_write, own_file
 from glyphscope.text.shorten import capitalised, shorten
 from glyphscope.text.tokens import token_text

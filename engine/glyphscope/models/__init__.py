@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from glyphscope.models.interface import (
         Cancelled,
+        ConstraintMade,
         GenerateRequest,
         Model,
         Opening,
@@ -47,13 +48,16 @@ if TYPE_CHECKING:
         PromptReady,
         RenderedPrompt,
         Vocabulary,
+        same_model,
     )
     from glyphscope.models.llama import LlamaModel
+    from glyphscope.models.llama_engine import model_parameters
     from glyphscope.models.memory import ModelFacts, memory_needed, read_facts
     from glyphscope.models.opening import EMBEDDED, embedded_path, open_model, prepare_model
-    from glyphscope.models.prompt_cache import PromptCache, clear_cache, stored_files
+    from glyphscope.models.probe_child import byte_vocabulary
+    from glyphscope.models.prompt_cache import SUFFIX, PromptCache, clear_cache, stored_files
     from glyphscope.models.recorded import RecordedModel
-    from glyphscope.models.response_prefix import place_prefix, tokenize_after
+    from glyphscope.models.response_prefix import OTHER_TOKENS, place_prefix, tokenize_after
     from glyphscope.models.scripted import ScriptedModel, cut, split_turns
     from glyphscope.models.templates import TemplateSource, render_template
     from glyphscope.models.tokens import read_ends, read_pieces, read_special
@@ -66,31 +70,4 @@ if TYPE_CHECKING:
         template_turn_form,
     )
 else:
-    __getattr__ = interface(
-        __name__,
-        {
-            "batch_sizes": "BatchFile BatchTimer BatchTimes OtherPrograms with_measured_batch",
-            "chat": "MERGED_SYSTEM NO_TEMPLATE RESULTS_AS_USER ChatTemplate render_plain",
-            "chat_messages": "CALLS_AS_TEXT SPLIT_CALLS TEXT_APART TEXT_AS_REASONING TEXT_LEFT_OUT link_results",
-            "cores": "share_cores",
-            "files": "FileHash identity_of inspect_file",
-            "finding": "FoundModel find_models",
-            "gguf": "read_header read_special_texts read_token_types",
-            "grammar_probe": "GrammarMatch GrammarProbe",
-            "inspection": "Inspection Marker MarkerToken VocabularyMarkers find_markers inspect_template "
-            "with_proof",
-            "interface": "Cancelled GenerateRequest Model Opening Output PromptProgress PromptReady "
-            "RenderedPrompt Vocabulary",
-            "llama": "LlamaModel",
-            "memory": "ModelFacts memory_needed read_facts",
-            "opening": "EMBEDDED embedded_path open_model prepare_model",
-            "prompt_cache": "PromptCache clear_cache stored_files",
-            "recorded": "RecordedModel",
-            "response_prefix": "place_prefix tokenize_after",
-            "scripted": "ScriptedModel cut split_turns",
-            "templates": "TemplateSource render_template",
-            "tokens": "read_ends read_pieces read_special",
-            "turn_forms": "TemplateRenderer derived_form open_template renderer_of template_of_text "
-            "template_turn_form",
-        },
-    )
+    __getattr__ = interface(__name__)

@@ -1,6 +1,6 @@
 """The folder of evaluated prompts: its location, size limit and files.
 
-A file has the KV state and the tokens of one prompt (`stored_prompts.py` writes and reads it in the model's process).
+A file has the KV state and the tokens of one prompt (`session.py` writes and reads it in the model's process).
 """
 
 from __future__ import annotations

@@ -21,13 +21,4 @@ if TYPE_CHECKING:
         write_value,
     )
 else:
-    __getattr__ = interface(
-        __name__,
-        {
-            "chat_tool_format": "NATIVE template_form",
-            "read": "make_reader parse_value",
-            "scalars": "is_bare_key",
-            "shapes": "call_document fitting_shape shape_keys shape_note",
-            "write": "STYLES Sizes call_sizes sum_of text_sizes write_call write_value",
-        },
-    )
+    __getattr__ = interface(__name__)

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 import signal
 import sys
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
+
+if TYPE_CHECKING:
+    from glyphscope.processes.calls import Child
+    from glyphscope.processes.pipe import Pipe
+    from glyphscope.processes.stopping import check_stopped, stopped_by
+else:
+    __getattr__ = interface(__name__)
 
 RUN_MODULE = "--run-module"
 """With this and a module's name, the frozen program (packaging/launcher.py) only calls that module's `main()`."""

@@ -24,17 +24,4 @@ if TYPE_CHECKING:
     from glyphscope.prompting.strategies import render_executor, render_router
     from glyphscope.prompting.template import Part, PartText, presets, render
 else:
-    __getattr__ = interface(
-        __name__,
-        {
-            "changes": "advice cache_loss loss_words prompt_changes",
-            "costs": "ITSELF message_tokens part_words prompt_costs",
-            "message_list": "Conversation parse_messages read_calls read_messages result_problem to_json "
-            "written_calls",
-            "messages": "example_calls render_messages",
-            "rendered": "spelled tool_parts",
-            "signature": "signature_pieces",
-            "strategies": "render_executor render_router",
-            "template": "Part PartText presets render",
-        },
-    )
+    __getattr__ = interface(__name__)

@@ -20,3 +20,4 @@ from glyphscope.runs.state import (
     reduce_event,
     run_state,
 )
+from glyphscope.runs.transforming import TRANSFORMS, Chain, Form, chain_of, transforms

@@ -15,7 +15,7 @@ from glyphscope.notation.shapes import fitting_shape, shape_note
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.runs.relaxation import enforced_registry
 from glyphscope.runs.tool_access import visible_registry
-from glyphscope.runs.transforms import chain_of
+from glyphscope.runs.transforming import chain_of
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from glyphscope.models.chat import NO_PLACE, NO_PLACE_HINT
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, native_format
 from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.runs.sampling import stop_problem
-from glyphscope.runs.transforms import transforms
+from glyphscope.runs.transforming import transforms
 from glyphscope.text.shorten import listed, shorten
 from glyphscope.turns import TurnForm
 from glyphscope.turns.form import read_form

@@ -34,7 +34,7 @@ from glyphscope.runs.emitter import versions
 from glyphscope.sessions.archive import MAGIC, pack, read_packed, unpack
 from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.sessions.exports.grammars import constraint_note
-from glyphscope.sessions.exports.html_page import html_page
+from glyphscope.sessions.exports.run_page import html_page
 from glyphscope.sessions.files import Migrations, atomic_write, convert_versioned, digest_of
 from glyphscope.sessions.records import Record, encode_record, parse_record, read_record
 from glyphscope.text.json_values import json_file, json_or_text

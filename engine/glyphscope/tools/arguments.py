@@ -12,8 +12,7 @@ from jsonschema.exceptions import ValidationError
 
 from glyphscope.grammar.checking import SafeValidator
 from glyphscope.registry import Tool
-from glyphscope.text.schema_errors import schema_error_words
-from glyphscope.text.shorten import json_excerpt, shorten
+from glyphscope.text.shorten import json_excerpt, schema_error_words, shorten
 
 MAX_LISTED = 3
 _KINDS = {"object": "an object", "array": "a list", "string": "a text", "integer": "a whole number"}

@@ -35,16 +35,4 @@ if TYPE_CHECKING:
     from glyphscope.turns.validator import FormValidator
     from glyphscope.turns.violations import CallViolation, call_violations
 else:
-    __getattr__ = interface(
-        __name__,
-        {
-            "derive": "Derived form_of",
-            "form": "ArgumentsForm CallForm CallObject Piece ReasoningForm TurnForm Wrap load_form save_form",
-            "grammar": "TurnOptions build_turn_grammar turn_triggers",
-            "prove": "Proof Prover",
-            "read": "FOREIGN Turn TurnCall read_turn",
-            "tools": "TurnTools",
-            "validator": "FormValidator",
-            "violations": "CallViolation call_violations",
-        },
-    )
+    __getattr__ = interface(__name__)

@@ -16,15 +16,4 @@ if TYPE_CHECKING:
     from glyphscope.validation.value import ValueValidator
 else:
     # exported pytest files of earlier versions import CallValidator, FreeTextValidator and validator_of from here
-    __getattr__ = interface(
-        __name__,
-        {
-            "call": "CallValidator CheckReport",
-            "checker": "Checker",
-            "free_text_answer": "FreeTextValidator validator_of",
-            "split_call": "ArgumentsValidator NameValidator after_name",
-            "streaming_validator": "Limits",
-            "turn": "TurnValidator",
-            "value": "ValueValidator",
-        },
-    )
+    __getattr__ = interface(__name__)

@@ -11,7 +11,7 @@ from glyphscope.notation.scalars import STRING
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.keywords import KEYWORDS
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.text.schema_errors import schema_error_words
+from glyphscope.text.shorten import schema_error_words
 from glyphscope.validation.reasons import LocatedReason, Reason
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import Spec

@@ -34,7 +34,7 @@ from glyphscope_gui.evaluate.setup import SuiteChoice, price_words, seconds_a_sa
 from glyphscope_gui.evaluate.setup_lists import Tickable
 from glyphscope_gui.evaluate.suite_editor import SuiteEditing
 from glyphscope_gui.evaluate.words import arm_labels, sample_words
-from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
+from glyphscope_gui.model_picker.dialog import EndpointDialog
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.worker.model_keeper import OptionsOf
 from glyphscope_gui.shared.dialogs import ask_for_files, ask_for_folder, ask_where_to_save, open_once

@@ -17,9 +17,8 @@ from glyphscope.models.memory import ModelFacts, read_facts
 from glyphscope.models.opening import model_name_of
 from glyphscope.models.remote import is_address
 from glyphscope_gui.context import AppContext
-from glyphscope_gui.model_picker.dialog import ModelDialog
+from glyphscope_gui.model_picker.dialog import EndpointDialog, ModelDialog
 from glyphscope_gui.model_picker.downloads import Downloading, ModelDownloads, Phase
-from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.words import progress_words
 from glyphscope_gui.runs.run_controller import Phase as RunPhase

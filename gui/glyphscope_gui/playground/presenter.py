@@ -14,7 +14,7 @@ from glyphscope.events import AnyEvent, PromptRendered, RunFailed, RunStarted, T
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.runs import RunState, answer_messages, history_after
 from glyphscope.runs.endings import RunEnd, answered_without_call, end_of
-from glyphscope.strategies.read_ahead import ReadAhead
+from glyphscope.strategies.reading_ahead import ReadAhead
 from glyphscope.text.shorten import capitalised
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter

@@ -5,16 +5,3 @@ from glyphscope_gui.project.project_controller import FIRST_PROMPT, ProjectContr
 from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.project.registry_document import RegistryDocument, draft_state
 from glyphscope_gui.project.settings_store import SettingsStore
-
-__all__ = [
-    "FIRST_PROMPT",
-    "GrammarDocument",
-    "ProjectController",
-    "PromptContext",
-    "PromptDocument",
-    "PromptState",
-    "RegistryDocument",
-    "SettingsStore",
-    "draft_state",
-    "first_project",
-]

@@ -22,7 +22,7 @@ from glyphscope.events import (
     settings_of,
 )
 from glyphscope.prompting.strategies import strategy_preset
-from glyphscope.runs.transforms import TRANSFORMS
+from glyphscope.runs.transforming import TRANSFORMS
 from glyphscope.strategies.loop.guards import calls_per_turn
 from glyphscope.strategies.loop.presets import compose, loop_presets
 from glyphscope.strategies.routing.candidates import router_preset, router_presets

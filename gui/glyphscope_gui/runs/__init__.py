@@ -1,1 +1,32 @@
 """Runs: the controller, the recorder, and the views of a run that several pages show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
+
+if TYPE_CHECKING:
+    from glyphscope_gui.runs.abort_banner import AbortBanner
+    from glyphscope_gui.runs.export_formats import exported, file_name, record_summary
+    from glyphscope_gui.runs.model_queries import (
+        Answered,
+        Typed,
+        pieces_of,
+        priced_prompt_of,
+        token_boundaries,
+        vocabulary_of,
+    )
+    from glyphscope_gui.runs.recorder import Recorder, bundled_run, bundled_runs
+    from glyphscope_gui.runs.run_controller import Applied, BackgroundEvents, Phase, RunController, Saving
+    from glyphscope_gui.runs.run_rules import RunRules
+    from glyphscope_gui.runs.shown_record import ShownRecord
+    from glyphscope_gui.runs.stage_choice import StageChoice, events_of
+    from glyphscope_gui.runs.stream_view import StreamView
+    from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
+    from glyphscope_gui.runs.worker.interaction import WindowInteraction
+    from glyphscope_gui.runs.worker.jobs import Asked, Ended, Measured, ModelStatus, TokenPlace
+    from glyphscope_gui.runs.worker.mailbox import INTERVAL_MS, MAX_POSTS, Mailbox
+    from glyphscope_gui.runs.worker.run_worker import Gate, GatedModel
+else:
+    __getattr__ = interface(__name__)

@@ -19,7 +19,7 @@ from glyphscope.models.llama import LlamaModel
 from glyphscope.models.response_prefix import ModelTokenizer, tokenize_after
 from glyphscope.runs import PreparedRequest
 from glyphscope.runs.settling import settle
-from glyphscope.strategies.read_ahead import ReadAhead, read_ahead
+from glyphscope.strategies.reading_ahead import ReadAhead, read_ahead
 from glyphscope.strategies.request import first_prompt
 from glyphscope_gui.runs.worker.jobs import Priced
 from glyphscope_gui.runs.worker.run_worker import RunWorker

@@ -14,7 +14,7 @@ from glyphscope.resources import names, read_bytes
 from glyphscope.sessions import History, Record, atomic_write
 from glyphscope.sessions.bundle import read_run, redacted, write_run
 from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.sessions.exports.html_page import html_page
+from glyphscope.sessions.exports.run_page import html_page
 from glyphscope.sessions.records import parse_record
 from glyphscope_gui.runs.copy_menu import copied_words
 from glyphscope_gui.runs.export_formats import (

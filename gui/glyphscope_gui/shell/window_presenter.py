@@ -13,7 +13,7 @@ from glyphscope.events import AnyEvent, PromptEvaluated
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import end_of
-from glyphscope.strategies.read_ahead import ReadAhead
+from glyphscope.strategies.reading_ahead import ReadAhead
 from glyphscope.text.figures import duration, duration_ms, percent, rate
 from glyphscope.text.shorten import capitalised
 from glyphscope_gui.context import AppContext

@@ -3,5 +3,3 @@
 from glyphscope_gui.theme.fonts import mono_font, ui_font
 from glyphscope_gui.theme.load import Theme, load_theme
 from glyphscope_gui.theme.manager import FollowsLooks, ThemeManager, theme
-
-__all__ = ["FollowsLooks", "Theme", "ThemeManager", "load_theme", "mono_font", "theme", "ui_font"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from glyphscope.cli.grammar.build import build
-from glyphscope.cli.grammar.check import check
+from glyphscope.cli.grammar.build import build, check
 from glyphscope.cli.grammar.texts import diff, match, sample
 
 grammar = typer.Typer(help="Grammars of tool calls.", no_args_is_help=True)

@@ -19,8 +19,7 @@ from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.sessions.files import atomic_write
 from glyphscope.text.figures import byte_size
-from glyphscope.text.schema_errors import schema_error_words
-from glyphscope.text.shorten import shorten
+from glyphscope.text.shorten import schema_error_words, shorten
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.content import content_bytes
 from glyphscope.validation.checker import Checker

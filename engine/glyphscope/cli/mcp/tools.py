@@ -36,7 +36,7 @@ from glyphscope.sessions import atomic_write
 from glyphscope.text.figures import pluralize
 from glyphscope.tools.mcp import McpServer, ServerConfig
 from glyphscope.tools.mcp.server import START_SECONDS
-from glyphscope.tools.mcp.tokens import forget
+from glyphscope.tools.mcp.tokens import forget_sign_in
 from glyphscope.visible import visible
 
 WordsArgument = Annotated[
@@ -219,7 +219,7 @@ def sign_in(
 def sign_out(config: ConfigArgument, server: ServerOption = None) -> None:
     """Remove the sign-in of a server from the keyring."""
     address = _address(config, server)
-    words = "The sign-in is removed." if forget(address.url) else "No sign-in was stored."
+    words = "The sign-in is removed." if forget_sign_in(address.url) else "No sign-in was stored."
     print_note(f"{address.name}: {words}")
 
 

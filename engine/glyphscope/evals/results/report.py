@@ -67,7 +67,7 @@ from glyphscope.events.encoding import encode_json
 from glyphscope.registry.pointer import readable
 from glyphscope.runs.sampling import sampling_words
 from glyphscope.sessions import atomic_write
-from glyphscope.sessions.exports.html_page import filled_page, page_templates
+from glyphscope.sessions.exports.run_page import filled_page, page_templates
 from glyphscope.sessions.files import own_file, replace_folder
 from glyphscope.text.figures import byte_size, percent, plain_number
 

@@ -32,7 +32,7 @@ from glyphscope.events.encoding import encode_json
 from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.runs import RunState, run_state
 from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.html_page import run_data
+from glyphscope.sessions.exports.run_page import run_data
 from glyphscope.sessions.records import parse_record
 from glyphscope.text.shorten import json_excerpt, shorten
 

@@ -34,7 +34,7 @@ from glyphscope.registry.check import check_schema
 from glyphscope.registry.patterns import bad_pattern
 from glyphscope.registry.pointer import Path, steps_of
 from glyphscope.runs.sampling import stop_problem
-from glyphscope.runs.transforms import TRANSFORMS
+from glyphscope.runs.transforming import TRANSFORMS
 from glyphscope.strategies.loop.presets import loop_presets
 
 REQUEST_MEMBERS = (

@@ -13,18 +13,17 @@ if TYPE_CHECKING:
     from glyphscope.grammar.gbnf.emit.emit import GbnfText, emit_gbnf
     from glyphscope.grammar.gbnf.emit.gbnf_text import print_gbnf
     from glyphscope.grammar.gbnf.parse.parser import read_gbnf
-    from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument
+    from glyphscope.grammar.gbnf.parse.syntax import (
+        Alternatives,
+        AnyCharacter,
+        Class,
+        GbnfDocument,
+        Group,
+        Quoted,
+        Reference,
+        Repetition,
+        Token,
+    )
 else:
     # the process of a model reads GBNF, and does not write it
-    __getattr__ = interface(
-        __name__,
-        {
-            "cancellation": "CheckCancelled",
-            "check": "GbnfCheck apply_fixes check_gbnf check_gbnf_bytes load_gbnf",
-            "diagnostics": "CODES Diagnostic Fix",
-            "emit.emit": "GbnfText emit_gbnf",
-            "emit.gbnf_text": "print_gbnf",
-            "parse.parser": "read_gbnf",
-            "parse.syntax": "GbnfDocument",
-        },
-    )
+    __getattr__ = interface(__name__)

@@ -15,14 +15,4 @@ if TYPE_CHECKING:
     from glyphscope.grammar.regular.strings import RAW, string_node, within_lengths, word_except
 else:
     # the process of a model uses automata, and needs neither patterns nor schemas
-    __getattr__ = interface(
-        __name__,
-        {
-            "automaton": "Automaton",
-            "formats": "FORMATS written_format",
-            "numbers": "fractions_node integer_node multiples_node number_node",
-            "pattern": "StringLanguage found",
-            "regex": "PatternNotEnforced pattern_node search_text unreadable",
-            "strings": "RAW string_node within_lengths word_except",
-        },
-    )
+    __getattr__ = interface(__name__)

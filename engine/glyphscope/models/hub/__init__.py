@@ -28,15 +28,6 @@ if TYPE_CHECKING:
     )
     from glyphscope.models.hub.jobs import Download, Lookup, Search, Stopped
     from glyphscope.models.hub.names import read_request
-    from glyphscope.models.hub.part import Unfinished, find_unfinished
+    from glyphscope.models.hub.part import PartialFile, Unfinished, find_unfinished
 else:
-    __getattr__ = interface(
-        __name__,
-        {
-            "choosing": "pick",
-            "files": "Choice HubFile Listing Progress choices_of is_safe quantisation_of",
-            "jobs": "Download Lookup Search Stopped",
-            "names": "read_request",
-            "part": "Unfinished find_unfinished",
-        },
-    )
+    __getattr__ = interface(__name__)

@@ -25,12 +25,4 @@ if TYPE_CHECKING:
     from glyphscope.models.remote.model import RemoteModel, open_remote
     from glyphscope.models.remote.retry import Timeouts
 else:
-    __getattr__ = interface(
-        __name__,
-        {
-            "dialect": "DIALECTS LLAMA_SERVER OPENAI",
-            "fields": "with_written",
-            "model": "RemoteModel open_remote",
-            "retry": "Timeouts",
-        },
-    )
+    __getattr__ = interface(__name__)

@@ -22,9 +22,9 @@ from glyphscope.prompting.message_list import to_json
 from glyphscope.prompting.messages import render_messages
 from glyphscope.runs import answer_messages, run_state
 from glyphscope.sessions.exports.grammars import gbnf, indented, json_schema, lark, openai_tools
-from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.exports.pytest_file import pytest_file
 from glyphscope.sessions.exports.recorded_run import RecordedRun
+from glyphscope.sessions.exports.run_page import html_page
 from glyphscope.strategies.loop.history_policy import with_system
 from glyphscope.strategies.request import generate_request, with_messages
 

@@ -17,7 +17,7 @@ from glyphscope.prompting.messages import RenderedMessages, render_messages
 from glyphscope.prompting.strategies import strategy_preset
 from glyphscope.prompting.template import Part
 from glyphscope.registry import ToolRegistry
-from glyphscope.runs.transforms import Chain
+from glyphscope.runs.transforming import Chain
 
 SAID, RESULT, NOTE = "said", "result", "note"
 """The parts of a prompt: the assistant's earlier text, the tools' results, and the note for the next turn."""

@@ -34,7 +34,7 @@ from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.tool_access import visible_registry, without_tools
-from glyphscope.runs.transforms import Chain, chain_of
+from glyphscope.runs.transforming import Chain, chain_of
 from glyphscope.strategies.decode import Decoding, Generated, Validator, stopping_on
 from glyphscope.strategies.loop.guards import Guards, calls_per_turn
 from glyphscope.strategies.loop.history_policy import EMPTY_NOTE, Conversation, fault_note

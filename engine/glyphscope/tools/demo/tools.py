@@ -17,7 +17,7 @@ from glyphscope.errors import ToolError
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool, default_registry, load_registry
 from glyphscope.tools.arguments import argument_problems
-from glyphscope.tools.demo.calculate import calculate
+from glyphscope.tools.demo.calculator import calculate
 from glyphscope.tools.demo.corpus import DEFAULT_RESULTS, Document, bundled_corpus
 from glyphscope.tools.demo.outbox import Mail, Outbox
 from glyphscope.tools.demo.scratch import Scratch

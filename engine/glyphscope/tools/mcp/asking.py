@@ -22,7 +22,7 @@ from mcp_types import (
 from pydantic import BaseModel, ValidationError
 
 from glyphscope.text.figures import byte_size
-from glyphscope.tools.mcp.questions import MAX_BYTES, MAX_OPEN, Answer, Question, QuestionKind
+from glyphscope.tools.mcp.questions import MAX_OPEN, MAX_QUESTION_BYTES, Answer, Question, QuestionKind
 
 USER_REJECTED = -1
 """MCP's error code for a sampling request that the user rejected."""
@@ -76,9 +76,9 @@ class Asking:
             return ErrorData(
                 code=INVALID_REQUEST, message=f"More than {MAX_OPEN} requests wait for the user."
             )
-        if len(params.model_dump_json()) > MAX_BYTES:
+        if len(params.model_dump_json()) > MAX_QUESTION_BYTES:
             return ErrorData(
-                code=INVALID_REQUEST, message=f"The request has more than {byte_size(MAX_BYTES)}."
+                code=INVALID_REQUEST, message=f"The request has more than {byte_size(MAX_QUESTION_BYTES)}."
             )
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[Answer] = loop.create_future()

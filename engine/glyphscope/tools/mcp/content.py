@@ -15,8 +15,7 @@ from glyphscope.registry import normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.text.schema_errors import schema_error_words
-from glyphscope.text.shorten import shorten
+from glyphscope.text.shorten import schema_error_words, shorten
 from glyphscope.tools.source import Outcome
 from glyphscope.validation.checker import Checker
 

@@ -28,7 +28,7 @@ from glyphscope.errors import ServerError
 from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.log import ProtocolLog
-from glyphscope.tools.mcp.tokens import expiry, store, stored
+from glyphscope.tools.mcp.tokens import expiry, store, stored_sign_in
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -54,7 +54,7 @@ class SigningIn:
         self._log = log
         self._open = open
         self._has_header = any(name.lower() == "authorization" for name in config.headers)
-        self._stored = {} if self._has_header else stored(config.url)
+        self._stored = {} if self._has_header else stored_sign_in(config.url)
         self._result: asyncio.Future[AuthorizationCodeResult] | None = None
         self._provider: OAuthClientProvider | None = None
         self._state = ""

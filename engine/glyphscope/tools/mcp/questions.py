@@ -18,7 +18,7 @@ Action: TypeAlias = Literal["accept", "decline", "cancel"]
 
 MAX_OPEN = 8
 """The maximum number of waiting requests of one server; more are rejected."""
-MAX_BYTES = 1_000_000
+MAX_QUESTION_BYTES = 1_000_000
 """The maximum size of a request; larger ones are rejected."""
 _PRIMITIVES = ("string", "number", "integer", "boolean")
 

@@ -14,7 +14,7 @@ _unsaved: dict[str, dict[str, Any]] = {}
 """Sign-ins that no keyring could store; they last as long as the program."""
 
 
-def stored(url: str) -> dict[str, Any]:
+def stored_sign_in(url: str) -> dict[str, Any]:
     """`tokens`, `client`, `metadata` and `expires` (seconds since 1970) of that address; empty if there is none."""
     if url in _unsaved:
         return _unsaved[url]
@@ -40,7 +40,7 @@ def store(url: str, sign_in: dict[str, Any]) -> None:
     _unsaved.pop(url, None)
 
 
-def forget(url: str) -> bool:
+def forget_sign_in(url: str) -> bool:
     """Remove a sign-in; returns whether there was one. Raises ServerError if the keyring cannot be used."""
     from glyphscope.models.remote.keys import remove_keyring_text
 
