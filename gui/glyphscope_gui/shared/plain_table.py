@@ -155,9 +155,8 @@ class PlainTable(QTableView):
             return 0
         key = title, head.isSectionHidden(column)
         if key not in self._title_widths:
-            whole = (
-                head.sectionSizeHint(column) if len(title) <= MAX_TITLE else 0
-            )  # also 0 while it is hidden
+            # the hint is also 0 while the column is hidden
+            whole = head.sectionSizeHint(column) if len(title) <= MAX_TITLE else 0
             letters = QFontMetrics(self.font()).horizontalAdvance(title[:MAX_TITLE]) + CELL
             if not self.isVisible():  # its style may change
                 return max(whole, letters)
