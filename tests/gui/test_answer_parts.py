@@ -11,10 +11,9 @@ from PySide6.QtWidgets import QAbstractButton, QLabel
 
 from glyphscope.events import SegmentClosed, SegmentOpened, StageStarted, Token, TokenStep
 from glyphscope.explain import reasoning_tokens
-from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, end_of, reduce_event, run_state
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, StageRows
-from glyphscope_gui.runs import StreamView, bundled_run, events_of
+from glyphscope_gui.runs import ShownStage, StreamView, bundled_run
 from glyphscope_gui.runs.field_table import CONSTRAINT, FIELD, VALUE, FieldTableModel
 from glyphscope_gui.runs.token_table import PART, RULE, TokenTable, TokenTableModel
 from glyphscope_gui.shared.tab_order import stops
@@ -34,13 +33,11 @@ def view(qtbot):
 
 def feed(view, events, size=3):
     state = RunState()
-    view.begin(state.present)
     for at in range(0, len(events), size):
-        batch = events[at : at + size]
-        for event in batch:
+        for event in events[at : at + size]:
             reduce_event(state, event)
-        view.apply(batch)
-    view.finish()
+        view.show_stage(ShownStage(state, state.present))
+    view.show_stage(ShownStage(state, state.present, over=True))
     return state
 
 
@@ -78,9 +75,8 @@ def test_the_stream_is_the_same_however_the_events_are_cut(view, size):
 def test_an_answer_of_parts_looks_the_same_when_it_is_shown_later(view, qtbot):
     state = feed(view, parts_run(LONG_THOUGHT))
     before = (view.toPlainText(), [header.geometry() for header in headers(view)], names(view))
-    view.begin(state.present, state.started.request)
-    view.apply(events_of(state.present))
-    view.finish()
+    view.show_stage(ShownStage())
+    view.show_stage(ShownStage(state, state.present, over=True))
     assert (view.toPlainText(), [header.geometry() for header in headers(view)], names(view)) == before
 
 
@@ -88,9 +84,7 @@ def test_the_headers_at_the_top_are_shown_where_line_ends_between_calls_are_hidd
     state = run_state(bundled_run("native-tags.jsonl"))
     stage = state.stages[0]
     view.resize(760, 200)
-    view.begin(stage, state.started.request)
-    view.apply(events_of(stage))
-    view.finish()
+    view.show_stage(ShownStage(state, stage, over=True))
     view.verticalScrollBar().setValue(0)
     assert names(view)[0].startswith("Reasoning, ") and headers(view)[0].y() > 0
     view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
@@ -221,15 +215,8 @@ def test_a_thousand_calls_need_no_more_headers_than_fit_into_the_view(view):
 
 
 def fields_of(events, size=1):
-    model, state = FieldTableModel(), RunState()
-    model.begin(default_registry(), "flat")
-    for at in range(0, len(events), size):
-        batch = events[at : at + size]
-        for event in batch:
-            reduce_event(state, event)
-        model.apply(state.present, batch)
-    model.add_missing(state.present)
-    return model, state
+    model = FieldTableModel()
+    return model, feed(model, events, size)
 
 
 def rows_of(model):
@@ -257,9 +244,7 @@ def test_the_fields_of_one_call_have_no_row_for_it():
 def test_a_table_shown_later_has_the_same_fields(qtbot):
     model, state = fields_of(parts_run())
     later = FieldTableModel()
-    later.begin(default_registry(), "flat")
-    later.apply(state.present, events_of(state.present))
-    later.add_missing(state.present)
+    later.show_stage(ShownStage(state, state.present, over=True))
     assert rows_of(later) == rows_of(model)
 
 
@@ -271,9 +256,7 @@ def test_tokens_name_their_part_and_the_column_is_there_only_with_parts(qtbot):
     table.show()
     assert table.isColumnHidden(PART)
     state = run_state(parts_run())
-    model.clear(state.present)
-    model.append(state.tokens)
-    table.show_parts()
+    table.show_stage(ShownStage(state, state.present))
     assert not table.isColumnHidden(PART) and table.isColumnHidden(RULE)
     parts = [model.index(n, PART).data() for n in range(model.rowCount())]
     assert list(dict.fromkeys(parts)) == ["reasoning", "marker", "text", "call 1", "call 2"]

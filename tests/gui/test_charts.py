@@ -95,10 +95,8 @@ MEASURES = ("allowed", "feasible", "ms")
 @pytest.mark.parametrize("measure", MEASURES)
 def test_steps_of_any_number_are_drawn(show, count, measure):
     chart = show(StepChart())
-    chart.begin()
-    chart.append(tokens(count))
     chart.set_measure(measure)
-    chart.finish()
+    chart.show_tokens(tokens(count), over=True)
     assert len(chart.table()) == count + 1
     bars = chart.bars()
     assert len(bars.sampled) == len(bars.forced) <= 300 // MIN_SLOT
@@ -158,9 +156,7 @@ def test_the_step_chart_equals_its_table_at_every_size(show, measure):
     chart.set_measure(measure)
     for width, count in ((140, 512), (302, 1500), (417, 90), (640, 512), (901, 8)):
         chart.resize(width, chart.height())
-        chart.begin()
-        chart.append(some_steps(count, width))
-        chart.finish()
+        chart.show_tokens(some_steps(count, width), over=True)
         QApplication.processEvents()
         picture = Picture(chart)
         every, forced = picture.tops("chart-main", "chart-forced"), picture.tops("chart-forced")
@@ -199,10 +195,9 @@ def value_of(row, measure):
 def test_steps_of_a_record_with_any_figures_are_drawn(show, figures):
     chart = show(StepChart())
     step = msgspec.structs.replace(tokens(1)[0].step, **figures)
-    chart.append([msgspec.structs.replace(tokens(1)[0], step=step)])
+    chart.show_tokens([msgspec.structs.replace(tokens(1)[0], step=step)])
     for measure in MEASURES:
         chart.set_measure(measure)
-        chart.finish()
         chart.grab()
     assert chart.table()[1][2] == step.allowed
 
@@ -212,10 +207,9 @@ def test_the_step_chart_has_no_holes_at_any_width(show):
     chart = show(StepChart())
     alike = [msgspec.structs.replace(t, step=msgspec.structs.replace(t.step, allowed=48_786, forced=False))
              for t in tokens(512)]  # fmt: skip
-    chart.append(alike)
     for width in range(190, 345, 7):
         chart.resize(width, chart.height())
-        chart.finish()
+        chart.show_tokens(alike, over=True)
         QApplication.processEvents()
         picture = Picture(chart)
         first, last = round(picture.place(0)[0]) + 3, round(picture.place(511)[0]) - 3
@@ -312,10 +306,8 @@ def subclasses(kind):
 
 def test_unmeasured_steps_are_not_drawn(show):
     chart = show(StepChart())
-    chart.begin()
-    chart.append(tokens(3))
     chart.set_measure("feasible")
-    chart.finish()
+    chart.show_tokens(tokens(3), over=True)
     assert np.isnan(chart.bars().sampled).all() and np.isnan(chart.bars().forced).all()
     assert "not recorded" in chart.describe(QPointF(1, 0.5))
     chart.grab()
@@ -323,9 +315,7 @@ def test_unmeasured_steps_are_not_drawn(show):
 
 def test_the_step_under_the_pointer_is_described(show):
     chart = show(StepChart())
-    chart.begin()
-    chart.append(tokens(5))
-    chart.finish()
+    chart.show_tokens(tokens(5), over=True)
     assert chart.describe(QPointF(3.2, 1)).startswith("Token 3")
     assert "forced" in chart.describe(QPointF(3, 1))
     assert chart.describe(QPointF(5.2, 1)) == ""

@@ -53,7 +53,7 @@ def shown(open_playground, qtbot):
         page = page or open_playground(lambda _name, **_options: ScriptedModel(CALL))
         with qtbot.waitSignal(page.context.runs.ended):
             page.context.runs.replay(events, 0)
-        qtbot.waitUntil(lambda: not page.explain.is_busy)
+        qtbot.waitUntil(lambda: not page.stages.explain.is_busy)
         return page
 
     return show
@@ -130,14 +130,14 @@ def test_an_explanation_belongs_to_its_token_and_is_cleared_with_the_next_run(sh
     assert "1 more than the model itself" in view.boundaries.text() and "Token 4:" in view.boundaries.text()
     assert not page.view.tokens.grab().isNull()
     page.context.runs.replay(made(), 0)
-    qtbot.waitUntil(lambda: not page.explain.is_busy and not page.context.runs.is_busy)
+    qtbot.waitUntil(lambda: not page.stages.explain.is_busy and not page.context.runs.is_busy)
     assert all(model.index(row, TOKEN).data(CUT_ROLE) is None for row in range(model.rowCount()))
     shown(made(place=0, constraint="off"), page)
     assert view.words.text().startswith("No constraint") and view.table.isHidden()
     assert view.worst.isHidden() and view.place.isHidden()
     page.context.runs.run(made()[0].request)
     assert page.evidence.mask_impact_section.isHidden() or view.table.isHidden()
-    qtbot.waitUntil(lambda: not page.context.runs.is_busy and not page.explain.is_busy)
+    qtbot.waitUntil(lambda: not page.context.runs.is_busy and not page.stages.explain.is_busy)
     assert "does not contain" in view.words.text()  # a scripted model has no probabilities
 
 

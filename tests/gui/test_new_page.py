@@ -240,7 +240,7 @@ def test_the_timeline_has_its_row(tmp_path, qapp):
     model, state = TimelineModel(), RunState()
     for event in events:
         reduce_event(state, event)
-    model.apply(state, events[-1].t)
+    model.show_run(state)
     rows = {model.row(n).title: model.row(n).words for n in range(model.rowCount())}
     assert rows["Not called"].startswith("search")
 

@@ -22,7 +22,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run
 from glyphscope_gui.run_settings.sampling_settings import SamplingSettings, effect_of
-from glyphscope_gui.runs import StreamView
+from glyphscope_gui.runs import ShownStage, StreamView
 from glyphscope_gui.runs.alternatives_table import FINAL, TEXT, AlternativesModel
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
@@ -136,8 +136,7 @@ def test_a_stop_string_is_crossed_out_behind_the_answer(qtbot):
     events = list(run(asked, ScriptedModel([GOOD])))
     state, view = run_state(events), StreamView()
     qtbot.addWidget(view)
-    view.begin(state.present, asked)
-    view.apply(events)
+    view.show_stage(ShownStage(state, state.present))
     masked = [each for each in view.extraSelections() if each.format.fontStrikeOut()]
     assert any(isinstance(event, StopStringFound) for event in events)
     assert [each.cursor.selectedText() for each in masked] == [" max_results=10}"]

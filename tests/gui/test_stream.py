@@ -12,12 +12,12 @@ from glyphscope.events import RunRequest, Token, TokenStep
 from glyphscope.explain import Boundaries, BoundaryDiff
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import RunState, reduce_event
+from glyphscope.runs import RunState, StageState, reduce_event, run_state
 from glyphscope.strategies import run
 from glyphscope.text.figures import percent
 from glyphscope.text.tokens import token_text
 from glyphscope.visible import visible
-from glyphscope_gui.runs import StreamView, stream_view
+from glyphscope_gui.runs import ShownStage, StreamView, stream_view
 from glyphscope_gui.runs.alternatives_table import reasons
 from glyphscope_gui.runs.field_table import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTable, FieldTableModel
 from glyphscope_gui.runs.token_table import COLUMNS, TOKEN, TokenTable, TokenTableModel
@@ -36,13 +36,11 @@ def events_of(text, **changes):
 def feed(view, events, size=3):
     """Feed the events in batches, as the controller does."""
     state = RunState()
-    view.begin(state)
     for at in range(0, len(events), size):
-        batch = events[at : at + size]
-        for event in batch:
+        for event in events[at : at + size]:
             reduce_event(state, event)
-        view.apply(batch)
-    view.finish()
+        view.show_stage(ShownStage(state, state.present))
+    view.show_stage(ShownStage(state, state.present, over=True))
     return state
 
 
@@ -144,7 +142,7 @@ def test_another_theme_leaves_token_boundaries_marked(view):
     assert "Not the model's own" in view.tip(state.tokens[0])
     view.changeEvent(QEvent(QEvent.Type.PaletteChange))
     assert "Not the model's own" in view.tip(state.tokens[0])
-    view.begin(RunState().present)
+    view.show_stage(ShownStage())
     assert "Not the model's own" not in view.tip(state.tokens[0])
 
 
@@ -188,7 +186,8 @@ def test_an_end_token_is_visible():
 def test_unmeasured_figures_are_shown_as_a_dash(qtbot, qtmodeltester):
     model = TokenTableModel()
     qtmodeltester.check(model)
-    model.append([Token(step=TokenStep(index=0, id=1, data=b"a", text="a"), start=0, end=1)])
+    token = Token(step=TokenStep(index=0, id=1, data=b"a", text="a"), start=0, end=1)
+    model.show_stage(ShownStage(stage=StageState(tokens=[token])))
     shown_words = {c.title: model.index(0, place).data() for place, c in enumerate(COLUMNS)}
     assert shown_words["raw p"] == shown_words["rank"] == shown_words["feasible"] == "–"
     assert percent(0.0001) == "<0.1%"
@@ -201,8 +200,10 @@ def test_rows_of_a_batch_are_inserted_together(qtbot):
     inserts = []
     model.rowsInserted.connect(lambda _parent, first, last: inserts.append((first, last)))
     tokens = [e for e in events_of(BAD) if isinstance(e, Token)]
-    model.append(tokens[:5])
-    model.append(tokens[5:])
+    shown = ShownStage(stage=StageState(tokens=tokens[:5]))
+    model.show_stage(shown)
+    shown.stage.tokens += tokens[5:]
+    model.show_stage(shown)
     assert inserts == [(0, 4), (5, len(tokens) - 1)]
     with qtbot.waitSignal(table.tokenChosen) as chosen:
         table.choose(2)
@@ -213,13 +214,9 @@ def test_rows_of_a_batch_are_inserted_together(qtbot):
 # -- fields --------------------------------------------------------------------------------------------------------
 
 
-def fields_of(events, shape="flat"):
-    model, state = FieldTableModel(), RunState()
-    model.begin(default_registry(), shape)
-    for event in events:
-        reduce_event(state, event)
-        model.apply(state, [event])
-    model.add_missing(state)
+def fields_of(events):
+    model = FieldTableModel()
+    feed(model, events, 1)
     rows = [
         [model.index(row, c).data() for c in (FIELD, VALUE, CONSTRAINT, DECIDED)]
         for row in range(model.rowCount())
@@ -239,7 +236,7 @@ def test_a_field_shows_its_value_constraint_and_place(qtbot):
 
 def test_arguments_below_a_key_have_its_name(qtbot):
     text = '{"tool":"search","args":{"query":"x"}}'
-    rows, model = fields_of(events_of(text, notation="json", shape="tool-args"), "tool-args")
+    rows, model = fields_of(events_of(text, notation="json", shape="tool-args"))
     assert ["query", '"x"'] in [row[:2] for row in rows]
     table = FieldTable(model)
     qtbot.addWidget(table)
@@ -256,7 +253,8 @@ def test_a_low_table_shows_the_first_impossible_field_of_a_run_else_the_first_fi
     table.resize(600, table.height_of(1))
     table.show()
     table.scrollToBottom()
-    table.show_result()
+    state = run_state(events_of(text, stop_on="never"))
+    table.show_stage(ShownStage(state, state.present, over=True))
     place = table.visualRect(model.index(row, 0))
     assert table.viewport().rect().contains(place), rows[row]
 

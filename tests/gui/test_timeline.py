@@ -29,7 +29,7 @@ from glyphscope.strategies import run
 from glyphscope_gui.playground.notes_view import MAX_LENGTH, NotesView, claim_words, notes_of
 from glyphscope_gui.playground.timeline import budgets, has_details
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, TIME, WORDS, TimelineModel
-from glyphscope_gui.runs import Applied, StageChoice, events_of
+from glyphscope_gui.runs import ShownStage, StageChoice
 from glyphscope_gui.runs.field_table import FieldTableModel
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.whole_text import WholeTextDialog
@@ -58,9 +58,9 @@ def model_of(events, *, batch=1000, over=True):
     for at in range(0, len(events), batch):
         for event in events[at : at + batch]:
             reduce_event(state, event)
-        model.apply(state, events[min(at + batch, len(events)) - 1].t)
+        model.show_run(state)
     if over:
-        model.finish(state, events[-1].t)
+        model.show_run(state, over=True)
     return model, state
 
 
@@ -87,10 +87,10 @@ def test_a_batch_changes_only_the_rows_that_changed(qapp):
     model.modelReset.connect(lambda: resets.append(1))
     for event in events[:-1]:
         reduce_event(state, event)
-    model.apply(state, 1.0)
+    model.show_run(state)
     model.dataChanged.connect(lambda first, last: changed.append((first.row(), last.row())))
-    model.apply(state, 1.1)
-    assert resets == []
+    model.show_run(state)
+    assert resets == [1], "the run is another one than before"
     assert changed == [(10, 11)]
 
 
@@ -142,7 +142,7 @@ def test_a_run_stopped_in_a_question_ends_without_an_answer(qapp):
     made.add(QuestionAnswered(answer=None))
     for event in made.events[-1:]:
         reduce_event(state, event)
-    model.finish(state, 3.0)
+    model.show_run(state, over=True)
     assert model.row(1).words == "“Which one?” → no answer"
     assert rows(model) == [("Router", "note"), ("Question", "impossible")]
 
@@ -182,7 +182,6 @@ def test_failed_and_stopped_runs_say_so(qapp):
 def test_a_record_without_names_of_stages_is_shown():
     events = [msgspec.structs.replace(event, stage="") for event in loop_run()]
     choice, state = StageChoice(), RunState()
-    choice.begin(state)
     feed(choice, state, events, 5)
     assert choice.stage in state.stages
 
@@ -288,61 +287,45 @@ def test_a_result_opens_whole_from_its_notes(qtbot):
 # -- which stage is in sight -----------------------------------------------------------------------------------------
 
 
-class Views:
-    """The signals that views receive."""
-
-    def __init__(self, choice):
-        self.shown, self.grown = [], {}
-        choice.shown.connect(lambda stage: self.shown.append(stage.title))
-        choice.grew.connect(lambda stage, events: self.grown.setdefault(stage.title, []).extend(events))
+def titles_of(choice):
+    """The titles of the stages that are shown from now on."""
+    titles = []
+    choice.shown.connect(lambda shown: titles.append(shown.stage.title))
+    return titles
 
 
 def feed(choice, state, events, batch):
     for at in range(0, len(events), batch):
-        part = tuple(events[at : at + batch])
-        for event in part:
+        for event in events[at : at + batch]:
             reduce_event(state, event)
-        choice.apply(Applied(state, part, "replay"))
+        choice.show(state)
 
 
 def test_the_views_follow_every_turn_and_no_tool():
     choice, state = StageChoice(), RunState()
-    views = Views(choice)
-    choice.begin(state)
+    titles = titles_of(choice)
     feed(choice, state, loop_run(), 1)
-    assert views.shown == ["", "Repair", "Turn 2", "Final answer"]
+    assert list(dict.fromkeys(titles)) == ["", "Turn 1", "Repair", "Turn 2", "Final answer"]
     assert choice.stage.title == "Final answer"
 
 
 def test_a_stage_chosen_by_the_user_stays_while_the_run_continues():
     choice, state, events = StageChoice(), RunState(), loop_run()
-    choice.begin(state)
     second = next(n for n, e in enumerate(events) if isinstance(e, StageStarted) and e.kind == "repair")
     feed(choice, state, events[: second + 4], 3)
     choice.choose(0)
-    views = Views(choice)
+    titles = titles_of(choice)
     feed(choice, state, events[second + 4 :], 3)
-    assert choice.stage.title == "Turn 1"
-    assert views.shown == []
-    assert views.grown == {}
+    assert set(titles) == {"Turn 1"}
     choice.follow()
-    assert views.shown == ["Final answer"]
+    assert titles[-1] == "Final answer"
 
 
 def test_choosing_a_tool_shows_the_text_before_it():
     choice, state = StageChoice(), RunState()
-    choice.begin(state)
     feed(choice, state, loop_run(), 50)
     choice.choose(2)
     assert choice.stage.title == "Repair"
-
-
-def test_a_stage_shown_late_equals_one_seen_live():
-    state = run_state(loop_run())
-    again = run_state(events_of(state.stages[0]))
-    assert again.text == state.stages[0].text == BAD[:-1]
-    assert set(again.fields) == set(state.stages[0].fields)
-    assert again.aborted == state.stages[0].aborted
 
 
 # -- the page ------------------------------------------------------------------------------------------------------
@@ -377,7 +360,7 @@ def test_a_row_shows_its_own_stage(open_page, qtbot):
     assert view.field_card.isHidden()
     qtbot.keyClick(table, Qt.Key.Key_Up)
     assert view.field_card.isVisible()
-    assert page.evidence.step_chart._tokens == view.stage.tokens
+    assert len(page.evidence.step_chart.table()) == 1 + len(view.stage.tokens)
     request = RunRequest(prompt="x", registry=default_registry().to_document(), constraint="off")
     plain = tuple(run(request, ScriptedModel(GOOD)))
     with qtbot.waitSignal(runs.ended):
@@ -406,9 +389,7 @@ def test_the_arguments_of_two_stages_have_their_constraints(qtbot):
     state = run_state(run(request, model))
     name, arguments = state.stages
     table = FieldTableModel()
-    table.begin(default_registry(), "tool-args", "search")
-    table.apply(arguments, events_of(arguments))
-    table.add_missing(arguments)
+    table.show_stage(ShownStage(state, arguments, over=True))
     found = {table.row(n).path: table.row(n).constraint for n in range(table.rowCount())}
     assert name.tool.name == "search"
     assert found["/args/max_results"].startswith("integer 1")

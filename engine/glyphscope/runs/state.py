@@ -120,8 +120,10 @@ class StageState:
     `forced` counts the tokens that were the only ones allowed; `mask_ms` is the time of the masks of the others.
     `segments` are in order and do not overlap; there are none if the whole text is one call. `written` has the calls in
     the text by index, always including 0: `fields` and `tool` belong to that one, `violations` to all. `calls` are the
-    valid ones; `call` is the last of them. `outline` has the strategy's events in this stage that do not belong to its
-    text: routing, repairs, approvals, results, limits. `waited` is the time in seconds that the stage waited for a
+    valid ones; `call` is the last of them. `touched` names what changed in the calls, in order: a call's index and the
+    path of its field, or None for the call itself; so a view that knows how much of it it has shown finds the rest.
+    `outline` has the strategy's events in this stage that do not belong to its text: routing, repairs, approvals,
+    results, limits. `waited` is the time in seconds that the stage waited for a
     person, which no time limit counts. `asked` is the time of an unanswered question. `earlier` has what the stages
     before decide.
     """
@@ -139,6 +141,7 @@ class StageState:
     mask_ms: float = 0.0
     segments: list[Segment] = field(default_factory=list)
     written: dict[int, CallState] = field(default_factory=lambda: {0: CallState()})
+    touched: list[tuple[int, str | None]] = field(default_factory=list, repr=False)
     violations: list[Violation] = field(default_factory=list)
     aborted: Aborted | None = None
     stop_string: StopStringFound | None = None
@@ -172,6 +175,11 @@ class StageState:
     def tool(self) -> ToolKnown | None:
         """The tool of the first call."""
         return self.written[0].tool
+
+    @property
+    def parted(self) -> tuple[int, int | None]:
+        """The number of parts of the text, and the end of the last one: other values whenever a part changed."""
+        return len(self.segments), self.segments[-1].end if self.segments else None
 
     def call_at(self, index: int) -> CallState:
         """The call with that index; an empty one before it begins."""
@@ -208,6 +216,7 @@ class RunState:
 
     `stages` are in the order they began. Properties that belong to a stage (`tokens`, `fields`, `text` …) refer
     to the present stage. `prepared` is the run's request if it is available: its registry is then not parsed again.
+    `now` is the time of the newest event, in seconds since the run started.
     """
 
     prepared: PreparedRequest | None = field(default=None, kw_only=True, compare=False, repr=False)
@@ -218,6 +227,7 @@ class RunState:
     answer: FinalAnswer | None = None
     finished: RunFinished | None = None
     failed: RunFailed | None = None
+    now: float = 0.0
     _invalid: bool = field(default=False, init=False, compare=False, repr=False)
 
     @property
@@ -310,6 +320,7 @@ class RunState:
 def reduce_event(state: RunState, event: AnyEvent) -> RunState:
     """The state after `event`: the same object, updated. Takes the same time for the first event and the millionth."""
     stage = state.stages[-1]
+    state.now = event.t
     match event:
         case Token():
             stage.tokens.append(event)
@@ -319,21 +330,27 @@ def reduce_event(state: RunState, event: AnyEvent) -> RunState:
         case FieldChanged(path=path, end=end, status=status):
             known = stage.call_at(event.call_index).fields.setdefault(path, FieldState(path, None, end))
             known.end, known.status = end, status
+            stage.touched.append((event.call_index, path))
         case FieldOpened(path=path, start=start):
             stage.call_at(event.call_index).fields[path] = FieldState(path, start, start)
+            stage.touched.append((event.call_index, path))
         case FieldClosed(path=path, start=start, end=end, status=status, value=value):
             field_ = FieldState(path, start, end, status, True, value)
             stage.call_at(event.call_index).fields[path] = field_
+            stage.touched.append((event.call_index, path))
         case ToolKnown():
             stage.call_at(event.call_index).tool = event
+            stage.touched.append((event.call_index, None))
         case Violation():
             add_violation(stage.violations, event)
             add_violation(stage.call_at(event.call_index).violations, event)
+            stage.touched += ((event.call_index, event.path), (event.call_index, None))
         case SegmentOpened() | SegmentClosed():
             part = _reduce_segment(stage.segments, event)
             if part.kind == "call":
                 call = stage.call_at(part.call_index)
                 call.part, call.closed = part, isinstance(event, SegmentClosed)
+                stage.touched.append((part.call_index, None))
         case PromptEvaluated():
             stage.evaluated = event
         case StageStarted():
@@ -416,6 +433,7 @@ def _reduce_stage(state: RunState, stage: StageState, event: AnyEvent) -> None:
             stage.call = state.call = event
             stage.calls.append(event)
             stage.call_at(event.call_index).ready = event
+            stage.touched.append((event.call_index, None))
         case StageFinished():
             stage.finished = event
         case ApprovalNeeded() | QuestionAsked():

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QTabBar, QWidget
 
 from glyphscope.evals.run_figures import RunFigures, run_figures
-from glyphscope.events import AnyEvent
 from glyphscope.runs import RunState
-from glyphscope.runs.state import StageState
 from glyphscope.text.shorten import capitalised
 from glyphscope.visible import visible
 from glyphscope_gui.compare.comparison import Column
@@ -20,7 +16,7 @@ from glyphscope_gui.compare.variant_settings import VariantPicker
 from glyphscope_gui.compare.variants import change_words
 from glyphscope_gui.compare.words import ColumnVerdict, call_words, figures_of, verdict
 from glyphscope_gui.runs.run_controller import Applied
-from glyphscope_gui.runs.stage_choice import StageChoice, events_of
+from glyphscope_gui.runs.stage_choice import ShownStage, StageChoice
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named
@@ -80,7 +76,8 @@ class CompareColumn(FollowsSize, QFrame):
         self.setMinimumWidth(MIN_WIDTH)
         self._number = number
         self._column: Column | None = None
-        self._state: RunState | None = None
+        self._run: RunState | None = None
+        """The run whose stages have the tabs."""
         self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title")
         self.title.setMinimumHeight(26)
         self.pill = Pill(self)
@@ -100,7 +97,6 @@ class CompareColumn(FollowsSize, QFrame):
         self._lay_out()
         self.choice = StageChoice(self)
         self.choice.shown.connect(self._show_stage)
-        self.choice.grew.connect(self._grow_stage)
         self.tabs.tabBarClicked.connect(self._choose_stage)
         self.tabs.currentChanged.connect(self._choose_stage)
 
@@ -113,9 +109,8 @@ class CompareColumn(FollowsSize, QFrame):
     # -- what it shows -----------------------------------------------------------------------------------------
 
     def show_column(self, column: Column, *, editable: bool, removable: bool) -> None:
-        """Show a column with its run so far. A run that is already shown is not laid out again."""
-        other = column.state is not self._state
-        self._column, self._state = column, column.state
+        """Show a column with its run so far."""
+        self._column = column
         name = tr("column {number}, {name}", number=self._number, name=column.name)
         self.setAccessibleName(capitalised(name))
         self.title.setText(f"{self._number}   {capitalised(column.name)}")
@@ -128,8 +123,6 @@ class CompareColumn(FollowsSize, QFrame):
         self.open_button.setAccessibleName(tr("Open {column} in the playground", column=name))
         self.remove_button.setAccessibleName(tr("Remove {column}", column=name))
         self.stream.setAccessibleName(tr("The text of {column}", column=name))
-        if other:
-            self._begin(column.state)
         self.set_editable(editable, removable)
         self.show_phase()
 
@@ -147,8 +140,7 @@ class CompareColumn(FollowsSize, QFrame):
 
     def apply(self, applied: Applied) -> None:
         """Show the run's new events."""
-        self.choice.apply(applied)
-        self._show_stages()
+        self.choice.show(applied.state)
         if self.stack.currentWidget() is not self.stream and applied.state.started is not None:
             self.stack.setCurrentWidget(self.stream)
 
@@ -158,8 +150,6 @@ class CompareColumn(FollowsSize, QFrame):
         if column is None:
             return
         running = column.phase is RunPhase.RUNNING
-        if running:
-            self._begin(column.state)
         now = verdict(column)
         self.pill.set_words(now.words, now.role, plain_tip(now.detail))
         has_text = any(stage.tokens for stage in column.state.stages)
@@ -171,9 +161,7 @@ class CompareColumn(FollowsSize, QFrame):
         self.call.setText(call)
         self.call.setAccessibleName(tr("The call: {call}", call=call) if call else tr("No call yet"))
         self.call.setVisible(not self._verdict.detail)
-        if column.has_ended:
-            self.stream.finish()
-        self._show_stages()
+        self.choice.show(column.state, over=not running)
         self.show_figures()
 
     def _show_detail(self) -> None:
@@ -193,41 +181,24 @@ class CompareColumn(FollowsSize, QFrame):
                 label.setText(figure.value)
                 label.setAccessibleName(f"{figure.title}: {figure.value}")
 
-    def _begin(self, state: RunState) -> None:
-        with QSignalBlocker(self.tabs):
-            while self.tabs.count():
-                self.tabs.removeTab(0)
-        self.choice.begin(state)
-        self.choice.follow()
-
     # -- stages ------------------------------------------------------------------------------------------------
 
-    def _show_stage(self, stage: StageState) -> None:
-        column = self._column
-        started = column.state.started if column is not None else None
-        self.stream.begin(stage, started.request if started is not None else None)
-        self._grow_stage(stage, events_of(stage))
-        if column is None or column.phase is not RunPhase.RUNNING or stage is not column.state.present:
-            self.stream.finish()
-
-    def _grow_stage(self, _stage: StageState, events: Sequence[AnyEvent]) -> None:
-        self.stream.apply(events)
-
-    def _show_stages(self) -> None:
-        """Show a tab for each stage that has a text, if there are several."""
-        column = self._column
-        if column is None:
-            return
-        stages = [n for n, stage in enumerate(column.state.stages) if stage.kind != "tool" and stage.name]
+    def _show_stage(self, shown: ShownStage) -> None:
+        """Show the stage, and a tab for each one that has a text, if there are several."""
+        self.stream.show_stage(shown)
+        run, before = shown.run, self._run
+        self._run = run
+        stages = [n for n, stage in enumerate(run.stages) if stage.kind != "tool" and stage.name]
         with QSignalBlocker(self.tabs):
+            while run is not before and self.tabs.count():
+                self.tabs.removeTab(0)
             for place in stages[self.tabs.count() :]:
-                stage = column.state.stages[place]
+                stage = run.stages[place]
                 tab = self.tabs.addTab(stage.name)
                 self.tabs.setTabToolTip(tab, plain_tip(stage.title))
                 self.tabs.setTabData(tab, place)
-            shown = stages.index(self.choice.place) if self.choice.place in stages else -1
-            if shown >= 0:
-                self.tabs.setCurrentIndex(shown)
+            if self.choice.place in stages:
+                self.tabs.setCurrentIndex(stages.index(self.choice.place))
         self.tabs.setVisible(len(stages) > 1)
 
     def _choose_stage(self, tab: int) -> None:

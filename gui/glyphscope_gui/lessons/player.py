@@ -11,19 +11,17 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.events import AnyEvent, StageStarted, Token
 from glyphscope.runs import RunState, reduce_event
-from glyphscope_gui.runs.run_controller import Applied
 
 SLOWEST, FASTEST = 0.2, 50.0
 """Tokens a second."""
 
 
 class LessonPlayer(QObject):
-    """`began` carries a fresh RunState, `applied` an Applied, `moved` the new place, `playingChanged` whether it plays.
+    """`reduced` carries the RunState, a fresh one at each beginning; `playingChanged` whether it plays.
     A place is the number of shown tokens of all stages, between `first` and `last`.
     """
 
-    began = Signal(object)
-    applied = Signal(object)
+    reduced = Signal(object)
     moved = Signal()
     playingChanged = Signal(bool)
 
@@ -126,7 +124,7 @@ class LessonPlayer(QObject):
 
     def _begin(self) -> None:
         self.state, self._done, self.place = RunState(), 0, 0
-        self.began.emit(self.state)
+        self.reduced.emit(self.state)
 
     def _reduce_to(self, place: int) -> None:
         """Reduce the events of the first `place` tokens; at the end, all events."""
@@ -136,7 +134,7 @@ class LessonPlayer(QObject):
         for event in mine:
             reduce_event(self.state, event)
         if mine:
-            self.applied.emit(Applied(self.state, mine, "replay"))
+            self.reduced.emit(self.state)
 
     def _after(self, place: int) -> int:
         """The end of the first `place` tokens' events: before the next token, or before the stage that it begins."""

@@ -6,20 +6,9 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QSlider, QWidget
 
-from glyphscope.events import (
-    Aborted,
-    Alternative,
-    AnyEvent,
-    RunFailed,
-    RunRequest,
-    RunStarted,
-    SegmentOpened,
-    Token,
-)
+from glyphscope.events import Alternative, AnyEvent, RunRequest, SegmentOpened, Token
 from glyphscope.lessons.lesson import View
-from glyphscope.runs import RunState
 from glyphscope.runs.endings import end_of
-from glyphscope.runs.state import StageState
 from glyphscope.text.figures import rate
 from glyphscope.text.shorten import capitalised
 from glyphscope_gui.lessons.player import FASTEST, SLOWEST, LessonPlayer
@@ -27,8 +16,7 @@ from glyphscope_gui.lessons.words import place_words, source_words, token_title,
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.alternatives_table import AlternativesModel, AlternativesTable
 from glyphscope_gui.runs.field_table import DECIDED, TOKENS, VERDICT, FieldTable, FieldTableModel
-from glyphscope_gui.runs.run_controller import Applied
-from glyphscope_gui.runs.stage_choice import StageChoice, events_of
+from glyphscope_gui.runs.stage_choice import ShownStage, StageChoice
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable, TokenTableModel
 from glyphscope_gui.shared.card import section_label
@@ -195,47 +183,25 @@ class LessonRun(FollowsSize, QFrame):
     def _fit(self) -> None:
         self._arrange(self.width() / scale())
 
-    # -- the run's events --------------------------------------------------------------------------------------
+    # -- the run -----------------------------------------------------------------------------------------------
 
-    def _began(self, state: RunState) -> None:
-        self.outcome.set_words("")
-        self.banner.hide()
-        self.choice.begin(state)
-        self.choice.follow()
-
-    def _applied(self, applied: Applied) -> None:
-        for event in applied.events:
-            if isinstance(event, RunStarted):
-                self.fields_model.begin_stage(applied.state, self.choice.stage)
-                self.source.set_words(source_words(event.request, event.model, live=self.player.is_live))
-            elif isinstance(event, RunFailed):
-                self.outcome.set_words(f"{event.code}: {event.message} {event.hint}".rstrip())
-        self.choice.apply(applied)
-        if applied.state.finished is not None:
-            self.outcome.set_words(capitalised(end_of(applied.state, tr).words))
-            self.stream.finish()
-            self.fields_model.add_missing(self.choice.stage)
-
-    def _show_stage(self, stage: StageState) -> None:
-        """Show another stage from its beginning."""
-        state = self.player.state
-        several = len([each for each in state.stages if each.tokens or each.name]) > 1
+    def show_stage(self, shown: ShownStage) -> None:
+        """Show what is new in the run and in its stage, or all of another one."""
+        run, stage = shown.run, shown.stage
+        if run.started is not None:
+            started = run.started
+            self.source.set_words(source_words(started.request, started.model, live=self.player.is_live))
+        several = len([each for each in run.stages if each.tokens or each.name]) > 1
         self.stage_label.set_words((stage.title or stage.name) if several else "")
-        self.tokens_model.clear(stage)
-        started = state.started
-        self.fields_model.begin_stage(state, stage)
-        self.banner.hide()
-        self.stream.begin(stage, started.request if started is not None else None)
-        self._grow_stage(stage, events_of(stage))
-
-    def _grow_stage(self, stage: StageState, events: list[AnyEvent]) -> None:
-        self.stream.apply(events)
-        self.fields_model.apply(stage, events)
-        self.tokens_model.append([event for event in events if isinstance(event, Token)])
-        self.tokens.show_parts()
-        for event in events:
-            if isinstance(event, Aborted):
-                self.banner.show_abort(event, may_continue=False)
+        for view in (self.stream, self.fields, self.tokens):
+            view.show_stage(shown)
+        self.banner.show_aborted(stage.aborted, may_continue=False)
+        words = ""
+        if run.failed is not None:
+            words = f"{run.failed.code}: {run.failed.message} {run.failed.hint}".rstrip()
+        elif run.finished is not None:
+            words = capitalised(end_of(run, tr).words)
+        self.outcome.set_words(words)
 
     def _moved(self) -> None:
         player = self.player
@@ -310,12 +276,10 @@ class LessonRun(FollowsSize, QFrame):
 
     def _connect(self) -> None:
         player = self.player
-        player.began.connect(self._began)
-        player.applied.connect(self._applied)
+        player.reduced.connect(lambda run: self.choice.show(run, over=run.finished is not None))
         player.moved.connect(self._moved)
         player.playingChanged.connect(self._playing_changed)
-        self.choice.shown.connect(self._show_stage)
-        self.choice.grew.connect(self._grow_stage)
+        self.choice.shown.connect(self.show_stage)
         self.play_button.clicked.connect(self._toggle)
         self.back_button.clicked.connect(lambda: player.step(-1))
         self.forward_button.clicked.connect(lambda: player.step(1))

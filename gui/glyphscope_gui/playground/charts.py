@@ -5,7 +5,7 @@ the tokens that early aborts saved.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -59,7 +59,8 @@ class StepChart(Chart):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("stepChart", tr("Allowed tokens, feasible mass and time of each step"), 132, parent)
         self._measure: Measure = "allowed"
-        self._tokens: list[Token] = []
+        self._tokens: Sequence[Token] = ()
+        """The tokens of the shown stage, to which new ones are added."""
         self._values: dict[Measure, list[float]] = {"allowed": [], "feasible": [], "ms": []}
         self._was_forced: list[bool] = []
         self._bars = {forced: pg.BarGraphItem(x=[], height=[], width=0.8) for forced in (False, True)}
@@ -72,27 +73,24 @@ class StepChart(Chart):
         self._timer.timeout.connect(self.draw)
         self.getViewBox().sigResized.connect(self._room_changed)
 
-    def begin(self) -> None:
-        self._tokens = []
-        self._was_forced = []
-        for values in self._values.values():
-            values.clear()
-        self._chosen.hide()
-        self._draw_soon()
-
-    def append(self, tokens: Iterable[Token]) -> None:
-        for token in tokens:
+    def show_tokens(self, tokens: Sequence[Token], *, over: bool = False) -> None:
+        """Show the new ones of a stage's tokens, or those of another stage; `over`: without delay."""
+        if tokens is not self._tokens:
+            self._tokens, self._was_forced = tokens, []
+            for values in self._values.values():
+                values.clear()
+            self._chosen.hide()
+        for token in tokens[len(self._was_forced) :]:
             step = token.step
-            self._tokens.append(token)
             self._was_forced.append(step.forced)
             self._values["allowed"].append(math.log10(step.allowed) if step.allowed else math.nan)
             self._values["feasible"].append(math.nan if step.feasible is None else step.feasible)
             self._values["ms"].append(min(step.mask_ms + step.sample_ms + step.decode_ms, _MAX_MS))
-        self._draw_soon()
-
-    def finish(self) -> None:
-        self._timer.stop()
-        self.draw()
+        if over:
+            self._timer.stop()
+            self.draw()
+        else:
+            self._draw_soon()
 
     def set_measure(self, measure: Measure) -> None:
         self._measure = measure

@@ -4,14 +4,13 @@ call, charts of the steps and of savings, and the mask impact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
-from glyphscope.events import AnyEvent, SegmentClosed, StageFinished, Token
 from glyphscope.explain.segments import PartCost, PartKind, part_costs
 from glyphscope.runs import RunState, StageState
 from glyphscope.runs.stage_words import narrowed_words
@@ -21,7 +20,8 @@ from glyphscope_gui.playground.branches.panel import BranchPanel
 from glyphscope_gui.playground.evidence_words import SAVED, STYLES, size_words, token_words
 from glyphscope_gui.playground.mask_impact_view import MaskImpactView
 from glyphscope_gui.runs.alternatives_table import AlternativesModel, AlternativesTable
-from glyphscope_gui.runs.run_controller import Applied, Saving
+from glyphscope_gui.runs.run_controller import Saving
+from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.token_rules import Refusal, TokenRule
 from glyphscope_gui.runs.worker.jobs import Measured
 from glyphscope_gui.shared.card import Heading
@@ -76,6 +76,8 @@ class EvidenceDock(ScrollArea):
         self._savings: list[Saving] = []
         self._shown: tuple[StageState, int | None] = (StageState(), None)
         """The shown stage, and the index of the token whose alternatives are shown; None for no token."""
+        self._costs: tuple[int, bool] | None = None
+        """The number of complete parts of the stage, and whether it has finished, when their costs were shown."""
         self._shows_all = False
         """Whether all alternatives are shown; otherwise the first `FEW`."""
         self._refusal: Refusal | None = None
@@ -107,26 +109,23 @@ class EvidenceDock(ScrollArea):
 
     # -- the run -----------------------------------------------------------------------------------------------
 
-    def begin(self, state: RunState) -> None:
-        self._state = state
-        self.size_section.hide()
-
-    def show_stage(self, stage: StageState) -> None:
-        """Show a stage of the run with all its events so far."""
-        self.show_token(stage, None)
-        self._show_turn(stage)
+    def show_stage(self, shown: ShownStage) -> None:
+        """Show what is new in the stage, or all of another one."""
+        stage = shown.stage
+        if shown.run is not self._state:
+            self._state = shown.run
+            self.size_section.hide()
+        if stage is not self._shown[0]:
+            self.show_token(stage, None)
+            self._costs = None
+        parts, end = stage.parted
+        costs = (parts if end is not None else parts - 1, stage.finished is not None)
+        if costs != self._costs:
+            self._costs = costs
+            self.turn.show_stage(stage)
+            self.turn_section.setVisible(self.turn.has_any)
         if stage.tokens or self._step_place.is_made:
-            self.step_chart.begin()
-            self.step_chart.append(stage.tokens)
-
-    def grow_stage(self, stage: StageState, events: Sequence[AnyEvent]) -> None:
-        """Show the stage's new events."""
-        if any(isinstance(event, SegmentClosed | StageFinished) for event in events):
-            self._show_turn(stage)
-        self.step_chart.append(event for event in events if isinstance(event, Token))
-
-    def finish(self, applied: Applied) -> None:
-        self.step_chart.finish()
+            self.step_chart.show_tokens(stage.tokens, over=shown.over)
 
     def show_token(self, stage: StageState, index: int | None) -> None:
         """Show the alternatives of one token of the stage, with the reasons why some cannot be in a valid call."""
@@ -194,11 +193,6 @@ class EvidenceDock(ScrollArea):
         self.show_token(*self._shown)
         if refusal is not None:
             self.show_refusal(refusal)
-
-    def _show_turn(self, stage: StageState) -> None:
-        """Show the costs of the answer's parts."""
-        self.turn.show_stage(stage)
-        self.turn_section.setVisible(self.turn.has_any)
 
     # -- the charts, made on first use, as their library loads slowly ----------------------------------------------
 

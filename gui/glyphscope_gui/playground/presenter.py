@@ -20,7 +20,7 @@ from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
 from glyphscope_gui.playground.evidence_dock import EvidenceDock, load_charts
 from glyphscope_gui.playground.run_page import RunPage
-from glyphscope_gui.playground.stage_presenter import ExplainPresenter, RulesPresenter, StagePresenter
+from glyphscope_gui.playground.stage_presenter import RulesPresenter, StagePresenter
 from glyphscope_gui.runs.model_queries import FIRST_PROMPT_KNOWN
 from glyphscope_gui.runs.recorder import FIRST_RUN, bundled_run, bundled_runs
 from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase, Saving
@@ -147,7 +147,6 @@ class PlaygroundPresenter(Page):
         self.stages = StagePresenter(context, self.view, self.evidence)
         self.rules = RulesPresenter(context, self.view, self.evidence)
         self.branches = BranchPresenter(context, self.view, self.evidence)
-        self.explain = ExplainPresenter(context, self.view, self.evidence, self.stages.choice)
         self.conversation = ConversationPresenter(context, self.view)
         self.examples = ExamplesMenu(self.view)
         self.examples.chosen.connect(self.show_bundled)
@@ -260,23 +259,17 @@ class PlaygroundPresenter(Page):
     # -- connections -------------------------------------------------------------------------------------------
 
     def _connect_runs(self) -> None:
-        runs = self._runs
-        view, evidence, choice, rules = self.view, self.evidence, self.stages.choice, self.context.rules
-        branches, explain, conversation = self.branches, self.explain, self.conversation
-        for begin in (
-            view.begin,
-            evidence.begin,
-            choice.begin,
-            branches.begin,
-            explain.begin,
-            conversation.begin,
-        ):
+        runs, show, rules = self._runs, self.stages.choice.show, self.context.rules
+        branches, conversation = self.branches, self.conversation
+        for begin in (show, branches.begin, conversation.begin):
             runs.began.connect(begin)
-        for apply in (view.apply, choice.apply, rules.apply, branches.branches.apply, self.apply):
+        runs.applied.connect(lambda applied: show(applied.state))
+        for apply in (rules.apply, branches.branches.apply, self.apply):
             runs.applied.connect(apply)
-        for finish in (view.finish, evidence.finish, self.context.recorder.finish, self.stages.unpin):
+        runs.ended.connect(lambda applied: show(applied.state, over=True))
+        for finish in (self.context.recorder.finish, self.stages.unpin, rules.finish, branches.finish):
             runs.ended.connect(finish)
-        for finish in (rules.finish, branches.finish, explain.finish, conversation.finish, self.finish):
+        for finish in (conversation.finish, self.finish):
             runs.ended.connect(finish)
         runs.notStarted.connect(self.not_started)
         runs.measured.connect(self._show_sizes)

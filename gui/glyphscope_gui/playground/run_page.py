@@ -9,17 +9,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
-from glyphscope.events import (
-    Aborted,
-    AnyEvent,
-    PromptRendered,
-    RunStarted,
-    SegmentClosed,
-    SegmentOpened,
-    StageFinished,
-    Token,
-    ToolResult,
-)
+from glyphscope.events import PromptRendered, RunStarted, Token, ToolResult
 from glyphscope.runs import RunState
 from glyphscope.runs.state import StageState
 from glyphscope_gui.calls.approval_card import MAX_HEIGHT, ApprovalCard
@@ -32,8 +22,7 @@ from glyphscope_gui.project.prompt_document import PromptDocument
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.runs.field_table import FieldTable, FieldTableModel
-from glyphscope_gui.runs.run_controller import Applied
-from glyphscope_gui.runs.stage_choice import events_of
+from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable, TokenTableModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
@@ -104,6 +93,12 @@ class RunPage(FollowsSize, QWidget):
         self.branches.appeared.connect(self._share_room)
         self._state = RunState()
         self.stage = self._state.present
+        self._started: RunStarted | None = None
+        self._prompt: PromptRendered | None = None
+        """The prompt of the shown stage."""
+        self._notes = 0
+        """The number of prompts with a note."""
+        self._parts = self.stage.parted
         self._row: TimelineRow | None = None
         """The row of the timeline whose details are shown in place of the stream."""
         self._ended = False
@@ -111,73 +106,55 @@ class RunPage(FollowsSize, QWidget):
 
     # -- the run -----------------------------------------------------------------------------------------------
 
-    def begin(self, state: RunState) -> None:
-        self._state = state
+    def show_stage(self, shown: ShownStage) -> None:
+        """Show what is new in the run and in its stage, or all of another one."""
+        is_other = shown.stage is not self.stage
+        if shown.run is not self._state:
+            self._begin(shown.run)
+        self.stage = shown.stage
+        self._show_run(shown)
+        for view in (self.tokens, self.fields, self.stream):
+            view.show_stage(shown)
+        if is_other:
+            self._ended = False
+            self._choose(None)  # Qt has no signal for a selected row that is removed from its model
+            self.token_card.heading.hint.setText("")
+            self._show_cards()
+            self.show_stream()
+        if (parts := self.stage.parted) != self._parts:
+            self._parts = parts
+            self._share_room()
+        if not (self._ended or shown.is_growing):
+            self._stage_ended()
+
+    def _begin(self, state: RunState) -> None:
+        """Begin to show another run."""
+        self._state, self._notes = state, 0
         if (prepared := state.prepared) is None or prepared.request.branch_of is None:
             self._costs_of_run, self._has_other_model = prepared is not None, False
-        self.copy_button.setEnabled(False)
         self.notice.hide()
-        self.timeline.begin()
         self.show_difference(())
 
-    def apply(self, applied: Applied) -> None:
-        """Show the run's new events; events of the shown stage arrive through `grow_stage`."""
-        for event in applied.of(RunStarted, PromptRendered):
-            match event:
-                case RunStarted():
-                    self._started(event)
-                case PromptRendered(note=note) if note:
-                    self.notice.show_words(note)
-        self.timeline.apply(applied)
+    def _show_run(self, shown: ShownStage) -> None:
+        """Show what is new of the run around the text of the stage."""
+        run, request = shown.run, shown.request
+        if run.started is not self._started:
+            self._started = run.started
+            self._run_started(run.started)
+        notes = [stage.prompt.note for stage in run.stages if stage.prompt is not None and stage.prompt.note]
+        if len(notes) > self._notes:
+            self._notes = len(notes)
+            self.notice.show_words(notes[-1])
+        if self.stage.prompt is not self._prompt:
+            self._prompt = self.stage.prompt
+            if self._prompt is not None and self._costs_of_run:
+                self._show_costs(self._prompt)
+        alone = request is None or (request.strategy == "direct" and not request.repair.attempts)
+        self.banner.show_aborted(self.stage.aborted, may_continue=alone)
+        self.timeline.show_run(run, over=shown.over)
         if self._row is None and not self.timeline.isHidden():
             self._show_current_row()
         self._show_notes()
-
-    def finish(self, applied: Applied) -> None:
-        self.timeline.finish(applied)
-        self._show_notes()
-        if not self._ended:
-            self._stage_ended()
-
-    # -- one stage ---------------------------------------------------------------------------------------------
-
-    def show_stage(self, stage: StageState) -> None:
-        """Show a stage with all its events so far."""
-        self.stage = stage
-        self._ended = False
-        self.banner.hide()
-        self.tokens_model.clear(stage)
-        self.tokens.show_parts()
-        self._choose(None)  # Qt has no signal for a selected row that is removed from its model
-        started = self._state.started
-        self.fields_model.begin_stage(self._state, stage)
-        self.stream.begin(stage, started.request if started else None)
-        self._show_cards()
-        self.token_card.heading.hint.setText("")
-        self.grow_stage(stage, events_of(stage))
-        self.show_stream()
-        if stage.finished is not None or stage is not self._state.present:
-            self._stage_ended()
-
-    def grow_stage(self, stage: StageState, events: list[AnyEvent]) -> None:
-        """Show the stage's new events."""
-        types = frozenset(map(type, events))
-        if PromptRendered in types or Aborted in types:
-            for event in events:
-                match event:
-                    case PromptRendered() if self._costs_of_run:
-                        self._show_costs(event)
-                    case Aborted():
-                        self._show_abort(event)
-        self.tokens_model.append([event for event in events if isinstance(event, Token)])
-        if SegmentOpened in types or SegmentClosed in types:
-            self.tokens.show_parts()
-            self._share_room()
-        self.fields_model.apply(stage, events)
-        self.stream.apply(events)
-        self.tokens.follow()
-        if StageFinished in types:
-            self._stage_ended()
 
     def forget_costs(self, *, counted: bool, other_model: bool = False) -> None:
         """Remove the figures below the prompt, as it has changed; `counted`: others follow."""
@@ -368,9 +345,6 @@ class RunPage(FollowsSize, QWidget):
     def _stage_ended(self) -> None:
         """Complete the views of the shown stage, which has ended."""
         stage, self._ended = self.stage, True
-        self.stream.finish()
-        self.fields_model.add_missing(stage)
-        self.fields.show_result()
         self._show_cards()
         forced, total = stage.forced, len(stage.tokens)
         if total:
@@ -381,11 +355,6 @@ class RunPage(FollowsSize, QWidget):
             )
             self.tokens.choose(notable_token(stage))
 
-    def _show_abort(self, event: Aborted) -> None:
-        request = self._state.started.request if self._state.started is not None else None
-        alone = request is None or (request.strategy == "direct" and not request.repair.attempts)
-        self.banner.show_abort(event, may_continue=alone)
-
     def _show_notes(self) -> None:
         row = self._row
         if row is not None:
@@ -393,11 +362,11 @@ class RunPage(FollowsSize, QWidget):
             own = (*stage.outline, *((stage.finished,) if stage.finished is not None else ()))
             self.notes.show_blocks(notes_of(own if row.is_stage else row.events))
 
-    def _started(self, event: RunStarted) -> None:
-        self.fields_model.begin_stage(self._state, self.stage)
-        self.copy_button.setEnabled(True)
-        self._show_run_prompt(event)
-        self.legend.show_forced(event.request.constraint != "off")
+    def _run_started(self, event: RunStarted | None) -> None:
+        self.copy_button.setEnabled(event is not None)
+        if event is not None:
+            self._show_run_prompt(event)
+            self.legend.show_forced(event.request.constraint != "off")
 
     def _show_run_prompt(self, event: RunStarted) -> None:
         """Show the run's prompt if it differs from the field's."""

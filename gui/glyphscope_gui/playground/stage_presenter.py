@@ -11,14 +11,13 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 
 from glyphscope.explain.impact import mask_impact
 from glyphscope.explain.retokenization import Boundaries
-from glyphscope.runs.state import RunState, StageState
+from glyphscope.runs.state import StageState
 from glyphscope_gui.context import AppContext, RulePlace
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.timeline_model import TimelineRow
 from glyphscope_gui.runs.model_queries import Answered, token_boundaries
-from glyphscope_gui.runs.run_controller import Applied
-from glyphscope_gui.runs.stage_choice import StageChoice
+from glyphscope_gui.runs.stage_choice import ShownStage, StageChoice
 from glyphscope_gui.runs.token_rules import TokenRule
 from glyphscope_gui.runs.worker.jobs import Asked, ModelStatus
 from glyphscope_gui.shared.background import Background, this_task
@@ -35,10 +34,9 @@ class StagePresenter(QObject):
         self._runs = runs = context.runs
         self._view = view
         self.choice = choice = StageChoice(self)
-        for each in (view, evidence):
-            choice.shown.connect(each.show_stage)
-            choice.grew.connect(each.grow_stage)
-        choice.shown.connect(self._show_pinned)
+        self.explain = ExplainPresenter(context, view, evidence)
+        for show in (evidence.show_stage, view.show_stage, self.explain.show_stage, self._show_pinned):
+            choice.shown.connect(show)
         view.timeline.rowChosen.connect(self._row_chosen)
         view.timeline.follow_link.clicked.connect(self._follow)
         runs.asked.connect(self._asked)
@@ -63,7 +61,7 @@ class StagePresenter(QObject):
         self._view.show_stream()
         self._show_pinned()
 
-    def _show_pinned(self, _stage: StageState | None = None) -> None:
+    def _show_pinned(self, _shown: ShownStage | None = None) -> None:
         self._view.timeline.follow_link.setVisible(self.choice.pinned)
 
     # -- questions of the run ----------------------------------------------------------------------------------
@@ -98,22 +96,19 @@ class StagePresenter(QObject):
 class ExplainPresenter(QObject):
     """Shows the mask impact and the token boundaries of the shown stage, once the run has ended."""
 
-    def __init__(
-        self, context: AppContext, view: RunPage, evidence: EvidenceDock, choice: StageChoice
-    ) -> None:
+    def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
         super().__init__(view)
         self._context = context
         self._runs = context.runs
         self._page = view
         self._evidence = evidence
-        self._choice = choice
         self._impact = evidence.mask_impact
         self._background = Background(self)
         self._asked: Answered | None = None
         """The answer whose boundaries were requested; None once they are shown."""
-        self._has_ended = False
+        self._stage: StageState | None = None
+        """The shown stage, once its run has ended."""
         self._runs.modelStatusChanged.connect(self._model_changed)
-        choice.shown.connect(self._stage_shown)
         self._impact.tokenChosen.connect(view.tokens.choose)
         self._impact.placeChosen.connect(context.panels.reveal_argument)
         self._impact.promptChosen.connect(lambda: context.panels.reveal(PanelId.PROMPT))
@@ -125,28 +120,18 @@ class ExplainPresenter(QObject):
 
     # -- mask impact -------------------------------------------------------------------------------------------
 
-    def begin(self, state: RunState) -> None:
-        self._has_ended = False
-        self._background.drop("impact")
-        self._asked = None
-        self._impact.clear()
-        self._evidence.mask_impact_section.hide()
-
-    def finish(self, applied: Applied) -> None:
-        self._has_ended = True
-        self._explain(self._choice.stage)
-
-    def _stage_shown(self, stage: StageState) -> None:
-        if self._has_ended:
-            self._explain(stage)
-
-    def _explain(self, stage: StageState) -> None:
-        state = self._runs.state
-        self._background.drop("impact")
-        self._impact.clear()
-        self._evidence.mask_impact_section.setVisible(bool(stage.tokens))
-        if not stage.tokens or state.started is None:
+    def show_stage(self, shown: ShownStage) -> None:
+        """Explain the stage if its run has ended; show nothing before that."""
+        stage, before = shown.stage if shown.over else None, self._stage
+        if stage is before:
             return
+        self._stage, self._asked = stage, None
+        self._background.drop("impact")
+        self._impact.clear()
+        self._evidence.mask_impact_section.setVisible(stage is not None and bool(stage.tokens))
+        if stage is None or not stage.tokens or shown.run.started is None:
+            return
+        state = shown.run
         self._background.start(
             "impact",
             lambda: mask_impact(state, stage, cancel=this_task().stopped.is_set),
@@ -176,10 +161,9 @@ class ExplainPresenter(QObject):
 
     def _model_changed(self, status: ModelStatus) -> None:
         """Ask again: the opened model may be the one that wrote the shown run."""
-        if status.phase == "ready" and self._has_ended and not self._runs.is_busy:
-            stage = self._choice.stage
-            if stage.tokens and self._runs.state.started is not None:
-                self._ask_boundaries(stage)
+        stage = self._stage if self._runs.state.started is not None else None
+        if status.phase == "ready" and stage is not None and stage.tokens and not self._runs.is_busy:
+            self._ask_boundaries(stage)
 
 
 class RulesPresenter(QObject):

@@ -27,7 +27,6 @@ from glyphscope_gui.playground.timeline_model import (
     TimelineModel,
     TimelineRow,
 )
-from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.card import AROUND, Card
 from glyphscope_gui.shared.cells import paint_selection, paint_words
 from glyphscope_gui.shared.labels import link, named
@@ -327,6 +326,7 @@ class Timeline(Card):
             tr("Timeline"), self.table, actions=(self.gauges, self.follow_link), padded=False, parent=parent
         )
         self.model.setParent(self)
+        self._run = RunState()
         self.follow_link.hide()
         self.table.rowChosen.connect(self.rowChosen)
         self.hide()
@@ -340,28 +340,20 @@ class Timeline(Card):
         """Hide the columns' titles in a low window; the cells' hints contain them."""
         self.table.horizontalHeader().setHidden(low)
 
-    def begin(self) -> None:
-        self.model.begin()
-        self.gauges.show_budgets(())
-        self.hide()
-
-    def apply(self, applied: Applied) -> None:
-        self._show(applied.state, applied.events[-1].t, over=False)
-
-    def finish(self, applied: Applied) -> None:
-        self._show(applied.state, applied.events[-1].t if applied.events else 0.0, over=True)
-
-    def _show(self, state: RunState, now: float, *, over: bool) -> None:
+    def show_run(self, state: RunState, *, over: bool) -> None:
+        """Show what is new in the run, or all of another one; `over`: no part of it is still in progress."""
+        if state is not self._run:
+            self._run = state
+            self.model.show_rows([])
+            self.gauges.show_budgets(())
+            self.hide()
         if not has_details(state):  # a plain run costs nothing here; later events are read from its beginning
             return
         before = self.model.rowCount()
         bar = self.table.verticalScrollBar()
         self.table.following = bar.value() >= bar.maximum() - 4
-        if over:
-            self.model.finish(state, now)
-        else:
-            self.model.apply(state, now)
-        self.gauges.show_budgets(budgets(state, now, self.model.limits))
+        self.model.show_run(state, over=over)
+        self.gauges.show_budgets(budgets(state, state.now, self.model.limits))
         grown = self.model.rowCount() != before
         if self.isHidden() or grown:
             self.show()

@@ -253,7 +253,7 @@ class StageRows:
 
 
 class TimelineModel(TableModel[TimelineRow]):
-    """`apply` takes a RunState that has grown. Rows are only added and changed, until `begin`."""
+    """Rows are only added and changed, until another run is shown."""
 
     titles = tuple(title for title, _ in COLUMNS)
     tips = tuple(tip for _, tip in COLUMNS)
@@ -263,24 +263,22 @@ class TimelineModel(TableModel[TimelineRow]):
         super().__init__(parent)
         self._rows: list[TimelineRow] = []
         self._stages: list[StageRows] = []
+        self._run = RunState()
         self._over = False
 
-    def begin(self) -> None:
-        self._stages, self._over = [], False
-        self.show_rows([])
-
-    def apply(self, state: RunState, now: float) -> None:
-        """Read the new events of the last stage, and the new stages; `now` is in seconds since the run started."""
+    def show_run(self, state: RunState, *, over: bool = False) -> None:
+        """Read the new events of the last stage, and the new stages, or all of another run; `over`: no row is still in
+        progress.
+        """
+        if state is not self._run:
+            self._run, self._stages = state, []
+            self.show_rows([])
+        self._over = over
         first = max(len(self._stages) - 1, 0)
         request = state.started.request if state.started is not None else None
         for place in range(first, len(state.stages)):
-            ends = state.stages[place + 1].began if place + 1 < len(state.stages) else now
+            ends = state.stages[place + 1].began if place + 1 < len(state.stages) else state.now
             self._update(place, state, request, ends)
-
-    def finish(self, state: RunState, now: float) -> None:
-        """Mark all rows as no longer in progress, as the run has ended."""
-        self._over = True
-        self.apply(state, now)
 
     def row_of_stage(self, stage: int) -> int:
         """The row of a stage itself; -1 if there is none."""

@@ -44,6 +44,7 @@ class AbortBanner(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("abortBanner")
+        self._aborted: Aborted | None = None
         self.title = named(WrappedLabel(self), role="verdict-impossible")
         self.message = WrappedLabel(self)
         for label in (self.title, self.message):
@@ -55,8 +56,16 @@ class AbortBanner(QFrame):
         self._lay_out()
         self.hide()
 
-    def show_abort(self, aborted: Aborted, *, may_continue: bool = True) -> None:
-        """`may_continue`: whether the rest of the answer can be generated, once the run has ended."""
+    def show_aborted(self, aborted: Aborted | None, *, may_continue: bool = True) -> None:
+        """Show an abort; None hides the banner. `may_continue`: whether the rest of the answer can be generated, once
+        the run has ended.
+        """
+        if aborted is self._aborted:
+            return
+        self._aborted = aborted
+        if aborted is None:
+            self.hide()
+            return
         self.title.setText(
             tr(
                 "Stopped at character {char}, token {token}: {code}",

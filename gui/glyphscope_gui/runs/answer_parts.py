@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -65,18 +66,14 @@ class AnswerParts(QObject):
         self._headers: dict[int, PartHeader] = {}
         self._spare: list[PartHeader] = []
         self._stage = StageState()
+        self.request: RunRequest | None = None
+        """The request of the run."""
 
-    def reset(
-        self,
-        stage: StageState,
-        places: TextPlaces,
-        formats: Formats,
-        request: RunRequest | None,
-        *,
-        keep: bool,
-    ) -> None:
+    def reset(self, stage: StageState, places: TextPlaces, formats: Formats, *, keep: bool) -> None:
         """Start over with this stage; `keep` keeps parts collapsed, as after a change of the theme."""
-        self._stage, self._places, self._formats, self.request = stage, places, formats, request
+        self._stage, self._places, self._formats = stage, places, formats
+        self._count, self._last = 0, Segment("text", 0)
+        """The number of parts in the document, and a copy of the last one as it was written."""
         if not keep:
             self._collapsed: set[int] = set()
             """The first characters of collapsed parts."""
@@ -90,11 +87,11 @@ class AnswerParts(QObject):
 
     # -- the text ----------------------------------------------------------------------------------------------
 
-    def write(self, cursor: QTextCursor, start: int) -> None:
-        """Write the text of the stage from that character on, in place of the document's present text from there."""
-        if not self.is_used:
-            start = 0
+    def write(self, cursor: QTextCursor) -> None:
+        """Write what is new in the stage's text, in place of the document's text from the first changed part on."""
+        start = self._first_changed() if self.is_used else 0
         self.is_used = True
+        self._count, self._last = len(self._stage.segments), replace(self._stage.segments[-1])
         if start < self._places.characters or start == 0:
             self._cut(cursor, start)
         for zone in self._zones(start):
@@ -106,6 +103,16 @@ class AnswerParts(QObject):
             if zone.place is None:
                 self._show_marker(cursor.block(), zone)
         self._collapse_long(start)
+
+    def _first_changed(self) -> int:
+        """The first character that is not in the document, or is there as part of another kind."""
+        last, new = self._stage.segments[self._count - 1], self._stage.segments[self._count :]
+        if last.kind != self._last.kind:
+            return last.start  # the text was reasoning
+        changed = [part.start for part in new[:1]]
+        if last.end is not None and self._last.end is None:
+            changed.append(last.end)
+        return min((*changed, self._places.characters))
 
     def _cut(self, cursor: QTextCursor, start: int) -> None:
         cursor.setPosition(self._places.cut(start))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, TypeAlias
@@ -13,25 +12,14 @@ from PySide6.QtCore import QModelIndex, QObject, QSize, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHeaderView, QWidget
 
-from glyphscope.events import (
-    AnyEvent,
-    CallReady,
-    FieldChanged,
-    FieldClosed,
-    FieldOpened,
-    SegmentClosed,
-    SegmentOpened,
-    Shape,
-    Status,
-    ToolKnown,
-    Violation,
-)
+from glyphscope.events import RunStarted, Status, ToolKnown
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import readable, to_pointer
-from glyphscope.runs import FieldState, RunState
+from glyphscope.runs import FieldState
 from glyphscope.runs.state import StageState
+from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.shared.cells import PillDelegate
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
@@ -75,7 +63,7 @@ class Row:
 
 
 class FieldTableModel(TableModel[Row]):
-    """The fields of a stage's calls: `begin_stage`, `apply` for each batch of events, and `add_missing` at the end."""
+    """The fields of a stage's calls; once it is complete, also the missing arguments."""
 
     titles = COLUMNS
     figures = frozenset({TOKENS})
@@ -87,8 +75,16 @@ class FieldTableModel(TableModel[Row]):
         """The rows of fields and calls."""
         self._constraints: dict[_Key, str] = {}
         """The constraint of each field of a known tool, in words."""
+        self._stage = StageState()
+        self._started: RunStarted | None = None
+        self._touched = 0
+        """The number of changes of the stage's calls that are shown."""
         self._decided: dict[_Key, int] = {}
         """The character that made a field invalid."""
+        self._judged = 0
+        """The number of the stage's violations among them."""
+        self._tools: dict[int, ToolKnown] = {}
+        """The known tools by call."""
         self._registry: ToolRegistry | None = None
         self._name_path: str | None = None
         """The path of the field that names the tool; None if no field does."""
@@ -97,56 +93,50 @@ class FieldTableModel(TableModel[Row]):
         self._call = 0
         """The index of the newest call."""
 
-    def begin_stage(self, run: RunState, stage: StageState) -> None:
-        """Begin an empty table for a stage of the run."""
-        shape: Shape | None = "flat"
-        if run.started is not None:  # in a native notation, no field names the tool
-            shape = None if run.started.request.native == "template" else run.started.request.shape
-        tool = ""
-        if stage.kind == "arguments":  # for the last tool that was named before it
-            before = takewhile(lambda other: other is not stage, run.stages)
-            tool = next((each.tool.name for each in reversed([*before]) if each.tool is not None), "")
-        self.begin(run.registry, shape, tool)
-
-    def begin(self, registry: ToolRegistry | None, shape: Shape | None, tool: str = "") -> None:
-        """Begin an empty table for a text with these tools; `tool` is the one that an earlier stage named. Without a
-        shape, all fields are arguments.
-        """
-        name_key, args_key = (None, None) if shape is None else shape_keys(shape)
-        self.beginResetModel()
-        self._registry = registry
-        self._name_path = f"/{name_key}" if name_key else None
-        self._args_path = f"/{args_key}" if args_key else ""
-        self._rows, self._places, self._constraints, self._decided = [], {}, {}, {}
-        self._call = 0
-        self._begin_call(0)
-        if tool:
-            self._tool_known(tool, 0)
-        self.endResetModel()
-
-    def apply(self, state: StageState, events: Iterable[AnyEvent]) -> None:
-        """Show the events of a batch; `state` is the state after them."""
-        touched: dict[_Key, None] = {}
-        for event in events:
-            if isinstance(event, (FieldOpened, FieldChanged, FieldClosed)):
-                touched[event.call_index, event.path] = None
-            elif isinstance(event, ToolKnown):
-                self._tool_known(event.name, event.call_index)
-                touched.update(dict.fromkeys(key for key in self._places if key[0] == event.call_index))
-            elif isinstance(event, Violation):
-                self._decided.setdefault((event.call_index, event.path), event.char)
-                touched[event.call_index, event.path] = None
-                touched[event.call_index, _WHOLE] = None
-            elif isinstance(event, CallReady) or (
-                isinstance(event, SegmentOpened | SegmentClosed) and event.kind == "call"
-            ):
-                touched[event.call_index, _WHOLE] = None
+    def show_stage(self, shown: ShownStage) -> None:
+        """Show what is new in the stage, or all of another one."""
+        state = shown.stage
+        if state is not self._stage or shown.run.started is not self._started:
+            self._begin(shown)
+        new = state.touched[self._touched :]
+        touched = dict.fromkeys((call, _WHOLE if path is None else path) for call, path in new)
+        self._touched += len(new)
+        for violation in state.violations[self._judged :]:
+            self._decided.setdefault((violation.call_index, violation.path), violation.char)
+        self._judged = len(state.violations)
         for call in sorted({call for call, _ in touched}):
             if call > self._call:
                 self._next_call(state, call)
+            tool = state.call_at(call).tool
+            if tool is not None and tool is not self._tools.get(call):
+                self._tools[call] = tool
+                self._tool_known(tool.name, call)
+                touched |= dict.fromkeys(key for key in self._places if key[0] == call)
             self._update(state, [key for key in touched if key[0] == call and self._is_there(state, key)])
+        if not shown.is_growing:
+            self._add_missing(state)
 
-    def add_missing(self, state: StageState) -> None:
+    def _begin(self, shown: ShownStage) -> None:
+        """Begin an empty table for this stage."""
+        run, stage, request = shown.run, shown.stage, shown.request
+        if request is not None and request.native == "template":  # no field names the tool
+            name_key, args_key = None, None
+        else:
+            name_key, args_key = shape_keys("flat" if request is None else request.shape)
+        self.beginResetModel()
+        self._registry, self._stage, self._started = run.registry, stage, run.started
+        self._name_path = f"/{name_key}" if name_key else None
+        self._args_path = f"/{args_key}" if args_key else ""
+        self._rows, self._places, self._constraints, self._decided, self._tools = [], {}, {}, {}, {}
+        self._call = self._touched = self._judged = 0
+        self._begin_call(0)
+        if stage.kind == "arguments":  # for the last tool that was named before it
+            before = takewhile(lambda other: other is not stage, run.stages)
+            named = next((each.tool.name for each in reversed([*before]) if each.tool is not None), "")
+            self._tool_known(named, 0)
+        self.endResetModel()
+
+    def _add_missing(self, state: StageState) -> None:
         """Add the missing arguments of the tool, at the end of the text."""
         tool = state.call_at(self._call).tool
         if tool is not None and not tool.allowed:
@@ -208,7 +198,7 @@ class FieldTableModel(TableModel[Row]):
 
     def _next_call(self, state: StageState, call: int) -> None:
         """Begin another call: the one before it is complete, and each has a row above its fields."""
-        self.add_missing(state)
+        self._add_missing(state)
         if (self._call, _WHOLE) not in self._places:
             row = Row(_WHOLE, None, self._call, verdict="open")
             self._fill(row, state)
@@ -301,6 +291,8 @@ class FieldTable(PlainTable):
     def __init__(self, model: FieldTableModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=VALUE, parent=parent)
         self._fields = model
+        self._complete: StageState | None = None
+        """The shown stage, once it is complete."""
         named(self, "fieldTable", tr("Fields of the call with their verdicts"))
         self.setItemDelegateForColumn(VERDICT, PillDelegate(self))
         self.fit_rows(11)
@@ -312,18 +304,22 @@ class FieldTable(PlainTable):
         model.rowsInserted.connect(self._rows_changed)
         model.modelReset.connect(self.updateGeometry)
 
+    def show_stage(self, shown: ShownStage) -> None:
+        """Show what is new in the stage; once it is complete, from the first impossible field on, else from the top."""
+        self._fields.show_stage(shown)
+        complete = None if shown.is_growing else shown.stage
+        if complete is not self._complete and complete is not None:
+            self.scrollToTop()
+            status = [row.status for row in self._fields.rows]
+            if "impossible" in status:
+                self.scrollTo(self.model().index(status.index("impossible"), FIELD))
+        self._complete = complete
+
     def sizeHint(self) -> QSize:
         return QSize(400, self.height_of(min(max(self.model().rowCount(), MIN_ROWS), MAX_ROWS)))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, self.height_of(1))
-
-    def show_result(self) -> None:
-        """Scroll to the first impossible field, or to the first field."""
-        status = [row.status for row in self._fields.rows]
-        self.scrollToTop()
-        if "impossible" in status:
-            self.scrollTo(self.model().index(status.index("impossible"), FIELD))
 
     def _rows_changed(self, _parent: QModelIndex, first: int, last: int) -> None:
         """Scroll to the newest field."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, partial
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, cast
 
 from PySide6.QtCore import QObject, Qt, Signal
 
@@ -330,16 +330,15 @@ class RunController(QObject):
     def _take(self, batch: Batch) -> None:
         if self._job is None or batch.job != self._job.id:
             return
-        events = tuple(post for post in batch.posts if isinstance(post, RunEvent))
-        if events:
-            self._apply(events)
-        for post in batch.posts if len(events) < len(batch.posts) else ():
-            if isinstance(post, Measured):
-                self.measured.emit(post)
-            elif isinstance(post, Asked):
-                self._ask(post)
-            elif isinstance(post, Ended):
-                self._end(post)
+        match batch.posts[0]:
+            case Measured() as measured:
+                self.measured.emit(measured)
+            case Asked() as asked:
+                self._ask(asked)
+            case Ended() as ended:
+                self._end(ended)
+            case RunEvent():
+                self._apply(cast(tuple[AnyEvent, ...], batch.posts))
 
     def _apply(self, events: tuple[AnyEvent, ...]) -> None:
         if self.is_in_background and self._job is not None:

@@ -25,23 +25,14 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QTextEdit, QToolTip, QWidget
 
-from glyphscope.events import (
-    Aborted,
-    AnyEvent,
-    FieldOpened,
-    RunRequest,
-    RunStarted,
-    SegmentClosed,
-    SegmentOpened,
-    Token,
-    Violation,
-)
+from glyphscope.events import Token
 from glyphscope.explain.retokenization import Boundaries
 from glyphscope.runs import FieldState
 from glyphscope.runs.state import StageState
 from glyphscope.text.figures import percent
 from glyphscope.visible import visible
 from glyphscope_gui.runs.answer_parts import AnswerParts, Formats, is_header
+from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.token_table import ORIGINS, cut_words, final, raw
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
@@ -87,9 +78,6 @@ class StreamView(FollowsLooks, QTextEdit):
         self._running = False
         self._continuation = ""
         """The text of the continuation, which follows the stage's text."""
-        self._opened = ""
-        """The kind of the newest part."""
-        self._request: RunRequest | None = None
         self._parts = AnswerParts(self, self.LARGER)
         self._reset(StageState())
         self.verticalScrollBar().valueChanged.connect(self._parts.place_headers)
@@ -97,40 +85,19 @@ class StreamView(FollowsLooks, QTextEdit):
     def minimumSizeHint(self) -> QSize:
         return QSize(120, round(self._metrics.height() * 2.9))
 
-    # -- events of the run -------------------------------------------------------------------------------------
+    # -- the run -----------------------------------------------------------------------------------------------
 
-    def begin(self, state: StageState, request: RunRequest | None = None) -> None:
-        """Clear the view, for a new run of that request."""
-        self._selected = None
-        self._running = True
-        self._continuation = self._opened = ""
-        self._request = request
-        self._reset(state)
-
-    def apply(self, events: Iterable[AnyEvent]) -> None:
-        """Show new events of the stage; its state, given to `begin`, has them already."""
-        tokens: list[Token] = []
-        decided, stop = len(self._decided), self._state.stop_string
-        parting: list[int] = []
-        for event in events:
-            match event:
-                case Token():
-                    tokens.append(event)
-                case RunStarted(request=request):
-                    self._parts.request = self._request = request
-                case SegmentOpened(kind=kind, start=place):
-                    self._opened = kind
-                    parting.append(place)
-                case SegmentClosed(kind=kind, start=start, end=end):
-                    parting.append(end if kind == self._opened else start)  # the text was reasoning
-                case FieldOpened(path=path, call_index=index):
-                    self._containers.add((index, path.rpartition("/")[0]))
-                case Violation(char=char) | Aborted(char=char) if stop is None or char < stop.char:
-                    self._decided.setdefault(char)
-        self._show_text(tokens, parting)
-        self._look_for_parting(tokens)
-        if parting or len(self._decided) != decided or stop is not None:
+    def show_stage(self, shown: ShownStage) -> None:
+        """Show what is new in the stage, or all of another one."""
+        if shown.stage is not self._state:
+            self._selected, self._continuation = None, ""
+            self._reset(shown.stage)
+        self._parts.request = shown.request
+        ended, self._running = self._running and not shown.is_growing, shown.is_growing
+        self._show_new()
+        if ended:
             self._mark_decided()
+            self._parts.place_headers()
         self.viewport().update()
 
     def append_continuation(self, text: str) -> None:
@@ -142,12 +109,6 @@ class StreamView(FollowsLooks, QTextEdit):
         self._continuation += text
         self._insert([(text, self._continuation_format)])
         self._show_character(next(iter(self._decided), 0))
-
-    def finish(self) -> None:
-        self._running = False
-        self._mark_decided()
-        self._parts.place_headers()
-        self.viewport().update()
 
     @property
     def decided_characters(self) -> tuple[int, ...]:
@@ -202,13 +163,16 @@ class StreamView(FollowsLooks, QTextEdit):
         self._state = state
         self._cut = Boundaries(unknown=tr("not compared"))
         self._places = TextPlaces()
+        self._tokens = self._touched = 0
+        """The numbers of tokens, and of changes of calls, that are shown."""
+        self._parted = StageState().parted
         self._containers: set[tuple[int, str]] = set()
         self._decided: dict[int, None] = {}
         self._parting: int | None = None
         self._kept = False
         self._make_formats()
         formats = Formats(self._format, self._forced_format)
-        self._parts.reset(state, self._places, formats, self._request, keep=keep)
+        self._parts.reset(state, self._places, formats, keep=keep)
         self.clear()
         self.setExtraSelections([])
 
@@ -237,14 +201,24 @@ class StreamView(FollowsLooks, QTextEdit):
                 self._parting = token.start
             self._kept = self._kept or origin == "kept"
 
-    def _show_text(self, tokens: list[Token], parting: Iterable[int]) -> None:
-        """Write these tokens; in an answer of several parts, rewrite from the first changed part on."""
-        if self._state.segments:
-            start = min((*parting, self._places.characters))
-            self._edit(lambda cursor: self._parts.write(cursor, start))
+    def _show_new(self) -> None:
+        """Show what is not yet shown of the stage; in an answer of several parts, from the first changed part on."""
+        state, parted = self._state, self._parted
+        tokens, touched = state.tokens[self._tokens :], state.touched[self._touched :]
+        self._tokens, self._touched, self._parted = len(state.tokens), len(state.touched), state.parted
+        self._containers.update((call, path.rpartition("/")[0]) for call, path in touched if path is not None)
+        if state.segments and (tokens or state.parted != parted):
+            self._edit(self._parts.write)
             self._parts.place_headers()
-        else:
+        elif tokens:
             self._insert_tokens(tokens)
+        self._look_for_parting(tokens)
+        decided, stop = len(self._decided), state.stop_string
+        for event in (*state.violations, *((state.aborted,) if state.aborted is not None else ())):
+            if stop is None or event.char < stop.char:
+                self._decided.setdefault(event.char)
+        if state.parted != parted or len(self._decided) != decided or stop is not None:
+            self._mark_decided()
 
     def _insert_tokens(self, tokens: list[Token]) -> None:
         self._insert(
@@ -303,12 +277,10 @@ class StreamView(FollowsLooks, QTextEdit):
 
     def _restyle(self) -> None:
         """Write the same text in the colours of another theme."""
-        state, containers, cut = self._state, self._containers, self._cut
-        decided, continuation, self._continuation = self._decided, self._continuation, ""
-        self._reset(state, keep=True)
-        self._containers, self._decided, self._cut = containers, decided, cut
-        self._show_text(state.tokens, (0,))
-        self._look_for_parting(state.tokens)
+        cut, continuation, self._continuation = self._cut, self._continuation, ""
+        self._reset(self._state, keep=True)
+        self._cut = cut
+        self._show_new()
         if continuation:
             self.append_continuation(continuation)
         self._mark_decided()

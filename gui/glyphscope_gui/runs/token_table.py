@@ -14,6 +14,7 @@ from glyphscope.explain.retokenization import Boundaries, boundary_diff_words
 from glyphscope.explain.segments import part_of
 from glyphscope.runs import StageState
 from glyphscope.text.figures import UNKNOWN, count, percent, plain_ms
+from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.token_rules import TokenRule
 from glyphscope_gui.shared.cells import paint_selection
 from glyphscope_gui.shared.labels import named
@@ -135,19 +136,23 @@ class TokenTableModel(TableModel[Token]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: list[Token] = []
         self._rules: list[TokenRule] = []
-        self._stage = StageState()
-        self._cut = Boundaries(unknown=tr("not compared"))
+        self._parted: tuple[int, int | None] = (0, None)
+        self._begin(StageState())
 
-    def clear(self, stage: StageState | None = None) -> None:
-        """Clear the table, for the tokens of that stage."""
-        self._stage, self._rules = stage or StageState(), []
+    def show_stage(self, shown: ShownStage) -> None:
+        """Show what is new in the stage, or all of another one."""
+        if shown.stage is not self._stage:
+            self._begin(shown.stage)
+        self._insert(len(self._rows), shown.stage.tokens[len(self._rows) :])
+        if shown.stage.parted != self._parted:  # a part began or ended, perhaps some tokens ago
+            self._parted = shown.stage.parted
+            self._changed(column=PART)
+
+    def _begin(self, stage: StageState) -> None:
+        self._stage, self._rules, self._parted = stage, [], (0, None)
         self._cut = Boundaries(unknown=tr("not compared"))
         self.show_rows([])
-
-    def append(self, tokens: Sequence[Token]) -> None:
-        self._insert(len(self._rows), tokens)
 
     def set_rules(self, first: int, rules: Sequence[TokenRule]) -> None:
         """Set the rules of the tokens from `first` on: they arrive in order, before or after their tokens."""
@@ -158,10 +163,6 @@ class TokenTableModel(TableModel[Token]):
     def has_parts(self) -> bool:
         """Whether the answer has several parts (reasoning, text, calls) and is not a single call."""
         return bool(self._stage.segments)
-
-    def parts_changed(self) -> None:
-        """Update the rows after a part began or ended, perhaps some tokens ago."""
-        self._changed(column=PART)
 
     def set_boundaries(self, cut: Boundaries) -> None:
         """Set which of the tokens are not the model's own."""
@@ -326,16 +327,17 @@ class TokenTable(PlainTable):
         self._ruled = shown
         self._fit_columns()
 
-    def show_parts(self) -> None:
-        """Show the parts of the answer, if it has any, at their present places."""
+    def show_stage(self, shown: ShownStage) -> None:
+        """Show what is new in the stage, and its parts if it has any; the newest row stays visible while the view is
+        scrolled to the end.
+        """
+        before = self._tokens.rowCount()
+        self._tokens.show_stage(shown)
         if self._parted != self._tokens.has_parts:
             self._parted = self._tokens.has_parts
             self._fit_columns()
-        if self._parted:
-            self._tokens.parts_changed()
-
-    def follow(self) -> None:
-        """Keep the newest row visible while the view is scrolled to the end."""
+        if self._tokens.rowCount() == before:
+            return
         bar = self.verticalScrollBar()
         if not self.currentIndex().isValid() or bar.value() >= bar.maximum() - 4 * self.rowHeight(0):
             self.scrollToBottom()

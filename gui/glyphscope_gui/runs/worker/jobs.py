@@ -121,12 +121,12 @@ class Priced:
     problem: str = ""
 
 
-Post: TypeAlias = AnyEvent | Ended | ModelStatus | Measured | Asked
+Post: TypeAlias = AnyEvent | Ended | Measured | Asked
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The next messages of one job, in order."""
+    """The next messages of one job, in order: events, or a single other message."""
 
     job: int
     posts: tuple[Post, ...]
