@@ -1,22 +1,22 @@
 """The incremental reader of values as models write them, for the validator: JSON, Python literals, and bare keys.
 
 It accepts the same mixture as `literals.Literals`. Python's words are as long as JSON's, and are passed on as JSON's,
-letter by letter.
+letter by letter. The reader is a generator that waits where the text ends, so its code has the order of the text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from typing import NoReturn
 
 from glyphscope.notation import structure as s
-from glyphscope.notation.reader import State, after
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.literals import CLOSING, ESCAPES
 from glyphscope.turns.tools import ArgumentTypes
 
-_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _KEY = re.compile(r"[^\s:={}\[\],\"'<>()]+")
 _WORD = re.compile(r"[0-9A-Za-z_.+\-]+")
 _NOT_BARE = frozenset(",{}[]<>\"'\n")
@@ -27,6 +27,10 @@ _HEX = re.compile(r"[0-9a-fA-F]+")
 _WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 _HIGH = range(0xD800, 0xDC00)
 _LOW = range(0xDC00, 0xE000)
+
+
+class _Rejected(Exception):
+    """The reader has rejected a character."""
 
 
 class LiteralReader:
@@ -49,300 +53,285 @@ class LiteralReader:
     ) -> None:
         self.done = False
         self.broken = False
-        self._base = at
         self._quote = quote if quote not in ("'", '"') else ""
         self._closer = closer
         self._max_depth = max_depth
-        self._stack: list[str] = [closer] if closer else []
-        self._state: State = self._next_key if closer else self._value
-        self._mark = ""  # the quotation mark of the open string
-        self._in_key = False
         self._types = types
+        self._text, self._at = "", 0  # the text, and the index of the next character
+        self._base = at  # the position of the text's first character
+        self._out: list[Structural] = []
+        self._stack: list[str] = [closer] if closer else []  # the closing brackets of the open containers
         self._key: list[str] = []  # of the member, in pieces
-        self._began_bare, self._bare_at = (
-            False,
-            at,
-        )  # a text without marks: from its first character on, and where
-        self._word = ""  # of a number or word, as written
+        self._word: str | None = None  # the number or word that is being read
         self._translated = ""  # the same in JSON
-        self._pending = ""  # the beginning of a `quote`
-        self._pending_start = 0
         self._escape_start = 0
-        self._digits = ""  # of an escape
-        self._digits_left = 0
         self._high = 0  # a high surrogate, until its low one
+        self._reading = self._read()
 
     def feed(self, text: str, at: int, out: list[Structural]) -> int:
         """Read from index `at` on, appending events to `out`. Returns the index after the last character read."""
-        start, size = at, len(text)
-        self._base -= start
-        while at < size and not (self.done or self.broken):
-            at = self._state(text, at, out)
-        self._base += at
-        return at
+        self._base += self._at - at
+        self._text, self._at, self._out = text, at, out
+        with suppress(_Rejected):
+            next(self._reading, None)
+        return self._at
 
     def finish(self, out: list[Structural]) -> None:
         """The text ends, which completes a number or a word."""
-        if self._state == self._scalar and not self._stack:
-            self._base += self._end_scalar(0, out)
+        self._out = out
+        if self._word is not None and not self._stack:
+            with suppress(_Rejected):
+                self._end_scalar()
+                self.done = True
 
     @property
     def may_end(self) -> bool:
         """Whether the value is complete if the text ends here."""
-        word = self._state == self._scalar and not self._stack
+        word = self._word is not None and not self._stack
         return self.done or (word and scalar_value(self._translated, "json")[0] != 0)
+
+    # the text
+
+    @property
+    def _place(self) -> int:
+        """The position of the next character."""
+        return self._base + self._at
+
+    def _char(self) -> Generator[None, None, str]:
+        """The next character, once it is there; it is not yet read."""
+        while self._at == len(self._text):
+            yield
+        return self._text[self._at]
+
+    def _ink(self) -> Generator[None, None, str]:
+        """The next character other than white space."""
+        while (char := (yield from self._char())).isspace():
+            self._at += 1
+        return char
+
+    def _emit(self, kind: int, start: int, end: int, text: str = "") -> None:
+        self._out.append((kind, start, end, text))
+
+    def _reject(self, why: str, kind: int = s.SYNTAX) -> NoReturn:
+        """Reject the next character. Raises _Rejected."""
+        self._emit(kind, self._place, self._place + 1, why)
+        self.broken = True
+        raise _Rejected
 
     # values
 
-    @after(_SPACE)
-    def _value(self, text: str, at: int, out: list[Structural]) -> int:
-        char = text[at]
-        if self._quote and char == self._quote[0]:
-            self._in_key = False
-            return self._open_mark(at)
-        if char in "\"'":
-            return self._open_string(at, char, out, key=False)
-        if char in "{[(":
-            return self._open(char, at, out)
-        self._word = self._translated = ""
-        self._state = self._scalar
-        if self._may_be_bare and self._own_types.only_string:
-            return self._begin_bare(text, at, out)
-        return self._scalar(text, at, out)
-
-    def _open(self, char: str, at: int, out: list[Structural]) -> int:
-        place = self._base + at
-        if len(self._stack) >= self._max_depth:
-            out.append((s.TOO_DEEP, place, place + 1, f"nested deeper than {self._max_depth} levels"))
-            self.broken = True
-            return at
-        self._stack.append(CLOSING[char])
-        out.append((s.OBJECT_OPEN if char == "{" else s.ARRAY_OPEN, place, place + 1, ""))
-        self._state = self._next_key if char == "{" else self._next_item
-        return at + 1
-
-    def _close(self, at: int, out: list[Structural]) -> int:
-        place = self._base + at
-        out.append((s.OBJECT_CLOSE if self._has_members else s.ARRAY_CLOSE, place, place + 1, ""))
-        self._stack.pop()
-        if not self._stack and self._closer:
-            self.done = True
-            return at
-        self._value_done()
-        return at + 1
+    def _read(self) -> Iterator[None]:
+        """Read a value with all that it contains."""
+        complete = False  # whether a member or an item was just read
+        while True:
+            if self._stack:
+                char = yield from self._ink()
+                if char == self._stack[-1]:
+                    self._close()
+                    if not self._stack:
+                        break
+                    complete = True
+                    continue
+                if complete:
+                    if char != ",":
+                        self._reject(f"',' or '{self._stack[-1]}' must follow a value, not '{char}'")
+                    self._at += 1
+                    complete = False
+                    continue
+                if self._has_members:
+                    yield from self._read_key(char)
+            complete = yield from self._read_value()
+            if not self._stack:
+                break
+        self.done = True
 
     @property
     def _has_members(self) -> bool:
         """Whether the innermost container has keys."""
         return self._stack[-1] == "}" or (len(self._stack) == 1 and bool(self._closer))
 
-    def _value_done(self) -> None:
-        if not self._stack:
-            self.done = True
-        else:
-            self._state = self._after_value
+    def _close(self) -> None:
+        place = self._place
+        self._emit(s.OBJECT_CLOSE if self._has_members else s.ARRAY_CLOSE, place, place + 1)
+        self._stack.pop()
+        self._at += 1 if self._stack or not self._closer else 0
 
-    @after(_SPACE)
-    def _after_value(self, text: str, at: int, out: list[Structural]) -> int:
-        closer = self._stack[-1]
-        if text[at] == ",":
-            self._state = self._next_key if self._has_members else self._next_item
-            return at + 1
-        if text[at] == closer:
-            return self._close(at, out)
-        return self._reject(at, out, f"',' or '{closer}' must follow a value, not '{text[at]}'")
-
-    @after(_SPACE)
-    def _next_item(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] == self._stack[-1]:
-            return self._close(at, out)
-        self._state = self._value
-        return at
-
-    def _reject(self, at: int, out: list[Structural], why: str) -> int:
-        out.append((s.SYNTAX, self._base + at, self._base + at + 1, why))
-        self.broken = True
-        return at
-
-    # keys
-
-    @after(_SPACE)
-    def _next_key(self, text: str, at: int, out: list[Structural]) -> int:
-        char = text[at]
-        if char == self._stack[-1]:
-            return self._close(at, out)
+    def _read_value(self) -> Generator[None, None, bool]:
+        """Read a value; False for a container, of which only the bracket is read."""
+        char = yield from self._ink()
+        if char in "{[(":
+            if len(self._stack) >= self._max_depth:
+                self._reject(f"nested deeper than {self._max_depth} levels", s.TOO_DEEP)
+            self._emit(s.OBJECT_OPEN if char == "{" else s.ARRAY_OPEN, self._place, self._place + 1)
+            self._stack.append(CLOSING[char])
+            self._at += 1
+            return False
         if self._quote and char == self._quote[0]:
-            self._in_key, self._key = True, []
-            return self._open_mark(at)
-        if char in "\"'" and (len(self._stack) > 1 or self._closer != ")"):
-            return self._open_string(at, char, out, key=True)
-        if not _KEY.match(char):
-            return self._reject(at, out, f"the name of an argument must come here, not '{char}'")
+            yield from self._read_marked(in_key=False)
+        elif char in "\"'":
+            yield from self._read_string(char, in_key=False)
+        elif self._may_be_bare and self._own_types.only_string:
+            yield from self._read_bare("")
+        else:
+            yield from self._read_scalar()
+        return True
+
+    def _read_key(self, char: str) -> Iterator[None]:
+        """Read a key, which begins with that character, and the sign after it."""
         self._key = []
-        out.append((s.KEY_OPEN, self._base + at, self._base + at, '"'))
-        self._state = self._bare_key
-        return at
-
-    def _bare_key(self, text: str, at: int, out: list[Structural]) -> int:
-        if found := _KEY.match(text, at):
-            self._key.append(found[0])
-            out.append((s.KEY_TEXT, self._base + at, self._base + found.end(), found[0]))
-            return found.end()
-        out.append((s.KEY_END, self._base + at, self._base + at + 1, ""))
-        self._state = self._link
-        return at
-
-    @after(_SPACE)
-    def _link(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] not in ":=":
-            return self._reject(at, out, f"a value must follow the name, not '{text[at]}'")
-        self._state = self._value
-        return at + 1
+        if self._quote and char == self._quote[0]:
+            yield from self._read_marked(in_key=True)
+        elif char in "\"'" and (len(self._stack) > 1 or self._closer != ")"):
+            yield from self._read_string(char, in_key=True)
+        elif not _KEY.match(char):
+            self._reject(f"the name of an argument must come here, not '{char}'")
+        else:
+            self._emit(s.KEY_OPEN, self._place, self._place, '"')
+            while found := _KEY.match(self._text, self._at):
+                self._take(found, in_key=True)
+                yield from self._char()
+            self._emit(s.KEY_END, self._place, self._place + 1)
+        char = yield from self._ink()
+        if char not in ":=":
+            self._reject(f"a value must follow the name, not '{char}'")
+        self._at += 1
 
     # strings
 
-    def _open_string(self, at: int, mark: str, out: list[Structural], *, key: bool) -> int:
-        out.append((s.KEY_OPEN if key else s.STRING_OPEN, self._base + at, self._base + at + 1, '"'))
-        self._mark, self._in_key = mark, key
-        self._key = [] if key else self._key
-        self._state = self._string
-        return at + 1
+    def _take(self, found: re.Match[str], *, in_key: bool) -> None:
+        """Read a run of plain characters."""
+        self._add(self._place, self._base + found.end(), found[0], in_key=in_key)
+        self._at = found.end()
 
-    def _text(self, start: int, end: int, text: str, out: list[Structural]) -> None:
-        if self._in_key:
+    def _add(self, start: int, end: int, text: str, *, in_key: bool) -> None:
+        if in_key:
             self._key.append(text)
-        if text:
-            out.append((s.KEY_TEXT if self._in_key else s.STRING_TEXT, start, end, text))
+        self._emit(s.KEY_TEXT if in_key else s.STRING_TEXT, start, end, text)
 
-    def _string(self, text: str, at: int, out: list[Structural]) -> int:
-        if self._high and text[at] != "\\":
-            self._lone(at, out)
-        if found := _PLAIN[self._mark].match(text, at):
-            self._text(self._base + at, self._base + found.end(), found[0], out)
-            return found.end()
-        place = self._base + at
-        if text[at] == "\\":
+    def _read_string(self, mark: str, *, in_key: bool) -> Iterator[None]:
+        """Read a string between quotation marks."""
+        self._emit(s.KEY_OPEN if in_key else s.STRING_OPEN, self._place, self._place + 1, '"')
+        self._at += 1
+        while True:
+            char = yield from self._char()
+            if self._high and char != "\\":
+                self._end_lone(self._place, in_key=in_key)
+            if found := _PLAIN[mark].match(self._text, self._at):
+                self._take(found, in_key=in_key)
+                continue
+            self._at += 1
+            if char == mark:
+                break
             if not self._high:
-                self._escape_start = place
-                out.append((s.ESCAPE_OPEN, place, place + 1, ""))
-            self._state = self._escape
-            return at + 1
-        if self._in_key:
-            out.append((s.KEY_END, place, place + 1, ""))
-            self._state = self._link
-        else:
-            out.append((s.STRING_END, place, place + 1, ""))
-            self._value_done()
-        return at + 1
+                self._escape_start = self._place - 1
+                self._emit(s.ESCAPE_OPEN, self._place - 1, self._place)
+            yield from self._read_escape(in_key=in_key)
+        self._emit(s.KEY_END if in_key else s.STRING_END, self._place - 1, self._place)
 
-    def _lone(self, at: int, out: list[Structural]) -> None:
+    def _end_lone(self, end: int, *, in_key: bool) -> None:
         """Replace a lone surrogate with U+FFFD."""
         self._high = 0
-        self._text(self._escape_start, self._base + at, "\ufffd", out)
+        self._add(self._escape_start, end, "\ufffd", in_key=in_key)
 
-    def _escape(self, text: str, at: int, out: list[Structural]) -> int:
-        char = text[at]
-        self._state = self._string
+    def _read_escape(self, *, in_key: bool) -> Iterator[None]:
+        """Read the part of an escape after its backslash."""
+        char = yield from self._char()
         if self._high and char != "u":
-            self._lone(at - 1, out)
-            self._escape_start = self._base + at - 1
-        if char in "ux":
-            self._digits, self._digits_left = "", 4 if char == "u" else 2
-            self._state = self._hex
-            return at + 1
-        decoded = ESCAPES.get(char, char if char in "\"'\\/" else "\\" + char)
-        self._text(self._escape_start, self._base + at + 1, decoded, out)
-        return at + 1
-
-    def _hex(self, text: str, at: int, out: list[Structural]) -> int:
-        found = _HEX.match(text, at, at + self._digits_left)
-        if found is None:
-            return self._reject(at, out, "hexadecimal digits must follow the backslash and letter")
-        self._digits += found[0]
-        self._digits_left -= len(found[0])
-        if not self._digits_left:
-            self._state = self._string
-            self._coded(int(self._digits, 16), self._base + found.end(), out)
-        return found.end()
-
-    def _coded(self, code: int, end: int, out: list[Structural]) -> None:
+            self._end_lone(self._place - 1, in_key=in_key)
+            self._escape_start = self._place - 1
+        self._at += 1
+        size = {"u": 4, "x": 2}.get(char, 0)
+        if not size:
+            decoded = ESCAPES.get(char, char if char in "\"'\\/" else "\\" + char)
+            if decoded:
+                self._add(self._escape_start, self._place, decoded, in_key=in_key)
+            return
+        digits = ""
+        while len(digits) < size:
+            yield from self._char()
+            found = _HEX.match(self._text, self._at, self._at + size - len(digits))
+            if found is None:
+                self._reject("hexadecimal digits must follow the backslash and letter")
+            digits += found[0]
+            self._at = found.end()
+        code = int(digits, 16)
         if self._high and code in _LOW:
-            pair = 0x10000 + ((self._high - 0xD800) << 10) + (code - 0xDC00)
+            code = 0x10000 + ((self._high - 0xD800) << 10) + (code - 0xDC00)
             self._high = 0
-            self._text(self._escape_start, end, chr(pair), out)
         elif code in _HIGH:
             self._high = code
-        else:
-            self._text(self._escape_start, end, "\ufffd" if code in _LOW else chr(code), out)
+            return
+        self._add(self._escape_start, self._place, "\ufffd" if code in _LOW else chr(code), in_key=in_key)
 
-    # strings in the form's `quote`, without escapes
-
-    def _open_mark(self, at: int) -> int:
-        self._pending, self._pending_start = "", self._base + at
-        self._state = self._opening_mark
-        return at
-
-    def _opening_mark(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] != self._quote[len(self._pending)]:
-            return self._reject(at, out, f"'{self._quote}' must be written whole")
-        self._pending += text[at]
-        if self._pending == self._quote:
-            start, end = self._pending_start, self._base + at + 1
-            out.append((s.KEY_OPEN if self._in_key else s.STRING_OPEN, start, end, '"'))
-            self._pending = ""
-            self._state = self._marked
-        return at + 1
-
-    def _marked(self, text: str, at: int, out: list[Structural]) -> int:
-        if not self._pending:
-            stop = text.find(self._quote[0], at)
-            stop = len(text) if stop < 0 else stop
-            if stop > at:
-                self._text(self._base + at, self._base + stop, text[at:stop], out)
-                return stop
-            self._pending_start = self._base + at
-        if text[at] != self._quote[len(self._pending)]:
-            pending, self._pending = self._pending, ""
-            if self._in_key:
-                self._text(self._pending_start, self._base + at, pending, out)
+    def _read_marked(self, *, in_key: bool) -> Iterator[None]:
+        """Read a string in the form's `quote`, without escapes."""
+        start, size = self._place, len(self._quote)
+        if (yield from self._read_quote()) < size:
+            self._reject(f"'{self._quote}' must be written whole")
+        self._emit(s.KEY_OPEN if in_key else s.STRING_OPEN, start, self._place, '"')
+        while True:
+            yield from self._char()
+            stop = self._text.find(self._quote[0], self._at)
+            stop = len(self._text) if stop < 0 else stop
+            if stop > self._at:
+                self._add(self._place, self._base + stop, self._text[self._at : stop], in_key=in_key)
+                self._at = stop
+                continue
+            start = self._place
+            count = yield from self._read_quote()
+            if count == size:
+                break
+            if in_key:
+                self._add(start, self._place, self._quote[:count], in_key=True)
             else:
-                out.append((s.PENDING_TEXT, self._pending_start, self._base + at + 1, pending))
-            return at
-        self._pending += text[at]
-        if self._pending == self._quote:
-            self._pending = ""
-            self._end_marked(self._base + at + 1, out)
-        return at + 1
+                self._emit(s.PENDING_TEXT, start, self._place + 1, self._quote[:count])
+        self._emit(s.KEY_END if in_key else s.QUOTE_END, start, self._place, "" if in_key else self._quote)
 
-    def _end_marked(self, end: int, out: list[Structural]) -> None:
-        if self._in_key:
-            out.append((s.KEY_END, self._pending_start, end, ""))
-            self._state = self._link
-        else:
-            out.append((s.QUOTE_END, self._pending_start, end, self._quote))
-            self._value_done()
+    def _read_quote(self) -> Generator[None, None, int]:
+        """Read the form's `quote` as far as it is there. Returns the number of its characters."""
+        for count, sign in enumerate(self._quote):
+            if (yield from self._char()) != sign:
+                return count
+            self._at += 1
+        return len(self._quote)
 
     # numbers and words
 
-    def _scalar(self, text: str, at: int, out: list[Structural]) -> int:
-        found = _WORD.match(text, at)
-        if found is None:
-            if self._may_be_bare and text[at] not in _NOT_BARE and not (self._word and text[at].isspace()):
-                return self._begin_bare(text, at, out)
-            if not self._word:
-                return self._reject(at, out, f"a value must begin here, and '{text[at]}' begins none")
-            return self._end_scalar(at, out)
-        for offset, char in enumerate(found[0]):
-            grown = self._word + char
+    def _read_scalar(self) -> Iterator[None]:
+        word = self._word = self._translated = ""
+        while True:
+            char = yield from self._char()
+            grown = word + char
+            if not _WORD.match(char):
+                if self._may_be_bare and char not in _NOT_BARE and not (word and char.isspace()):
+                    yield from self._read_bare(word)
+                elif word:
+                    self._end_scalar()
+                else:
+                    self._reject(f"a value must begin here, and '{char}' begins none")
+                break
             translated = _translated(grown)
             if translated is None and self._may_be_bare:
-                return self._begin_bare(text, at + offset, out)
+                yield from self._read_bare(word)
+                break
             if translated is None or len(grown) > MAX_NUMBER_LENGTH:
-                return self._reject(at + offset, out, f"'{grown[:40]}' is not the beginning of a value")
-            place = self._base + at + offset
-            out.append((s.SCALAR_TEXT, place, place + 1, translated[-1]))
-            self._word, self._translated = grown, translated
-        return found.end()
+                self._reject(f"'{grown[:40]}' is not the beginning of a value")
+            self._emit(s.SCALAR_TEXT, self._place, self._place + 1, translated[-1])
+            word = self._word = grown
+            self._translated = translated
+            self._at += 1
+        self._word = None
+
+    def _end_scalar(self) -> None:
+        word, place = self._word or "", self._place
+        kind, value = scalar_value(self._translated, "json")
+        if kind == 0:
+            self._reject(f"'{word}' is not a whole value")
+        if self._may_be_bare and not self._own_types.fits(value) and self._own_types.fits(word):
+            self._emit(s.DEPARTURE, place, place + 1, _MARKS)
+            self._emit(s.BARE_END, place, place + 1, word)
+        else:
+            self._emit(s.SCALAR_END, place, place + 1, self._translated)
 
     @property
     def _may_be_bare(self) -> bool:
@@ -353,46 +342,28 @@ class LiteralReader:
         assert self._types is not None
         return self._types("".join(self._key))
 
-    def _begin_bare(self, text: str, at: int, out: list[Structural]) -> int:
-        """A text without its marks begins or continues."""
-        if text[at] in _NOT_BARE or (text[at] == ":" and not self._word):
-            return self._reject(at, out, f"a value must begin here, and '{text[at]}' begins none")
-        place = self._base + at
-        out.append((s.DEPARTURE, place, place + 1, _MARKS))
-        if not self._word:
-            out.append((s.STRING_OPEN, place, place, ""))
-        self._began_bare, self._bare_at = not self._word, place
-        self._state = self._bare
-        return at
-
-    def _bare(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] in (",", self._closer):
-            place = self._base + at
-            word = self._word.strip()
-            if self._began_bare:
-                out.append((s.STRING_TEXT, self._bare_at, self._bare_at + len(word), word))
-                out.append((s.STRING_END, place, place + 1, ""))
-            else:
-                out.append((s.BARE_END, place, place + 1, word))
-            self._value_done()
-            return at
-        if text[at] in _NOT_BARE:
-            return self._reject(at, out, f"',' or '{self._closer}' must follow a text, not '{text[at]}'")
-        self._word += text[at]
-        return at + 1
-
-    def _end_scalar(self, at: int, out: list[Structural]) -> int:
-        if scalar_value(self._translated, "json")[0] == 0:
-            return self._reject(at, out, f"'{self._word}' is not a whole value")
-        place = self._base + at
-        value = scalar_value(self._translated, "json")[1]
-        if self._may_be_bare and not self._own_types.fits(value) and self._own_types.fits(self._word):
-            out.append((s.DEPARTURE, place, place + 1, _MARKS))
-            out.append((s.BARE_END, place, place + 1, self._word))
+    def _read_bare(self, word: str) -> Iterator[None]:
+        """Read a text without its marks, which begins here or continues a word that was passed on as a scalar."""
+        char = yield from self._char()
+        if char in _NOT_BARE or (char == ":" and not word):
+            self._reject(f"a value must begin here, and '{char}' begins none")
+        begun = not word
+        start = self._place
+        self._emit(s.DEPARTURE, start, start + 1, _MARKS)
+        if begun:
+            self._emit(s.STRING_OPEN, start, start)
+        while char not in (",", self._closer):
+            if char in _NOT_BARE:
+                self._reject(f"',' or '{self._closer}' must follow a text, not '{char}'")
+            word += char
+            self._at += 1
+            char = yield from self._char()
+        word = word.strip()
+        if begun:
+            self._emit(s.STRING_TEXT, start, start + len(word), word)
+            self._emit(s.STRING_END, self._place, self._place + 1)
         else:
-            out.append((s.SCALAR_END, place, place + 1, self._translated))
-        self._value_done()
-        return at
+            self._emit(s.BARE_END, self._place, self._place + 1, word)
 
 
 def _translated(word: str) -> str | None:
