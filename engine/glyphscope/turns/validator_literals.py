@@ -1,7 +1,7 @@
 """The incremental reader of values as models write them, for the validator: JSON, Python literals, and bare keys.
 
 It accepts the same mixture as `literals.Literals`. Python's words are as long as JSON's, and are passed on as JSON's,
-letter by letter. The reader is a generator that waits where the text ends, so its code has the order of the text.
+letter by letter.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NoReturn
 from glyphscope.notation import structure as s
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value
 from glyphscope.notation.structure import Structural
+from glyphscope.turns.ahead import Ended, TextAhead
 from glyphscope.turns.literals import CLOSING, ESCAPES
 from glyphscope.turns.tools import ArgumentTypes
 
@@ -29,11 +30,7 @@ _HIGH = range(0xD800, 0xDC00)
 _LOW = range(0xDC00, 0xE000)
 
 
-class _Rejected(Exception):
-    """The reader has rejected a character."""
-
-
-class LiteralReader:
+class LiteralReader(TextAhead):
     """Reads a value from character `at` on or, with `closer`, an object's members up to that bracket, exclusive.
 
     `done`: the value, or the members, are complete. `broken`: the reader rejected a character, with SYNTAX or TOO_DEEP
@@ -51,14 +48,13 @@ class LiteralReader:
         max_depth: int = 200,
         types: Callable[[str], ArgumentTypes] | None = None,
     ) -> None:
+        super().__init__(at)
         self.done = False
         self.broken = False
         self._quote = quote if quote not in ("'", '"') else ""
         self._closer = closer
         self._max_depth = max_depth
         self._types = types
-        self._text, self._at = "", 0  # the text, and the index of the next character
-        self._base = at  # the position of the text's first character
         self._out: list[Structural] = []
         self._stack: list[str] = [closer] if closer else []  # the closing brackets of the open containers
         self._key: list[str] = []  # of the member, in pieces
@@ -70,17 +66,16 @@ class LiteralReader:
 
     def feed(self, text: str, at: int, out: list[Structural]) -> int:
         """Read from index `at` on, appending events to `out`. Returns the index after the last character read."""
-        self._base += self._at - at
-        self._text, self._at, self._out = text, at, out
-        with suppress(_Rejected):
-            next(self._reading, None)
-        return self._at
+        if self.done or self.broken:
+            return at
+        self._out = out
+        return at + self._more(text[at:])
 
     def finish(self, out: list[Structural]) -> None:
         """The text ends, which completes a number or a word."""
         self._out = out
         if self._word is not None and not self._stack:
-            with suppress(_Rejected):
+            with suppress(Ended):
                 self._end_scalar()
                 self.done = True
 
@@ -90,22 +85,9 @@ class LiteralReader:
         word = self._word is not None and not self._stack
         return self.done or (word and scalar_value(self._translated, "json")[0] != 0)
 
-    # the text
-
-    @property
-    def _place(self) -> int:
-        """The position of the next character."""
-        return self._base + self._at
-
-    def _char(self) -> Generator[None, None, str]:
-        """The next character, once it is there; it is not yet read."""
-        while self._at == len(self._text):
-            yield
-        return self._text[self._at]
-
     def _ink(self) -> Generator[None, None, str]:
         """The next character other than white space."""
-        while (char := (yield from self._char())).isspace():
+        while (char := (yield from self.char())).isspace():
             self._at += 1
         return char
 
@@ -113,10 +95,10 @@ class LiteralReader:
         self._out.append((kind, start, end, text))
 
     def _reject(self, why: str, kind: int = s.SYNTAX) -> NoReturn:
-        """Reject the next character. Raises _Rejected."""
-        self._emit(kind, self._place, self._place + 1, why)
+        """Reject the next character. Raises Ended."""
+        self._emit(kind, self.place, self.place + 1, why)
         self.broken = True
-        raise _Rejected
+        raise Ended
 
     # values
 
@@ -151,7 +133,7 @@ class LiteralReader:
         return self._stack[-1] == "}" or (len(self._stack) == 1 and bool(self._closer))
 
     def _close(self) -> None:
-        place = self._place
+        place = self.place
         self._emit(s.OBJECT_CLOSE if self._has_members else s.ARRAY_CLOSE, place, place + 1)
         self._stack.pop()
         self._at += 1 if self._stack or not self._closer else 0
@@ -162,7 +144,7 @@ class LiteralReader:
         if char in "{[(":
             if len(self._stack) >= self._max_depth:
                 self._reject(f"nested deeper than {self._max_depth} levels", s.TOO_DEEP)
-            self._emit(s.OBJECT_OPEN if char == "{" else s.ARRAY_OPEN, self._place, self._place + 1)
+            self._emit(s.OBJECT_OPEN if char == "{" else s.ARRAY_OPEN, self.place, self.place + 1)
             self._stack.append(CLOSING[char])
             self._at += 1
             return False
@@ -186,11 +168,11 @@ class LiteralReader:
         elif not _KEY.match(char):
             self._reject(f"the name of an argument must come here, not '{char}'")
         else:
-            self._emit(s.KEY_OPEN, self._place, self._place, '"')
+            self._emit(s.KEY_OPEN, self.place, self.place, '"')
             while found := _KEY.match(self._text, self._at):
                 self._take(found, in_key=True)
-                yield from self._char()
-            self._emit(s.KEY_END, self._place, self._place + 1)
+                yield from self.char()
+            self._emit(s.KEY_END, self.place, self.place + 1)
         char = yield from self._ink()
         if char not in ":=":
             self._reject(f"a value must follow the name, not '{char}'")
@@ -200,7 +182,7 @@ class LiteralReader:
 
     def _take(self, found: re.Match[str], *, in_key: bool) -> None:
         """Read a run of plain characters."""
-        self._add(self._place, self._base + found.end(), found[0], in_key=in_key)
+        self._add(self.place, self._base + found.end(), found[0], in_key=in_key)
         self._at = found.end()
 
     def _add(self, start: int, end: int, text: str, *, in_key: bool) -> None:
@@ -210,12 +192,12 @@ class LiteralReader:
 
     def _read_string(self, mark: str, *, in_key: bool) -> Iterator[None]:
         """Read a string between quotation marks."""
-        self._emit(s.KEY_OPEN if in_key else s.STRING_OPEN, self._place, self._place + 1, '"')
+        self._emit(s.KEY_OPEN if in_key else s.STRING_OPEN, self.place, self.place + 1, '"')
         self._at += 1
         while True:
-            char = yield from self._char()
+            char = yield from self.char()
             if self._high and char != "\\":
-                self._end_lone(self._place, in_key=in_key)
+                self._end_lone(self.place, in_key=in_key)
             if found := _PLAIN[mark].match(self._text, self._at):
                 self._take(found, in_key=in_key)
                 continue
@@ -223,10 +205,10 @@ class LiteralReader:
             if char == mark:
                 break
             if not self._high:
-                self._escape_start = self._place - 1
-                self._emit(s.ESCAPE_OPEN, self._place - 1, self._place)
+                self._escape_start = self.place - 1
+                self._emit(s.ESCAPE_OPEN, self.place - 1, self.place)
             yield from self._read_escape(in_key=in_key)
-        self._emit(s.KEY_END if in_key else s.STRING_END, self._place - 1, self._place)
+        self._emit(s.KEY_END if in_key else s.STRING_END, self.place - 1, self.place)
 
     def _end_lone(self, end: int, *, in_key: bool) -> None:
         """Replace a lone surrogate with U+FFFD."""
@@ -235,20 +217,20 @@ class LiteralReader:
 
     def _read_escape(self, *, in_key: bool) -> Iterator[None]:
         """Read the part of an escape after its backslash."""
-        char = yield from self._char()
+        char = yield from self.char()
         if self._high and char != "u":
-            self._end_lone(self._place - 1, in_key=in_key)
-            self._escape_start = self._place - 1
+            self._end_lone(self.place - 1, in_key=in_key)
+            self._escape_start = self.place - 1
         self._at += 1
         size = {"u": 4, "x": 2}.get(char, 0)
         if not size:
             decoded = ESCAPES.get(char, char if char in "\"'\\/" else "\\" + char)
             if decoded:
-                self._add(self._escape_start, self._place, decoded, in_key=in_key)
+                self._add(self._escape_start, self.place, decoded, in_key=in_key)
             return
         digits = ""
         while len(digits) < size:
-            yield from self._char()
+            yield from self.char()
             found = _HEX.match(self._text, self._at, self._at + size - len(digits))
             if found is None:
                 self._reject("hexadecimal digits must follow the backslash and letter")
@@ -261,36 +243,36 @@ class LiteralReader:
         elif code in _HIGH:
             self._high = code
             return
-        self._add(self._escape_start, self._place, "\ufffd" if code in _LOW else chr(code), in_key=in_key)
+        self._add(self._escape_start, self.place, "\ufffd" if code in _LOW else chr(code), in_key=in_key)
 
     def _read_marked(self, *, in_key: bool) -> Iterator[None]:
         """Read a string in the form's `quote`, without escapes."""
-        start, size = self._place, len(self._quote)
+        start, size = self.place, len(self._quote)
         if (yield from self._read_quote()) < size:
             self._reject(f"'{self._quote}' must be written whole")
-        self._emit(s.KEY_OPEN if in_key else s.STRING_OPEN, start, self._place, '"')
+        self._emit(s.KEY_OPEN if in_key else s.STRING_OPEN, start, self.place, '"')
         while True:
-            yield from self._char()
+            yield from self.char()
             stop = self._text.find(self._quote[0], self._at)
             stop = len(self._text) if stop < 0 else stop
             if stop > self._at:
-                self._add(self._place, self._base + stop, self._text[self._at : stop], in_key=in_key)
+                self._add(self.place, self._base + stop, self._text[self._at : stop], in_key=in_key)
                 self._at = stop
                 continue
-            start = self._place
+            start = self.place
             count = yield from self._read_quote()
             if count == size:
                 break
             if in_key:
-                self._add(start, self._place, self._quote[:count], in_key=True)
+                self._add(start, self.place, self._quote[:count], in_key=True)
             else:
-                self._emit(s.PENDING_TEXT, start, self._place + 1, self._quote[:count])
-        self._emit(s.KEY_END if in_key else s.QUOTE_END, start, self._place, "" if in_key else self._quote)
+                self._emit(s.PENDING_TEXT, start, self.place + 1, self._quote[:count])
+        self._emit(s.KEY_END if in_key else s.QUOTE_END, start, self.place, "" if in_key else self._quote)
 
     def _read_quote(self) -> Generator[None, None, int]:
         """Read the form's `quote` as far as it is there. Returns the number of its characters."""
         for count, sign in enumerate(self._quote):
-            if (yield from self._char()) != sign:
+            if (yield from self.char()) != sign:
                 return count
             self._at += 1
         return len(self._quote)
@@ -300,7 +282,7 @@ class LiteralReader:
     def _read_scalar(self) -> Iterator[None]:
         word = self._word = self._translated = ""
         while True:
-            char = yield from self._char()
+            char = yield from self.char()
             grown = word + char
             if not _WORD.match(char):
                 if self._may_be_bare and char not in _NOT_BARE and not (word and char.isspace()):
@@ -316,14 +298,14 @@ class LiteralReader:
                 break
             if translated is None or len(grown) > MAX_NUMBER_LENGTH:
                 self._reject(f"'{grown[:40]}' is not the beginning of a value")
-            self._emit(s.SCALAR_TEXT, self._place, self._place + 1, translated[-1])
+            self._emit(s.SCALAR_TEXT, self.place, self.place + 1, translated[-1])
             word = self._word = grown
             self._translated = translated
             self._at += 1
         self._word = None
 
     def _end_scalar(self) -> None:
-        word, place = self._word or "", self._place
+        word, place = self._word or "", self.place
         kind, value = scalar_value(self._translated, "json")
         if kind == 0:
             self._reject(f"'{word}' is not a whole value")
@@ -344,11 +326,11 @@ class LiteralReader:
 
     def _read_bare(self, word: str) -> Iterator[None]:
         """Read a text without its marks, which begins here or continues a word that was passed on as a scalar."""
-        char = yield from self._char()
+        char = yield from self.char()
         if char in _NOT_BARE or (char == ":" and not word):
             self._reject(f"a value must begin here, and '{char}' begins none")
         begun = not word
-        start = self._place
+        start = self.place
         self._emit(s.DEPARTURE, start, start + 1, _MARKS)
         if begun:
             self._emit(s.STRING_OPEN, start, start)
@@ -357,13 +339,13 @@ class LiteralReader:
                 self._reject(f"',' or '{self._closer}' must follow a text, not '{char}'")
             word += char
             self._at += 1
-            char = yield from self._char()
+            char = yield from self.char()
         word = word.strip()
         if begun:
             self._emit(s.STRING_TEXT, start, start + len(word), word)
-            self._emit(s.STRING_END, self._place, self._place + 1)
+            self._emit(s.STRING_END, self.place, self.place + 1)
         else:
-            self._emit(s.BARE_END, self._place, self._place + 1, word)
+            self._emit(s.BARE_END, self.place, self.place + 1, word)
 
 
 def _translated(word: str) -> str | None:

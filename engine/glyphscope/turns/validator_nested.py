@@ -7,106 +7,103 @@ a text, read by the schema like a parameter's value.
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
 from dataclasses import dataclass
 
 from glyphscope.notation import structure as s
+from glyphscope.turns.ahead import TextAhead
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.tools import ArgumentTypes
 from glyphscope.turns.validator_one_call import OneCallValidator
 from glyphscope.turns.validator_values import Piece, ValueText
 from glyphscope.validation.streaming_validator import Limits
 
-_NAME = re.compile(r"[\w.\-]")
-
 
 @dataclass
 class _Container:
-    """An open list (`listed`) or object under a key; `listed` is None until the tag of its first member."""
+    """An open list (`listed`) or object under a key."""
 
     key: str
     types: ArgumentTypes
-    listed: bool | None = None
+    listed: bool
     members: int = 0
 
 
 class Nested:
-    """Reads the value of the parameter `key` up to its closing, after the tag of its first member, `first`.
-
-    `done` and `broken` are as in `Driver`. The validator has already begun the value.
-    """
+    """Reads a value from a `text`, for a validator that has already begun it."""
 
     def __init__(
-        self, validator: OneCallValidator, form: ArgumentsForm, key: str, first: str, types: ArgumentTypes, at: int,
-        limits: Limits,
+        self, text: TextAhead, validator: OneCallValidator, form: ArgumentsForm, limits: Limits
     ) -> None:  # fmt: skip
-        self.done = self.broken = False
-        self._validator, self._limits, self._item = validator, limits, form.item
-        self._opening, self._closing = form.opening, form.closing
+        self._text, self._validator, self._limits = text, validator, limits
+        self._opening, self._closing, self._item = form.opening, form.closing, form.item
+        self._tag = re.compile(re.escape(form.opening) + r"([\w.\-]+)(>?)")  # of a member, or its beginning
         self._open: list[_Container] = []
-        self._types = types  # of the next or open value
-        self._pending, self._pending_at = "", at
-        self._value: ValueText | None = None  # the open value, if it is a text
-        self._name = key  # of the open member
-        self._at_value = False  # inside a member, not between two
-        self._start = at  # of the member's value
-        self._begin_container()
-        self._begin_member(first, at)
+        self._value: ValueText | None = None  # of the open member, if it is a text
 
-    def feed(self, text: str, at: int, base: int) -> int:
-        while at < len(text) and not (self.done or self.broken):
-            self._step(text[at], base + at)
-            at += 1
-        return at
+    def read(self, key: str, types: ArgumentTypes) -> Generator[None, None, bool | None]:
+        """Read the value of the parameter `key` with its closing. Returns whether it could be read; None for a text, of
+        which nothing was read.
+        """
+        text, begun = self._text, ""
+        while not (name := self._name(begun)):
+            begun += yield from text.char(len(begun))
+            if not self._opens(begun):
+                return None
+        text.skip(len(begun))
+        self._begin_container(key, types, name)
+        in_member = True  # not between two
+        while self._open:
+            owner = self._key if in_member else self._open[-1].key
+            closing, types = self._closing(owner), self._types
+            raw = in_member and (self._value is not None or types.only_string)
+            begun, name = "", ""
+            while closing.startswith(begun) or (not raw and self._opens(begun)):
+                begun += yield from text.char(len(begun))
+                name = "" if raw else self._name(begun)
+                if name or begun == closing:
+                    break
+            last = text.place + len(begun) - 1
+            if begun == closing:
+                self._close(closing, in_member)
+                in_member = False
+                text.skip(len(closing))
+            elif name:
+                text.skip(len(begun))
+                if in_member:
+                    self._begin_container(owner, types, name)
+                elif not self._begin_member(name):
+                    return False
+                in_member = True
+            elif not in_member or (begun.startswith(self._opening) and not types.only_string):
+                self._validator.violate("SYNTAX", f"{closing!r} was expected", last, repr(closing))
+                text.skip(len(begun))
+                return False
+            else:
+                self._value = self._value or self._begin_text()
+                self._value.text(Piece(text.place, begun[0], last if len(begun) > 1 else -1))
+                text.skip(1)
+        return True
 
-    def _step(self, char: str, at: int) -> None:
-        if not self._pending:
-            self._pending_at = at
-        self._pending += char
-        pending = self._pending
-        in_member = self._at_value
-        owner = self._name if in_member else self._open[-1].key
-        closing = self._closing(owner)
-        if closing.startswith(pending):
-            if pending == closing:
-                self._close(at + 1, in_member)
-            return
-        raw = in_member and (self._value is not None or self._types.only_string)
-        if self._opens(pending) and not raw:
-            if pending.endswith(">"):
-                self._member(pending[len(self._opening) : -1], at + 1, in_member)
-            return
-        if not in_member or (pending.startswith(self._opening) and not self._types.only_string):
-            self._validator.violate("SYNTAX", f"{closing!r} was expected", at, repr(closing))
-            self.broken = True
-            return
-        self._text(pending[0], at)
-        rest, start = pending[1:], self._pending_at + 1
-        self._pending = ""
-        for offset, each in enumerate(rest):
-            if not (self.done or self.broken):
-                self._step(each, start + offset)
-
-    def _opens(self, pending: str) -> bool:
+    def _opens(self, begun: str) -> bool:
         """Whether this is the beginning of a member's tag."""
-        if self._opening.startswith(pending):
-            return True
-        name = pending[len(self._opening) :].removesuffix(">")
-        return pending.startswith(self._opening) and bool(name) and all(map(_NAME.match, name))
+        return self._opening.startswith(begun) or self._tag.fullmatch(begun) is not None
 
-    def _member(self, name: str, at: int, in_member: bool) -> None:
-        self._pending = ""
-        if in_member:
-            self._begin_container()
-        self._begin_member(name, at)
+    def _name(self, begun: str) -> str:
+        """The name in a member's tag; "" for anything else."""
+        found = self._tag.fullmatch(begun)
+        return found[1] if found and found[2] else ""
 
-    def _begin_container(self) -> None:
-        self._open.append(_Container(self._name, self._types))
+    def _begin_container(self, key: str, types: ArgumentTypes, first: str) -> None:
+        """A container begins with the tag `first`, which was read."""
+        listed, at = types.is_list(first, self._item), self._text.place
+        self._open.append(_Container(key, types, listed))
+        self._validator.drive([(s.ARRAY_OPEN if listed else s.OBJECT_OPEN, at, at, "")])
+        self._begin_member(first)
 
-    def _begin_member(self, name: str, at: int) -> None:
-        owner = self._open[-1]
-        if owner.listed is None:
-            owner.listed = owner.types.is_list(name, self._item)
-            self._validator.drive([(s.ARRAY_OPEN if owner.listed else s.OBJECT_OPEN, at, at, "")])
+    def _begin_member(self, name: str) -> bool:
+        """A member begins after its tag; False for another tag than the items of a list have."""
+        owner, at = self._open[-1], self._text.place
         if not owner.listed:
             start = at - len(name) - 1
             keys = [
@@ -117,29 +114,22 @@ class Nested:
             self._validator.drive(keys)
         elif name != self._item:
             self._validator.violate("SYNTAX", f"{self._item!r} was expected", at - 1, repr(self._item))
-            self.broken = True
-            return
+            return False
         self._types = owner.types.inner(owner.members if owner.listed else name)
         owner.members += 1
-        self._name, self._at_value, self._value = name, True, None
+        self._key, self._value = name, None
         self._start = at
         self._validator.begin_value(at)
-
-    def _text(self, text: str, broke: int) -> None:
-        piece = Piece(self._pending_at, text, broke if broke > self._pending_at else -1)
-        self._value = self._value or self._begin_text()
-        self._value.text(piece)
+        return True
 
     def _begin_text(self) -> ValueText:
         return ValueText(self._validator, self._types, self._start, self._limits, as_string=False, empty=True)
 
-    def _close(self, end: int, in_member: bool) -> None:
-        pending, start = self._pending, self._pending_at
-        self._pending = ""
+    def _close(self, closing: str, in_member: bool) -> None:
+        """The closing of the open member, or of the innermost container, is ahead."""
+        start, end = self._text.place, self._text.place + len(closing)
         if in_member:
-            self._at_value = False
-            (self._value or self._begin_text()).end(start, end, pending)
-            return
-        listed = self._open.pop().listed
-        self._validator.drive([(s.ARRAY_CLOSE if listed else s.OBJECT_CLOSE, start, end, "")])
-        self.done = not self._open
+            (self._value or self._begin_text()).end(start, end, closing)
+        else:
+            listed = self._open.pop().listed
+            self._validator.drive([(s.ARRAY_CLOSE if listed else s.OBJECT_CLOSE, start, end, "")])

@@ -3,9 +3,6 @@
 A value's text ends at the first closing marker after which the form continues, so a possible end is withheld until
 that is decided. The schema decides how the text is read, as in `arguments_tagged`: as a raw string, as a value in JSON
 or Python or, if both are allowed, as the one that remains possible.
-
-The reader is a generator that waits where the text ends. What may belong to a marker stays ahead of it, unread, until
-that is decided, and is then read from there.
 """
 
 from __future__ import annotations
@@ -19,6 +16,7 @@ import msgspec
 
 from glyphscope.notation import structure as s
 from glyphscope.text.lines import common_length
+from glyphscope.turns.ahead import Ended, TextAhead
 from glyphscope.turns.arguments_tagged import BEGUN_BEFORE, doubled, lacks_space, untyped, value_of
 from glyphscope.turns.form import CallForm
 from glyphscope.turns.tools import TurnTools
@@ -34,23 +32,18 @@ _MAX_KEY = 200
 _WORD = re.compile(r"[\w.\-]")
 
 
-class _Ended(Exception):
-    """The parameter is complete, or cannot be read any further."""
-
-
-class Parameter(Driver):
+class Parameter(Driver, TextAhead):
     """Reads one parameter of a call, from the character after its opening to its end."""
 
     def __init__(
         self, validator: OneCallValidator, at: int, call: CallForm, tool: str, tools: TurnTools, limits: Limits
     ) -> None:  # fmt: skip
-        super().__init__(validator)
+        Driver.__init__(self, validator)
+        TextAhead.__init__(self, at)
         self._call, self._tool, self._tools, self._limits = call, tool, tools, limits
         self._form = form = call.arguments
         self._links = tuple(dict.fromkeys([*form.own_links, *form.typed.values()]))
         self._untyped = untyped(form)
-        self._text, self._at = "", 0  # the text, and the index of the next character
-        self._base = at  # the position of the text's first character
         self._link = ""  # the link that was read
         self._mark = ""  # the text before an escaped value, once it was read
         self._written: list[str] = []  # the value's text so far
@@ -62,46 +55,22 @@ class Parameter(Driver):
         validator.drive([(s.KEY_OPEN, at - 1, at, '"')])
 
     def feed(self, text: str, at: int, base: int) -> int:
-        ahead = len(self._text) - self._at
-        self._text, self._at, self._base = self._text[self._at :] + text[at:], 0, base + at - ahead
-        with suppress(_Ended):
-            next(self._reading, None)
-        return self._place - base if self.done or self.broken else len(text)
+        read = self._more(text[at:])
+        return at + read if self.done or self.broken else len(text)
 
     def finish(self) -> None:
         """The text ends, which completes a closed value."""
         if self._closed:
-            with suppress(_Ended):
+            with suppress(Ended):
                 self._end(len(self._text))
-
-    # the text
-
-    @property
-    def _place(self) -> int:
-        """The position of the next character."""
-        return self._base + self._at
-
-    def _char(self, ahead: int = 0) -> Generator[None, None, str]:
-        """The next character, or one further ahead, once it is there; it is not yet read."""
-        while self._at + ahead >= len(self._text):
-            yield
-        return self._text[self._at + ahead]
-
-    def _one_of(self, texts: tuple[str, ...]) -> Generator[None, None, str]:
-        """The first of these texts that is ahead; "" if none is."""
-        begun = ""
-        while any(text.startswith(begun) for text in texts):
-            begun += yield from self._char(len(begun))
-            if begun in texts:
-                return begun
-        return ""
 
     def _marker(self, markers: tuple[Marker, ...], ahead: int) -> Generator[None, None, FoundMarker | int]:
         """The marker that begins at a character ahead, or the position of the character that rules out all of them."""
         finder = Finder(markers)
-        start, place = self._place + ahead, self._place + ahead
+        start, place = self.place + ahead, self.place + ahead
         while True:
-            found = finder.step((yield from self._char(place - self._place)), place)
+            char = yield from self.char(place - self.place)
+            found = finder.step(char, place)
             if found is not None and found.start == start:
                 return found
             if not finder.open or finder.earliest > start:
@@ -112,38 +81,41 @@ class Parameter(Driver):
         self.validator.violate("SYNTAX", f"{expected!r} was expected", at, repr(expected))
 
     def _break(self, end: int) -> None:
-        """Read no further than `end`. Raises _Ended."""
+        """Read no further than `end`. Raises Ended."""
         self.broken = True
         self._at = end - self._base
-        raise _Ended
+        raise Ended
 
     def _stop(self, end: int, known: int) -> None:
-        """The parameter ends at `end`, as the text up to `known` shows. Raises _Ended."""
+        """The parameter ends at `end`, as the text up to `known` shows. Raises Ended."""
         self.done = True
         self.again, self.again_at = self._text[end - self._base : known - self._base], end
         self._at = known - self._base
-        raise _Ended
+        raise Ended
 
     def _read(self) -> Iterator[None]:
         key, link, written = yield from self._read_key()
         yield from self._read_link(link, written)
         self._types = types = self._tools.types(self._tool, key)
         self._key, self._closing = key, self._form.closing(key)
-        self.validator.begin_value(self._place)
-        if again := (yield from self._one_of(doubled(self._form, self._link))):
+        self.validator.begin_value(self.place)
+        if again := (yield from self.one_of(doubled(self._form, self._link))):
             self._at += len(again)
-            self.validator.violate("SYNTAX", BEGUN_BEFORE, self._place - 1, "")
+            self.validator.violate("SYNTAX", BEGUN_BEFORE, self.place - 1, "")
         opened, closed = self._form.escape
-        if opened and (yield from self._one_of((opened,))):
+        if opened and (yield from self.one_of((opened,))):
             self._at += len(opened)
             self._mark, self._closing = opened, closed + self._closing
         elif self._form.item and not opened and not types.only_string:
-            yield from self._read_nested()
+            nested = Nested(self, self.validator, self._form, self._limits)
+            whole = yield from nested.read(key, types)  # members; None: a text
+            if whole is not None:
+                self._stop(self.place, self.place) if whole else self._break(self.place)
         # a string, if both the link and the argument's types say so
         said = {kind for kind, link in self._form.typed.items() if link == self._link}
         as_string = bool(self._mark) or (said == {"string"} and types.string)
         self._value = ValueText(
-            self.validator, types, self._place, self._limits, as_string=as_string, empty=bool(self._form.item)
+            self.validator, types, self.place, self._limits, as_string=as_string, empty=bool(self._form.item)
         )
         yield from self._read_text() if self._closing.strip() else self._read_unclosed()
 
@@ -154,7 +126,7 @@ class Parameter(Driver):
         finder = Finder(tuple(Marker("link", signs_of(t), text=t) for t in (*self._links, *self._untyped)))
         key: list[str] = []
         while True:
-            char, place = (yield from self._char()), self._place
+            char, place = (yield from self.char()), self.place
             self._at += 1
             if char.isspace() and not key and not finder.open and not self._form.opening:
                 self._departed(place, "an argument")
@@ -182,34 +154,13 @@ class Parameter(Driver):
         elif written != core:
             self._departed(found.start + common_length(written, core), link)
         for sign in link[len(core) :]:
-            if (yield from self._char()) != sign:
-                self._departed(self._place, link)
+            if (yield from self.char()) != sign:
+                self._departed(self.place, link)
                 break
             self._at += 1
-        if (yield from self._char()).isspace() and lacks_space(link, written):
-            self._departed(self._place, link)
-            self._break(self._place)
-
-    def _read_nested(self) -> Iterator[None]:
-        """Read a value that begins with a member's tag, and so has members; any other is a text."""
-        opening, begun = self._form.opening, ""
-        tag = re.compile(re.escape(opening) + r"([\w.\-]+)>?")
-        while not begun.endswith(">") or begun in opening:
-            begun += yield from self._char(len(begun))
-            found = tag.fullmatch(begun)
-            if not found and not opening.startswith(begun):
-                return
-        self._at += len(begun)
-        nested = Nested(
-            self.validator, self._form, self._key, begun[len(opening) : -1], self._types, self._place, self._limits
-        )  # fmt: skip
-        while True:
-            self._at = nested.feed(self._text, self._at, self._base)
-            if nested.broken:
-                self._break(self._place)
-            if nested.done:
-                self._stop(self._place, self._place)
-            yield
+        if (yield from self.char()).isspace() and lacks_space(link, written):
+            self._departed(self.place, link)
+            self._break(self.place)
 
     # its text
 
@@ -226,7 +177,7 @@ class Parameter(Driver):
         """Read a value that nothing closes: up to another parameter, or to a marker of the call."""
         finder = Finder(self._heads())
         while True:
-            found = finder.step((yield from self._char()), self._place)
+            found = finder.step((yield from self.char()), self.place)
             left, start = finder.left, finder.start
             self._at += 1
             if found is not None:
@@ -245,7 +196,7 @@ class Parameter(Driver):
         closing = self._closing
         self._core = core = closing.strip()
         self._lead = lead = closing[: len(closing) - len(closing.lstrip())]  # the white space before it
-        self._first = self._place
+        self._first = self.place
         lost = lost_of(
             msgspec.json.encode(self._call), self._tools.properties(self._tool), tuple(self._tools.longest_first)
         )  # fmt: skip
@@ -253,7 +204,7 @@ class Parameter(Driver):
         first = "".join({(lead or core)[0], core[0], *begins})
         plain = re.compile(f"[^{re.escape(first)}]+")
         while True:
-            char = yield from self._char()
+            char = yield from self.char()
             if found := plain.match(self._text, self._at):
                 self._give(found.end() - self._at, -1)
                 continue
@@ -267,7 +218,7 @@ class Parameter(Driver):
         """Pass characters to the value; at `ruled_out`, they could no longer be a closing (-1: they never could)."""
         text = self._text[self._at : self._at + count]
         self._written.append(text)
-        self._value.text(Piece(self._place, text, ruled_out))
+        self._value.text(Piece(self.place, text, ruled_out))
         self._at += count
 
     def _is_lost(self) -> bool:
@@ -283,12 +234,12 @@ class Parameter(Driver):
         self._stop(found.start, found.end)
 
     def _check_markers(self, end: int) -> Any:
-        """The value in the text up to `end`, as `read_turn` reads it. Raises _Ended if it has markers of a call."""
+        """The value in the text up to `end`, as `read_turn` reads it. Raises Ended if it has markers of a call."""
         read = "".join(self._written) + self._text[self._at : end - self._base]
         found = value_of(self._mark + read, self._call, self._tool, self._tools, self._key, self._link)
         if found is None:
             self._ruin(end - 1, end)
-            raise _Ended
+            raise Ended
         return found[0]
 
     def _ruin(self, at: int, end: int) -> None:
@@ -299,25 +250,25 @@ class Parameter(Driver):
         """Read a closing marker, after which the form must continue, or what only begins like one."""
         lead, core = self._lead, self._core
         wholes = (lead + core, core)
-        closing = yield from self._one_of(wholes)
+        closing = yield from self.one_of(wholes)
         if not closing:
             count = max(common_length(self._text[self._at :], whole) for whole in wholes)
             end = 1
             while end < count and self._text[self._at + end] not in (lead[:1], core[0]):
                 end += 1
-            self._give(end, self._place + count if count else -1)
+            self._give(end, self.place + count if count else -1)
             return
         self._closed, self._doubled = len(closing), False
         blank = 0
         while True:
-            while (yield from self._char(self._closed + blank)).isspace():
+            while (yield from self.char(self._closed + blank)).isspace():
                 blank += 1
             found = yield from self._marker(self._heads(), self._closed + blank)
             if isinstance(found, int):
                 break
             if found.marker.kind != "again":
                 self._end(found.end - self._base)
-            self._closed, blank, self._doubled = found.end - self._place, 0, True
+            self._closed, blank, self._doubled = found.end - self.place, 0, True
         if self._value.may_end:  # such a value contains no marker: the text after it is wrong
             self.validator.raise_floor(found)
             self._end(found - self._base, noting=False)
@@ -331,9 +282,9 @@ class Parameter(Driver):
 
     def _end(self, end: int, *, noting: bool = True) -> None:
         """The value's text is complete, as shown by the text up to index `end`. `noting`: report errors in its closing.
-        Raises _Ended.
+        Raises Ended.
         """
-        start, known = self._place, self._base + end
+        start, known = self.place, self._base + end
         pending = self._text[self._at : end]
         if noting and self._doubled:
             self.validator.violate("SYNTAX", "the value was closed before", known - 1, "")
