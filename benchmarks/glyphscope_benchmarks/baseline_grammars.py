@@ -15,13 +15,13 @@ import llama_cpp as llama
 
 from glyphscope.decoding.mask import Constraint, TokenMask, schema_grammar
 from glyphscope.events import LoadOptions, ModelInfo
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.models import wire
 from glyphscope.models.gbnf import GbnfConstraint
 from glyphscope.models.session import Session
 from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.turns import TurnOptions, build_call_grammar
 
 
 class GrammarTasks:
@@ -69,7 +69,7 @@ class GrammarTasks:
                     session.mask_tokenizer, to_lark(build_call_grammar(registry, notation, "flat"))
                 )
             case "any":
-                grammar = build_call_grammar(registry, notation, "flat", GrammarOptions(order="any"))
+                grammar = build_call_grammar(registry, notation, "flat", TurnOptions(order="any"))
                 return TokenMask(session.mask_tokenizer, to_lark(grammar))
             case "schema":
                 return TokenMask(session.mask_tokenizer, schema_grammar(request["schema"]))

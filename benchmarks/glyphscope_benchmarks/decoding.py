@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from glyphscope.events import ConstraintKind, Message, RunRequest, Sampling
-from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.models.interface import GenerateRequest, Model, PromptReady
 from glyphscope.registry import ToolRegistry, default_registry
@@ -130,7 +129,7 @@ def stamped(model: Model, request: GenerateRequest) -> Stamped:
 
 def convertible(registry: ToolRegistry) -> dict[str, Any]:
     """One schema for a flat call of any tool, without keywords that llama-cpp-python's conversion rejects."""
-    schema = call_schema(registry, "flat", GrammarOptions())
+    schema = call_schema(registry, "flat")
     for call in schema["oneOf"]:
         for argument in call["properties"].values():
             argument.pop("pattern", None)

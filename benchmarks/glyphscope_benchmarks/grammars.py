@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from glyphscope.events import Notation
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.notation.write import write_call
 from glyphscope.registry import ToolRegistry, default_registry
+from glyphscope.turns import build_call_grammar
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.baseline_process import Answer, Baseline
 from glyphscope_benchmarks.decoding import convertible
@@ -178,7 +178,7 @@ def _built(baseline: Baseline, way: str, notation: Notation, tools: int, marks: 
 def _ask(baseline: Baseline, way: str, notation: Notation, registry: ToolRegistry, text: str) -> Answer:
     schema: dict[str, Any] | None = None
     if way == "schema":
-        schema = call_schema(registry, "flat", GrammarOptions())
+        schema = call_schema(registry, "flat")
     elif way == "converter":
         schema = convertible(registry)
     return baseline.ask(

@@ -3,11 +3,12 @@
 import pytest
 
 from glyphscope.events import NOTATIONS, RunRequest
-from glyphscope.grammar import build_call_grammar, match_text
+from glyphscope.grammar import match_text
 from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run
+from glyphscope.turns import build_call_grammar
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

@@ -14,7 +14,7 @@ from budgeted import Words, budget_of, least, random_words, run
 from examples import at_most
 from glyphscope.decoding import TokenMask
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import GrammarOptions, build_value_grammar, lark_rules, pack, to_lark, unpack
+from glyphscope.grammar import build_value_grammar, lark_rules, pack, to_lark, unpack
 from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.grammar.reach import reach
 from glyphscope.grammar.tree import CharClass, Grammar, Repeat, Rule, RuleRef, TokenMatch, alt, optional, seq
@@ -71,7 +71,7 @@ def turn(*, words: bool = False) -> Grammar:
 
 
 def built(schema: Any, order: str = "schema", notation: str = "json") -> Grammar:
-    return build_value_grammar(schema, notation, GrammarOptions(order=order))  # type: ignore[arg-type]
+    return build_value_grammar(schema, notation, order=order)  # type: ignore[arg-type]
 
 
 def never_cut_off(grammar: Grammar, words: Words, needed: int, seed: int, *extras: int) -> None:

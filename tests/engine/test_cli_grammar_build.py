@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 from cli_command import command
-from glyphscope.grammar import GrammarOptions, call_schema, example_arguments
+from glyphscope.grammar import call_schema, example_arguments
 from glyphscope.notation import call_document
 from glyphscope.registry import Tool, ToolRegistry, default_registry
 
@@ -50,7 +50,7 @@ def test_references_of_a_tool_lead_to_the_same_places():
     node = {"type": "object", "properties": {"v": {"type": "integer"}, "next": {"$ref": "#/properties/x"}}}
     tools = ToolRegistry((Tool("other"), Tool("tool", "", {"type": "object", "properties": {"x": node}})))
     for shape in ("flat", "tool-args"):
-        validator = jsonschema.Draft202012Validator(call_schema(tools, shape, GrammarOptions()))
+        validator = jsonschema.Draft202012Validator(call_schema(tools, shape))
         assert validator.is_valid(call_document("tool", {"x": {"next": {"v": 1}}}, shape))
         assert not validator.is_valid(call_document("tool", {"x": {"next": {"v": "a"}}}, shape))
 

@@ -17,7 +17,7 @@ import pytest
 from glyphscope.compilers import service
 from glyphscope.errors import GrammarError
 from glyphscope.events import RunFailed, RunRequest, Token
-from glyphscope.grammar import GrammarOptions, MaskReader, build_value_grammar, to_lark
+from glyphscope.grammar import MaskReader, build_value_grammar, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.regular import StringLanguage, found
 from glyphscope.grammar.regular.pattern import linear, start
@@ -229,7 +229,7 @@ def test_no_pattern_hangs_the_check_of_a_constant(at: str) -> None:
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     member = {**draft, "type": "object", "properties": {"x": {"$ref": "#/$defs/x"}}, "$defs": {"x": hostile}}
     schema = {**draft, **hostile} if at == "root" else member
-    text = to_lark(build_value_grammar(schema, "json", GrammarOptions(order="schema")))
+    text = to_lark(build_value_grammar(schema, "json", order="schema"))
     assert "aaa" in text and HOSTILE not in text
     deep = {
         **schema,

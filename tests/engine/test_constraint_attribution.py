@@ -6,12 +6,12 @@ import pytest
 
 from glyphscope.events import RunRequest
 from glyphscope.explain import Attribution, Attributor
-from glyphscope.grammar import build_call_grammar, compile_grammar, match_text
+from glyphscope.grammar import compile_grammar, match_text
 from glyphscope.notation import write_call
 from glyphscope.proof import boundary_examples
 from glyphscope.registry import bundled_registries, bundled_registry, default_registry, parse_document
 from glyphscope.runs import parts_of, relaxed
-from glyphscope.strategies import call_options
+from glyphscope.strategies import expected_answer
 
 BEYOND = {"uniqueItems"}
 """Keywords that no grammar enforces, so that no token is masked for them."""
@@ -19,10 +19,6 @@ BEYOND = {"uniqueItems"}
 
 def request(registry, **changes):
     return RunRequest(**{"prompt": "x", "registry": registry.to_document(), **changes})
-
-
-def grammar_of(asked, registry):
-    return build_call_grammar(registry, asked.notation, asked.shape, call_options(asked))
 
 
 def one_tool(parameters):
@@ -46,7 +42,7 @@ def test_a_masked_token_is_attributed_to_its_constraint(name, notation):
     registry = bundled_registry(name)
     asked = request(registry, notation=notation)
     refusals = Attributor(asked, registry)
-    whole = grammar_of(asked, registry)
+    whole = expected_answer(asked).grammar(registry)
     assert name in bundled_registries()
     reported, kinds = 0, set()
     for tool in registry:
@@ -66,7 +62,7 @@ def test_a_masked_token_is_attributed_to_its_constraint(name, notation):
             pointer = found.pointer if found.keyword != "required" else found.pointer.rpartition("/")[0]
             assert (found.tool, found.keyword, pointer) == (tool.name, example.keyword, example.pointer), text
             alone = replace(registry, tools=(tool,))
-            free = compile_grammar(grammar_of(asked, relaxed(alone, tool.name, found.pointer)))
+            free = compile_grammar(expected_answer(asked).grammar(relaxed(alone, tool.name, found.pointer)))
             assert free.start().feed(text).accepted
             reported += 1
             kinds.add(found.keyword)

@@ -19,11 +19,11 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.grammar import GrammarOptions
 from glyphscope.models import ConstraintMade, PromptReady, RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import run_state
 from glyphscope.strategies import BuiltGrammar, TextCache, call_constraint, run
+from glyphscope.strategies.constraints import expected_part
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()
@@ -65,7 +65,7 @@ def test_every_option_that_changes_the_text_changes_the_key():
 
 
 def test_arguments_are_cached_by_their_own_tools_schema():
-    options = GrammarOptions(part="arguments", tool="search")
+    options = expected_part(request(), "arguments", "search")
     first = call_constraint(request(), REGISTRY, options)
     other = call_constraint(request(), edited("calculate"), options)
     own = call_constraint(request(), edited("search"), options)
@@ -74,14 +74,14 @@ def test_arguments_are_cached_by_their_own_tools_schema():
 
 
 def test_names_are_cached_by_the_allowed_names():
-    options = GrammarOptions(part="name")
+    options = expected_part(request(), "name")
     first = call_constraint(request(), REGISTRY, options)
     assert call_constraint(request(), edited("search"), options)[:2] == (first.text, 0.0)
     fewer = REGISTRY.without_tool("search")
     assert "search" in first.text and "search" not in call_constraint(request(), fewer, options).text
-    call_constraint(request(), REGISTRY, GrammarOptions(part="arguments", tool="search"))
+    call_constraint(request(), REGISTRY, expected_part(request(), "arguments", "search"))
     with pytest.raises(GrammarError):
-        call_constraint(request(), fewer, GrammarOptions(part="arguments", tool="search"))
+        call_constraint(request(), fewer, expected_part(request(), "arguments", "search"))
 
 
 def test_a_failed_build_is_not_cached():

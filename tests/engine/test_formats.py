@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.grammar import build_call_grammar, example_arguments
+from glyphscope.grammar import example_arguments
 from glyphscope.grammar.regular import FORMATS, written_format
 from glyphscope.notation import write_call
 from glyphscope.registry import load_registry
+from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator, Checker
 from lark_reader import lark_reader
 

@@ -18,11 +18,12 @@ from llguidance import LLMatcher, LLTokenizer
 from examples import at_most
 from gbnf_texts import gbnf_texts, texts_around
 from glyphscope.errors import GlyphscopeError, GrammarError, ModelDied
-from glyphscope.grammar import build_call_grammar, compile_grammar, sample_texts, to_lark
+from glyphscope.grammar import compile_grammar, sample_texts, to_lark
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.grammar.tree import Alt, ByIdentity, CharClass, Grammar, Repeat, Seq
 from glyphscope.models import GrammarProbe
 from glyphscope.registry import default_registry, parse_document
+from glyphscope.turns import build_call_grammar
 from grammar_strategies import grammars, wide_grammars
 from llama_verdict import llama_verdict
 from schema_strategies import schemas

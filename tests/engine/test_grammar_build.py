@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar import GrammarOptions, build_call_grammar, build_value_grammar
+from glyphscope.grammar import build_value_grammar
 from glyphscope.notation import write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, default_registry
+from glyphscope.turns import TurnOptions, build_call_grammar, build_turn_grammar, own_form
 from lark_reader import lark_reader
 
 
@@ -25,9 +26,7 @@ GO_FILE = r'"\"" [a-zA-Z0-9_-]+ ".go" "\""'
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_a_name_alone_is_written_as_in_a_call(notation):
-    accepts = lark_reader(
-        build_call_grammar(default_registry(), notation, "flat", GrammarOptions(part="name"))
-    )
+    accepts = lark_reader(build_turn_grammar(own_form(notation, part="name"), default_registry()))
     assert accepts(write_value("search", notation)) and accepts(write_value("send_email", notation))
     assert not accepts(write_value("searc", notation)) and not accepts("")
 
@@ -35,15 +34,15 @@ def test_a_name_alone_is_written_as_in_a_call(notation):
 @pytest.mark.parametrize("notation", NOTATIONS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_arguments_alone_are_an_object_in_every_shape(notation, shape):
-    options = GrammarOptions(part="arguments", tool="search")
-    accepts = lark_reader(build_call_grammar(default_registry(), notation, shape, options))
+    form = own_form(notation, shape, "arguments", tool="search")
+    accepts = lark_reader(build_turn_grammar(form, default_registry()))
     assert accepts(write_value({"query": "a", "max_results": 10}, notation))
     assert not accepts(write_value({"query": "a", "max_results": 101}, notation))
     assert not accepts(write_value({"query": "a", "unknown": 1}, notation))
 
 
 def test_one_tool_of_many_can_be_selected():
-    grammar = build_call_grammar(default_registry(), "json", "flat", GrammarOptions(tool="calculate"))
+    grammar = build_call_grammar(default_registry(), "json", "flat", TurnOptions(tool="calculate"))
     accepts = lark_reader(grammar)
     assert accepts('{"action":"calculate","expression":"1"}') and not accepts(
         '{"action":"search","query":"a"}'
@@ -51,16 +50,15 @@ def test_one_tool_of_many_can_be_selected():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("written", "options", "message"),
     [
-        (GrammarOptions(tool="nothing"), "not allowed"),
-        (GrammarOptions(part="arguments"), "those of one tool"),
-        (GrammarOptions(free_text=True, white_space="any"), "begin in one way"),
+        ({}, TurnOptions(tool="nothing"), "not allowed"),
+        ({"white_space": "any"}, TurnOptions(free_text=True), "begin in one way"),
     ],
 )
-def test_impossible_options_are_an_error(options, message):
+def test_impossible_options_are_an_error(written, options, message):
     with pytest.raises(GrammarError, match=message) as error:
-        build_call_grammar(default_registry(), "json", "flat", options)
+        build_turn_grammar(own_form("json", **written), default_registry(), options)
     assert error.value.hint
 
 
@@ -74,8 +72,8 @@ SPACED = [
 
 @pytest.mark.parametrize(("white_space", "taken"), [("none", [0]), ("single", [0, 2]), ("any", [0, 1, 2, 3])])
 def test_white_space_is_allowed_where_the_option_says(white_space, taken):
-    options = GrammarOptions(white_space=white_space)
-    accepts = lark_reader(build_call_grammar(default_registry(), "json", "flat", options))
+    form = own_form("json", white_space=white_space)
+    accepts = lark_reader(build_turn_grammar(form, default_registry()))
     assert [i for i, text in enumerate(SPACED) if accepts(text)] == taken
 
 
@@ -90,14 +88,13 @@ def test_white_space_does_not_conflict_with_lexemes(value, pads):
     text = "".join(
         f"{next(spaces)}{c}{next(spaces)}" if c in "[]," else c for c in json.dumps(value, separators=",:")
     )
-    options = GrammarOptions(white_space="any")
-    assert lark_reader(build_value_grammar({}, "json", options))(text)
+    assert lark_reader(build_value_grammar({}, "json", white_space="any"))(text)
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_text_before_a_call_may_be_anything_but_a_call(notation):
     accepts = lark_reader(
-        build_call_grammar(default_registry(), notation, "flat", GrammarOptions(free_text=True))
+        build_call_grammar(default_registry(), notation, "flat", TurnOptions(free_text=True))
     )
     call = write_call("search", {"query": "a"}, style=notation)
     for text in (
@@ -117,7 +114,7 @@ def test_text_before_a_call_may_be_anything_but_a_call(notation):
 
 
 AFTER_WORDS = lark_reader(
-    build_call_grammar(ToolRegistry((Tool("go"),)), "glyph", "flat", GrammarOptions(free_text=True))
+    build_call_grammar(ToolRegistry((Tool("go"),)), "glyph", "flat", TurnOptions(free_text=True))
 )
 
 

@@ -7,14 +7,9 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import (
-    build_call_grammar,
-    contradictions,
-    match_text,
-    registry_contradictions,
-    uncallable,
-)
+from glyphscope.grammar import contradictions, match_text, registry_contradictions, uncallable
 from glyphscope.registry import bundled_registries, bundled_registry, load_registry, to_json
+from glyphscope.turns import build_call_grammar
 
 
 def registry(argument, **more):

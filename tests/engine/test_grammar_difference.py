@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import (
-    Bound,
-    Differences,
-    MatchCancelled,
-    build_call_grammar,
-    compile_grammar,
-    shortest_differences,
-)
+from glyphscope.grammar import Bound, Differences, MatchCancelled, compile_grammar, shortest_differences
 from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.grammar.tree import (
     CharClass,
@@ -34,6 +27,7 @@ from glyphscope.grammar.tree import (
     terminal,
 )
 from glyphscope.registry import ToolRegistry, make_tool
+from glyphscope.turns import build_call_grammar
 
 
 def gbnf(text: str) -> Grammar:

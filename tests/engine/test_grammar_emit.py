@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar import build_call_grammar, example_arguments
+from glyphscope.grammar import example_arguments
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf, load_gbnf
 from glyphscope.grammar.tree import (
     NEVER,
@@ -26,6 +26,7 @@ from glyphscope.grammar.tree import (
 from glyphscope.models import GrammarProbe
 from glyphscope.notation import write_call
 from glyphscope.registry import Tool, ToolRegistry, default_registry
+from glyphscope.turns import build_call_grammar
 from grammar_strategies import grammars, language
 from lark_reader import lark_reader
 from llama_verdict import llama_verdict

@@ -12,19 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.grammar import (
-    Bound,
-    GrammarOptions,
-    build_call_grammar,
-    match_text,
-    sample_texts,
-    shortest_differences,
-    to_lark,
-)
+from glyphscope.grammar import Bound, match_text, sample_texts, shortest_differences, to_lark
 from glyphscope.grammar.gbnf import apply_fixes, check_gbnf, emit_gbnf, load_gbnf
 from glyphscope.grammar.tree import Grammar
 from glyphscope.models import GrammarProbe
 from glyphscope.registry import parse_document
+from glyphscope.turns import build_turn_grammar, own_form
 from llama_verdict import llama_verdict
 
 GUIDE = Path(__file__).parents[1] / "support" / "guide"
@@ -52,7 +45,7 @@ def built(string: dict[str, str]) -> Grammar:
         }
         for name, (actions, others) in TOOLS.items()
     }
-    return build_call_grammar(parse_document(tools), "json", "tool-args", GrammarOptions(white_space="any"))
+    return build_turn_grammar(own_form("json", "tool-args", white_space="any"), parse_document(tools))
 
 
 OURS = built({"type": "string"})

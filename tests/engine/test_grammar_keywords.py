@@ -9,17 +9,11 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar import (
-    GrammarOptions,
-    SafeValidator,
-    build_call_grammar,
-    build_value_grammar,
-    call_schema,
-    to_lark,
-)
+from glyphscope.grammar import SafeValidator, build_value_grammar, call_schema, to_lark
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.notation import fitting_shape, shape_note, write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, normalise
+from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator
 from lark_reader import lark_reader
 
@@ -328,7 +322,7 @@ def test_keys_are_enforced_or_listed_and_the_gbnf_has_a_body_for_each_rule(
         schema[place] = "#/$defs/inner" if place == "$ref" else [inner]
     validator = SafeValidator(schema)
     try:
-        grammar = build_value_grammar(schema, notation, GrammarOptions(order=order))
+        grammar = build_value_grammar(schema, notation, order=order)
     except GrammarError as error:
         assert "No value can be valid" in str(error) or "satisfies" in str(error)
         assert not any(map(validator.is_valid, instances)) or place
@@ -507,7 +501,7 @@ def test_calls_with_an_argument_named_action_have_the_shape_tool_args_instead_of
     text = '{"tool":"tool","args":{"action":"a"}}'
     assert fitting_shape(tools, "flat") == "tool-args" and "tool" in shape_note(tools, "flat")
     assert lark_reader(build_call_grammar(tools, "json", "flat"))(text)
-    assert "tool" in call_schema(tools, "flat", GrammarOptions())["oneOf"][1]["properties"]
+    assert "tool" in call_schema(tools, "flat")["oneOf"][1]["properties"]
     judge = CallValidator(tools, "json", "flat")
     judge.feed(text)
     judge.finish()

@@ -12,22 +12,15 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES, Notation, Shape
-from glyphscope.grammar import (
-    GrammarOptions,
-    build_call_grammar,
-    build_value_grammar,
-    match_text,
-    shortest_differences,
-)
+from glyphscope.grammar import build_value_grammar, match_text, shortest_differences
 from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.grammar.tree import Grammar
 from glyphscope.notation import write_call, write_value
 from glyphscope.registry import ToolRegistry, load_registry
+from glyphscope.turns import TurnOptions, build_call_grammar, build_turn_grammar, own_form
 from glyphscope.validation import CallValidator
 from lark_reader import lark_reader
 from orders import in_some_order
-
-ANY = GrammarOptions(order="any")
 
 
 def one_tool(schema: dict[str, Any]) -> ToolRegistry:
@@ -35,9 +28,14 @@ def one_tool(schema: dict[str, Any]) -> ToolRegistry:
 
 
 def grammar_of(
-    schema: dict[str, Any], notation: Notation = "json", shape: Shape = "flat", **options: Any
+    schema: dict[str, Any],
+    notation: Notation = "json",
+    shape: Shape = "flat",
+    white_space: Any = "none",
+    **options: Any,
 ) -> Grammar:
-    return build_call_grammar(one_tool(schema), notation, shape, GrammarOptions(order="any", **options))
+    form = own_form(notation, shape, white_space=white_space)
+    return build_turn_grammar(form, one_tool(schema), TurnOptions(order="any", **options))
 
 
 # Calls
@@ -170,7 +168,7 @@ def test_the_tools_name_stays_the_first_member_of_a_call() -> None:
 
 def test_the_schemas_order_is_a_part_of_any_order() -> None:
     tools = one_tool({"type": "object", "properties": {k: {"enum": [1]} for k in "abc"}, "required": ["b"]})
-    both = [build_call_grammar(tools, "json", "flat", GrammarOptions(order=o)) for o in ("schema", "any")]
+    both = [build_call_grammar(tools, "json", "flat", TurnOptions(order=o)) for o in ("schema", "any")]
     found = shortest_differences(*both)
     assert found.exhausted
     assert found.only_first is None
@@ -227,7 +225,7 @@ def test_the_number_of_members_is_enforced_in_any_order(
     }
     schema |= {} if high is None else {"maxProperties": high}
     assume(max(low, len(required)) <= (99 if high is None else high) and (free or low <= 3))
-    grammar = build_value_grammar(schema, notation, ANY)
+    grammar = build_value_grammar(schema, notation, order="any")
     mask = lark_reader(grammar)
     assert not [left for left in grammar.unenforced if left.keyword.endswith("Properties")]
     for count in range(7):
@@ -249,7 +247,7 @@ def test_impossible_members_are_left_out() -> None:
         "propertyNames": {"pattern": "^[a-b]$"},
         "required": ["a"],
     }
-    grammar = build_value_grammar(schema, "json", ANY)
+    grammar = build_value_grammar(schema, "json", order="any")
     assert match_text(grammar, '{"a":1}').accepted
     assert match_text(grammar, '{"a":1,').failed_at == 6
 
@@ -263,7 +261,7 @@ def test_impossible_members_are_left_out() -> None:
 )
 def test_listed_objects_are_accepted_in_any_order(listed: list[Any]) -> None:
     schema = {"enum": [*listed, 7, "x"]}
-    grammar = build_value_grammar(schema, "json", ANY)
+    grammar = build_value_grammar(schema, "json", order="any")
     mask = lark_reader(grammar)
     for text, right in (
         ('{"b":{"d":3,"c":2},"a":1}', True),
@@ -282,7 +280,7 @@ def test_a_listed_object_is_accepted_in_any_order_down_to_a_depth(depth: int) ->
     value: Any = {"a": 1, "b": 2}
     for _ in range(depth):
         value = [value]
-    grammar = build_value_grammar({"const": value}, "json", ANY)
+    grammar = build_value_grammar({"const": value}, "json", order="any")
     text = "[" * depth + '{"%s":%d,"%s":%d}' + "]" * depth
     assert match_text(grammar, text % ("a", 1, "b", 2)).accepted
     assert match_text(grammar, text % ("b", 2, "a", 1)).accepted == (depth == 5)
@@ -296,7 +294,7 @@ def test_alternatives_with_the_same_properties_are_accepted_in_any_order() -> No
             {"type": "object", "properties": {"kind": {"const": "ab"}, "to": {"type": "string"}}, "required": ["to"]},
         ]
     }  # fmt: skip
-    grammar = build_value_grammar(schema, "json", ANY)
+    grammar = build_value_grammar(schema, "json", order="any")
     mask = lark_reader(grammar)
     for text, right in (
         ('{"to":1,"kind":"a"}', True),

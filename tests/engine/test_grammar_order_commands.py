@@ -21,10 +21,12 @@ from glyphscope.events import (
     default_order,
     under_constraint,
 )
-from glyphscope.grammar import GrammarOptions, build_call_grammar, sample_texts
+from glyphscope.grammar import sample_texts
 from glyphscope.proof import prove
 from glyphscope.registry import default_registry, load_registry
-from glyphscope.strategies import call_constraint, call_options
+from glyphscope.strategies import call_constraint
+from glyphscope.strategies.constraints import expected_part
+from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation import CallValidator
 from lark_reader import lark_reader
 
@@ -129,7 +131,7 @@ def test_a_proof_also_tests_examples_in_another_order() -> None:
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_every_sample_of_the_default_tools_is_a_valid_call(notation: Notation) -> None:
     tools = default_registry()
-    grammar = build_call_grammar(tools, notation, "flat", GrammarOptions(order="any"))
+    grammar = build_call_grammar(tools, notation, "flat", TurnOptions(order="any"))
     mask = lark_reader(grammar)
     for text in sample_texts(grammar, 100, seed=3):
         validator = CallValidator(tools, notation, "flat")
@@ -142,13 +144,11 @@ def test_every_sample_of_the_default_tools_is_a_valid_call(notation: Notation) -
 def test_a_requests_order_is_that_of_its_constraint_and_of_each_part() -> None:
     tools = default_registry()
     request = RunRequest(prompt="p", registry=tools.to_document(), notation="json", order="any")
-    assert call_options(request).order == "any"
     assert "set_bit(" in call_constraint(request, tools).text
-    part = GrammarOptions(part="arguments", tool="search")
-    assert "set_bit(" in call_constraint(request, tools, part).text
+    assert "set_bit(" in call_constraint(request, tools, expected_part(request, "arguments", "search")).text
     schema = msgspec.structs.replace(request, order="schema")
     assert "set_bit(" not in call_constraint(schema, tools).text
-    assert "set_bit(" not in call_constraint(schema, tools, part).text
+    assert "set_bit(" not in call_constraint(schema, tools, expected_part(schema, "arguments", "search")).text
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from examples import at_most
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, Notation
-from glyphscope.grammar import GrammarOptions, build_value_grammar, match_text, sample_texts, to_lark
+from glyphscope.grammar import build_value_grammar, match_text, sample_texts, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.grammar.tree import Grammar
 from glyphscope.notation import parse_value, write_value
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 def grammar_of(schema: Any, notation: Notation, **options: Any) -> Grammar | None:
     """Return the grammar; None if no value is valid."""
     try:
-        grammar = build_value_grammar(schema, notation, GrammarOptions(**options))
+        grammar = build_value_grammar(schema, notation, **options)
         to_lark(grammar)
     except GlyphscopeError:
         return None

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glyphscope.compilers import service
-from glyphscope.grammar import build_call_grammar, compile_grammar
+from glyphscope.grammar import compile_grammar
 from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.grammar.regular import (
     PatternNotEnforced,
@@ -20,6 +20,7 @@ from glyphscope.grammar.regular import (
 from glyphscope.grammar.tree import NEVER, Terminal
 from glyphscope.notation import write_call, write_value
 from glyphscope.registry import check_schema, load_registry
+from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator, Checker
 from lark_reader import lark_reader
 

@@ -22,10 +22,11 @@ from llguidance import LLMatcher, LLTokenizer
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, Notation, Shape
-from glyphscope.grammar import build_call_grammar, sample_texts, to_lark
+from glyphscope.grammar import sample_texts, to_lark
 from glyphscope.grammar.tree import Grammar
 from glyphscope.notation import call_document
 from glyphscope.registry import Tool, ToolRegistry, default_registry, parse_document
+from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator
 from reference_readers import READ, KeyTwice
 from schema_strategies import in_our_language, schemas

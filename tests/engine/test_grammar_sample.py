@@ -6,17 +6,11 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import (
-    Limits,
-    MatchLimit,
-    build_call_grammar,
-    compile_grammar,
-    covering_texts,
-    sample_texts,
-)
+from glyphscope.grammar import Limits, MatchLimit, compile_grammar, covering_texts, sample_texts
 from glyphscope.grammar.regular import pattern_node
 from glyphscope.grammar.tree import CharClass, Intersect, TokenMatch, alt, repeat, seq, terminal
 from glyphscope.registry import default_registry
+from glyphscope.turns import build_call_grammar
 from grammar_examples import DIGIT, JSON, made, ref
 from grammar_strategies import LETTERS, grammars, language
 

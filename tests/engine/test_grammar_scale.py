@@ -10,11 +10,12 @@ import pytest
 
 from glyphscope.errors import GrammarError, Stopped
 from glyphscope.events import NOTATIONS
-from glyphscope.grammar import MaskReader, build_call_grammar, build_value_grammar, contradictions, to_lark
+from glyphscope.grammar import MaskReader, build_value_grammar, contradictions, to_lark
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.notation import write_call, write_value
 from glyphscope.processes import stopped_by
 from glyphscope.registry import Tool, ToolRegistry, make_tool, normalise
+from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator
 from lark_reader import lark_reader
 

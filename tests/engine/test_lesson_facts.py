@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from glyphscope.grammar import GrammarOptions, build_call_grammar
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.lessons import bundled_lessons, find_lesson
 from glyphscope.registry import load_registry
 from glyphscope.runs import run_state
+from glyphscope.turns import build_call_grammar
 
 NAMES = (
     "token", "probability", "mask", "forced", "schema", "notations", "verdicts", "leaks", "name-first", "repair",
@@ -97,9 +97,7 @@ def test_the_number_of_forced_tokens_is_that_of_the_fourth_lesson():
 def test_the_rules_of_the_fifth_lesson_are_those_of_its_run():
     lesson = find_lesson("schema").read()
     request = lesson.runs["schema-search"]
-    grammar = build_call_grammar(
-        load_registry(request.registry), request.notation, request.shape, GrammarOptions()
-    )
+    grammar = build_call_grammar(load_registry(request.registry), request.notation, request.shape)
     rules = emit_gbnf(grammar).text.splitlines()
     (block,) = [part.text for part in lesson.parts() if "root ::=" in getattr(part, "text", "")]
     shown = re.sub(r"\(\n\s+", "(", block.split("```gbnf\n")[1].split("```")[0]).splitlines()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS
-from glyphscope.grammar import build_call_grammar, build_value_grammar, lark_unenforced, sample_texts, to_lark
+from glyphscope.grammar import build_value_grammar, lark_unenforced, sample_texts, to_lark
 from glyphscope.grammar.lark import lexeme_partition
 from glyphscope.grammar.regular import RAW, word_except
 from glyphscope.grammar.tree import (
@@ -31,6 +31,7 @@ from glyphscope.grammar.tree import (
     seq,
 )  # fmt: skip
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.turns import build_call_grammar
 from grammar_strategies import LETTERS, grammars, language
 from lark_reader import lark_reader
 

@@ -28,7 +28,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state
 from glyphscope.sessions import encode_record
-from glyphscope.strategies import answer_grammar, run
+from glyphscope.strategies import expected_answer, run
 
 REGISTRY = default_registry()
 PIECES = ['{action="', 'search"', " query", '="', "AI", '"', " max_results=", "10", "}"]
@@ -173,7 +173,7 @@ def test_under_any_order_no_key_is_masked_for_its_place():
         refusals = Attributor(asked, registry)
         assert refusals.unrelated('{action="search"', " max_results=") == ("" if fits else "order")
         assert (
-            compile_grammar(answer_grammar(asked, registry))
+            compile_grammar(expected_answer(asked).grammar(registry))
             .start()
             .feed('{action="search" max_results=')
             .alive

@@ -23,13 +23,14 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.grammar import build_call_grammar, match_text
+from glyphscope.grammar import match_text
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.notation import NATIVE, template_form
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import continue_aborted, run
+from glyphscope.turns import build_turn_grammar, own_form
 from glyphscope.validation import FreeTextValidator
 from toolbox import of
 
@@ -150,9 +151,7 @@ def test_under_a_constraint_the_answer_begins_with_the_marker_and_the_call_is_en
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_grammar_accepts_a_call_in_the_models_spelling_and_in_compact_json(form):
-    from glyphscope.grammar import GrammarOptions
-
-    grammar = build_call_grammar(REGISTRY, "json", NATIVE[form].shape, GrammarOptions(white_space="single"))
+    grammar = build_turn_grammar(own_form("json", NATIVE[form].shape, white_space="single"), REGISTRY)
     assert match_text(grammar, CALLS[form]).accepted
     assert match_text(grammar, json.dumps(json.loads(CALLS[form]), separators=(",", ":"))).accepted
     other = CALLS["hermes" if form == "llama" else "llama"]

@@ -21,10 +21,10 @@ from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS
-from glyphscope.grammar import GrammarOptions, build_call_grammar
 from glyphscope.notation import write_call
 from glyphscope.proof import ENGINES, prove
 from glyphscope.registry import ToolRegistry, load_registry, to_pointer
+from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation import CallValidator
 from lark_reader import lark_reader
 from orders import in_some_order
@@ -143,7 +143,7 @@ def test_valid_instances_are_accepted_with_shuffled_keys_and_invalid_ones_reject
     read = 0
     for name, registry, tests in cases(shared_data / "schemas" / "sample.jsonl"):
         try:
-            grammar = build_call_grammar(registry, "json", "tool-args", GrammarOptions(order="any"))
+            grammar = build_call_grammar(registry, "json", "tool-args", TurnOptions(order="any"))
         except GlyphscopeError:  # as in the schema's order, whose test checks the error
             continue
         assert not grammar.ordered, name

@@ -22,7 +22,7 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.explain import Freedom, cost_words, relaxation_cost
-from glyphscope.grammar import build_call_grammar, compile_grammar
+from glyphscope.grammar import compile_grammar
 from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.models import ScriptedModel
 from glyphscope.notation import write_call
@@ -32,6 +32,7 @@ from glyphscope.runs import branch_request, enforced_registry, relaxed, run_stat
 from glyphscope.sessions import encode_record
 from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.strategies import continue_aborted, run
+from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator, validator_of
 from toolbox import of
 

@@ -13,7 +13,7 @@ from glyphscope.events import RunRequest, Violation
 from glyphscope.grammar import Limits, State, compile_grammar
 from glyphscope.notation import is_bare_key, shape_keys, write_value
 from glyphscope.registry import Tool, ToolRegistry, load_registry
-from glyphscope.strategies import answer_grammar
+from glyphscope.strategies import expected_answer
 from glyphscope.turns import FormValidator, TurnOptions, build_turn_grammar
 from glyphscope.validation import CallValidator
 from turn_forms import FORMS
@@ -124,7 +124,7 @@ def grammar(title: str, notation: str, shape: str) -> State:
     request = RunRequest(
         prompt="", registry={}, notation=notation, shape=shape, constraint="mask", order="any"
     )
-    return compile_grammar(answer_grammar(request, REGISTRIES[title])).start(Limits())
+    return compile_grammar(expected_answer(request).grammar(REGISTRIES[title])).start(Limits())
 
 
 def properties(tool: Tool) -> list[str]:

@@ -25,6 +25,7 @@ from glyphscope.turns import (
     TurnTools,
     build_turn_grammar,
     call_violations,
+    own_form,
     read_turn,
     turn_triggers,
 )
@@ -66,7 +67,7 @@ ASKED: tuple[dict[str, Any], ...] = (
     {"choice": "required", "order": "any"},
     {"choice": "auto", "most_calls": 3, "thinking": True},
     {"choice": "none"},
-    {"choice": "get_weather", "most_calls": 2, "thinking": False, "order": "any"},
+    {"tool": "get_weather", "most_calls": 2, "thinking": False, "order": "any"},
     {"choice": "required", "most_calls": None, "free_text": True, "thinking": True},
     {"choice": "required", "constrain_from": "start"},
     {"choice": "required", "constrain_from": "call", "thinking": True},
@@ -100,7 +101,7 @@ def misread(of: TurnForm, count: int, asked: tuple[dict[str, Any], ...]) -> list
     for options in asked:
         made = grammar(of, **options)
         accepts = reader(made).accepts
-        choice, most = options["choice"], options.get("most_calls", 1)
+        choice, tool, most = options.get("choice"), options.get("tool"), options.get("most_calls", 1)
         for text in sample_texts(made, count, seed=5):
             turn = read_turn(text, of, READ_BY, options.get("thinking"))
             again = "is written twice" in turn.left_why  # a free key: the grammar names it as not enforced
@@ -110,9 +111,7 @@ def misread(of: TurnForm, count: int, asked: tuple[dict[str, Any], ...]) -> list
             why += "" if accepts(text) else "llguidance rejects"
             why += "calls" if choice == "none" and turn.calls else ""
             why += "no call" if choice not in ("none", "auto") and not turn.calls else ""
-            why += (
-                "other tool" if choice == "get_weather" and {c.name for c in turn.calls} != {choice} else ""
-            )
+            why += "other tool" if tool and {c.name for c in turn.calls} != {tool} else ""
             why += "too many" if most and len(turn.calls) > most else ""
             if why:
                 wrong.append((why, text))
@@ -436,7 +435,7 @@ def test_a_form_without_calls_is_an_error_unless_no_call_is_requested(tagged: Tu
 
 
 def test_calls_in_the_projects_notations_come_after_the_models_reasoning(tagged: TurnForm) -> None:
-    accepts = reader(grammar(tagged, notation=("json", "name-arguments"))).accepts
+    accepts = reader(grammar(own_form("json", "name-arguments", model=tagged))).accepts
     assert accepts('so\n</think>{"name":"get","arguments":{}}')
     assert not accepts('{"name":"get","arguments":{}}')
 

@@ -18,10 +18,11 @@ from glyphscope.events import (
     ToolKnown,
     Violation,
 )
-from glyphscope.grammar import GrammarOptions, MaskReader, build_call_grammar, match_text, to_lark
+from glyphscope.grammar import MaskReader, match_text, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.notation import write_call
 from glyphscope.registry import default_registry
+from glyphscope.turns import TurnOptions, build_call_grammar, build_turn_grammar, own_form
 from glyphscope.validation import TurnValidator
 
 REGISTRY = default_registry()
@@ -90,7 +91,7 @@ def test_a_turn_is_text_or_text_and_a_call_and_nothing_after_it(notation, shape)
         call.replace("search", "sing"),
         "hi " + call[:-1] + "\n",
     ]
-    for accepts in engines(notation, shape, GrammarOptions(words=True)):
+    for accepts in engines(notation, shape, TurnOptions(choice="auto")):
         assert [text for text in taken if not accepts(text)] == []
         assert [text for text in refused if accepts(text)] == []
 
@@ -100,7 +101,9 @@ def test_a_turn_is_text_or_text_and_a_call_and_nothing_after_it(notation, shape)
 def test_a_turn_has_as_many_calls_as_are_allowed(notation):
     call = call_text(notation)
     for most, words in ((2, True), (2, False), (None, True), (None, False)):
-        for accepts in engines(notation, "flat", GrammarOptions(words=words, most_calls=most)):
+        for accepts in engines(
+            notation, "flat", TurnOptions("auto" if words else "required", most_calls=most)
+        ):
             assert accepts(call) and accepts(call + call) and accepts(f"{call}\n{call}")
             assert accepts(call * 3) is (most is None)
             assert (
@@ -110,7 +113,8 @@ def test_a_turn_has_as_many_calls_as_are_allowed(notation):
 
 def test_several_calls_need_one_spelling_of_their_beginning():
     with pytest.raises(GrammarError, match="one way"):
-        build_call_grammar(REGISTRY, "json", "flat", GrammarOptions(white_space="any", words=True))
+        form = own_form("json", white_space="any")
+        build_turn_grammar(form, REGISTRY, TurnOptions("auto"))
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
@@ -137,7 +141,7 @@ _WORDS = {}
 
 def engines_of_words(notation):
     if notation not in _WORDS:
-        _WORDS[notation] = engines(notation, "flat", GrammarOptions(words=True))
+        _WORDS[notation] = engines(notation, "flat", TurnOptions(choice="auto"))
     return _WORDS[notation]
 
 

@@ -26,7 +26,7 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.grammar import GrammarOptions, build_call_grammar, match_text, to_lark
+from glyphscope.grammar import match_text, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.tree import with_suffix
 from glyphscope.models import RecordedModel, ScriptedModel
@@ -35,6 +35,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import continue_aborted, run
+from glyphscope.turns import build_turn_grammar, own_form
 from glyphscope.validation import ArgumentsValidator, after_name
 from glyphscope.validation.split_call import before_arguments, whole_call
 from toolbox import of
@@ -227,11 +228,11 @@ def test_each_stages_grammar_has_the_part_and_its_end(notation, shape):
     names, arguments = (request.grammar for request in model.requests)
     after = after_name(notation, shape)
     assert after.strip(' ,"=:') == (shape_keys(shape).args_key or "arguments")
-    for text, part, more in ((names, GrammarOptions(part="name"), after), (arguments, None, "}")):
-        options = part or GrammarOptions(part="arguments", tool="search")
-        grammar = with_suffix(build_call_grammar(REGISTRY, notation, shape, options), more)
+    for text, part, more in ((names, "name", after), (arguments, "arguments", "}")):
+        form = own_form(notation, shape, part, tool="search" if part == "arguments" else "")
+        grammar = with_suffix(build_turn_grammar(form, REGISTRY), more)
         assert text == emit_gbnf(grammar).text
-        inside = '"search"' if part else WRITTEN[notation]
+        inside = '"search"' if part == "name" else WRITTEN[notation]
         assert match_text(grammar, inside + more).accepted and not match_text(grammar, inside).accepted
         assert to_lark(grammar)
 

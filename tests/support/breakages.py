@@ -138,7 +138,7 @@ BREAKAGES = (
     ),
     Breakage(
         "2,000 tools: a mask for them",
-        "engine/glyphscope/grammar/builder/calls.py",
+        "engine/glyphscope/grammar/builder/tools.py",
         "if len(names) <= MAX_ALTERNATIVES:",
         "if True:",
         (

@@ -35,15 +35,7 @@ from glyphscope.explain import (
     relaxation_cost,
     worst_words,
 )
-from glyphscope.grammar import (
-    GrammarOptions,
-    MaskReader,
-    build_call_grammar,
-    build_value_grammar,
-    registry_contradictions,
-    to_lark,
-    uncallable,
-)
+from glyphscope.grammar import MaskReader, build_value_grammar, registry_contradictions, to_lark, uncallable
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.regular import found
 from glyphscope.grammar.tree import Grammar
@@ -76,6 +68,7 @@ from glyphscope.sessions import (
 )
 from glyphscope.sessions.exports import EXPORTS, RecordedRun, export, html_page
 from glyphscope.strategies import first_prompt, run
+from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation import CallValidator
 from glyphscope_plugins.bfcl.questions import import_bfcl
 from glyphscope_plugins.spans import run_spans, spans_json
@@ -175,11 +168,10 @@ def use_schema(judge: Judge, path: Path, rng: random.Random) -> None:
     notation, order = rng.choice(("json", "glyph")), rng.choice(("any", "schema"))
 
     def build(order: str) -> Grammar:
-        options = GrammarOptions(order=order)
         if isinstance(schema, dict) and schema.get("type") == "object":
             tools = ToolRegistry((make_tool("tool", "", schema),))
-            return build_call_grammar(tools, notation, "tool-args", options)
-        return build_value_grammar(schema, notation, options)
+            return build_call_grammar(tools, notation, "tool-args", TurnOptions(order=order))
+        return build_value_grammar(schema, notation, order=order)
 
     def match() -> None:
         for place in objects_in(schema):

@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from glyphscope.errors import GrammarError, NotationError, RegistryError
-from glyphscope.grammar import GrammarOptions, build_call_grammar, match_text
+from glyphscope.grammar import match_text
 from glyphscope.grammar.regular import found
 from glyphscope.grammar.tree import Grammar
 from glyphscope.notation import write_call
 from glyphscope.registry import follow_reference, load_registry, to_pointer
+from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation import CallValidator, Checker
 
 DRAFTS = {
@@ -137,7 +138,7 @@ def try_group(group: dict[str, Any], draft: str, tally: Tally, name: str = "") -
     judge = Checker(parameters)
     grammar: Grammar | None = None
     try:
-        grammar = build_call_grammar(registry, "json", "flat", GrammarOptions(order="any"))
+        grammar = build_call_grammar(registry, "json", "flat", TurnOptions(order="any"))
     except GrammarError as error:
         tally.counts["schemas without any call"] += 1
         impossible = str(error)

@@ -12,10 +12,10 @@ from glyphscope.api.runs import Run
 from glyphscope.api.tools import ToolLike, Tools
 from glyphscope.evals.scoring.matching import Values
 from glyphscope.events import ArgumentOrder, Notation, Shape, Violation, default_order
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import to_lark
+from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation.call import CallValidator, CheckError, CheckReport
 from glyphscope.visible import visible
 
@@ -49,9 +49,9 @@ def build_grammar(
     """
     registry = Tools(tools).registry
     usual = default_order("mask" if to == "lark" else "gbnf")
-    options = GrammarOptions(order=order or usual, free_text=free_text)
     if to == "json-schema":
-        return json.dumps(call_schema(registry, shape, options), indent=2, ensure_ascii=False)
+        return json.dumps(call_schema(registry, shape), indent=2, ensure_ascii=False)
+    options = TurnOptions(free_text=free_text, order=order or usual)
     grammar = build_call_grammar(registry, notation, shape, options)
     return to_lark(grammar) if to == "lark" else emit_gbnf(grammar).text
 

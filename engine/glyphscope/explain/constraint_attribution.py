@@ -26,7 +26,7 @@ from glyphscope.registry import ToolRegistry, follow_reference, to_pointer
 from glyphscope.registry.keywords import KEYWORDS
 from glyphscope.registry.pointer import follow
 from glyphscope.runs.relaxation import parts_of, relaxed
-from glyphscope.strategies.constraints import answer_grammar
+from glyphscope.strategies.constraints import expected_answer
 from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import duration
 
@@ -192,7 +192,7 @@ class Attributor:
             registry = self._only(tool)
             if pointer:
                 registry = relaxed(registry, tool, pointer)
-            return compile_grammar(answer_grammar(request, registry))
+            return compile_grammar(expected_answer(request).grammar(registry))
         except GlyphscopeError:
             return None
 

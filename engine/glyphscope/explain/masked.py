@@ -11,22 +11,13 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunEvent, RunRequest, Token, TokenStep, Violation
 from glyphscope.explain.constraint_attribution import Attributor, is_control_token
 from glyphscope.explain.grammar_origins import rule_origin
-from glyphscope.grammar import (
-    GrammarOptions,
-    Limits,
-    MatchLimit,
-    State,
-    build_call_grammar,
-    build_value_grammar,
-    compile_grammar,
-)
+from glyphscope.grammar import Limits, MatchLimit, State, build_value_grammar, compile_grammar
 from glyphscope.grammar.builder.uncallable import uncallable, without
 from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.grammar.match.earley import ActiveRule
@@ -34,12 +25,13 @@ from glyphscope.grammar.match.words import Expectation
 from glyphscope.grammar.tree import Grammar, Origin, with_suffix
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.state import NO_STAGE, StagePlace, StageState
-from glyphscope.strategies.constraints import answer_grammar, white_space
+from glyphscope.strategies.constraints import expected_answer, expected_calls, expected_part
 from glyphscope.strategies.loop.guards import calls_per_turn
-from glyphscope.strategies.loop.tool_loop import Plan, plan_options, plan_request, plan_validator
+from glyphscope.strategies.loop.tool_loop import Plan, plan_expects, plan_request, plan_validator
 from glyphscope.strategies.routing.route import choice_schema, choice_validator, only
 from glyphscope.strategies.turns import answer_validator, turn_form
 from glyphscope.strategies.two_stage import AFTER_ARGUMENTS
+from glyphscope.turns import TurnOptions
 from glyphscope.validation import ArgumentsValidator, NameValidator, after_name
 
 MAX_TOKENS = 5_000
@@ -81,7 +73,7 @@ def run_grammar(request: RunRequest, registry: ToolRegistry) -> Grammar:
     """The grammar that constrained the run. Raises GrammarError and PromptError."""
     if request.grammar is not None:
         return load_gbnf(request.grammar)
-    return answer_grammar(request, registry, ending_tokens(request))
+    return expected_answer(request).grammar(registry, ending_tokens(request))
 
 
 class AlternativeReasons:
@@ -343,21 +335,19 @@ def _constraint(
     match request.strategy, place.kind:
         case "direct", "call" | "repair":
             return StageConstraint(
-                lambda: answer_grammar(request, registry, names), lambda: answer_validator(request, registry)
+                lambda: expected_answer(request).grammar(registry, names),
+                lambda: answer_validator(request, registry),
             )
         case "two-stage", "name":
             offered = without(registry, uncallable(registry))
-            named = GrammarOptions(part="name", order=request.order)
             return StageConstraint(
-                lambda: with_suffix(build_call_grammar(offered, *made, named), after_name(*made)),
+                lambda: with_suffix(expected_part(request, "name").grammar(offered), after_name(*made)),
                 lambda: NameValidator(offered, *made),
             )
         case "two-stage", "arguments" if place.tool:
-            options = GrammarOptions(
-                part="arguments", tool=place.tool, white_space=white_space(request), order=request.order
-            )
+            expected = expected_part(request, "arguments", place.tool)
             return StageConstraint(
-                lambda: with_suffix(build_call_grammar(registry, *made, options), AFTER_ARGUMENTS),
+                lambda: with_suffix(expected.grammar(registry), AFTER_ARGUMENTS),
                 lambda: ArgumentsValidator(registry, *made, place.tool),
             )
         case "route-execute", "router":
@@ -369,10 +359,8 @@ def _constraint(
             )
         case "route-execute", "executor" if place.tool:
             alone = only(registry, place.tool)
-            whole = GrammarOptions(tool=place.tool, free_text=request.free_text, order=request.order)
-            return StageConstraint(
-                lambda: build_call_grammar(alone, *made, whole), lambda: answer_validator(request, alone)
-            )
+            whole = expected_calls(request, TurnOptions(tool=place.tool, free_text=request.free_text))
+            return StageConstraint(lambda: whole.grammar(alone), lambda: answer_validator(request, alone))
         case "loop", "turn" | "final":
             return _turn(request, registry, place, names)
     return StageConstraint()
@@ -390,10 +378,7 @@ def _turn(
     asked = plan_request(request, plan)
 
     def grammar() -> Grammar:
-        options = plan_options(asked, plan)
-        if options is None:
-            return answer_grammar(asked, registry, names)
-        return build_call_grammar(registry, asked.notation, asked.shape, replace(options, order=asked.order))
+        return (plan_expects(asked, plan) or expected_answer(asked)).grammar(registry, names)
 
     return StageConstraint(
         grammar if asked.constraint != "off" else None, lambda: plan_validator(asked, plan)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from glyphscope.interfaces import interface
 
 if TYPE_CHECKING:
-    from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
     from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions
     from glyphscope.grammar.builder.json_schema import call_schema
+    from glyphscope.grammar.builder.tools import build_value_grammar
     from glyphscope.grammar.builder.uncallable import uncallable
     from glyphscope.grammar.checking import SafeValidator
     from glyphscope.grammar.generate.difference import Bound, Differences, shortest_differences

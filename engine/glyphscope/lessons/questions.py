@@ -20,7 +20,7 @@ from glyphscope.lessons.reading import MAX_TEXT
 from glyphscope.registry import load_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.state import RunState, StageState
-from glyphscope.strategies.constraints import answer_grammar
+from glyphscope.strategies.constraints import expected_answer
 from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import percent
 from glyphscope.text.shorten import capitalised
@@ -212,7 +212,7 @@ class _TokenPosition:
             if request.grammar is not None:
                 grammar = load_gbnf(request.grammar)
             else:
-                grammar = answer_grammar(request, self._registry)
+                grammar = expected_answer(request).grammar(self._registry)
             self._state = compile_grammar(grammar).start(limits=Limits(items=MAX_ITEMS)).feed(text)
         except GlyphscopeError as error:
             if grammar_needed:

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from glyphscope.compilers.service import CompilerDied
 from glyphscope.errors import GlyphscopeError, GrammarError, ModelDied
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.json_schema import one_call
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import MaskReader, to_lark
@@ -18,6 +17,7 @@ from glyphscope.grammar.tree import Grammar
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.proof.boundary import closed_schema
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.turns import TurnOptions, build_call_grammar
 
 EngineName: TypeAlias = Literal["mask", "gbnf", "converter", "schema"]
 """Our grammar in llguidance, our grammar in llama.cpp; for comparison, llama-cpp-python's converter with llama.cpp, and
@@ -53,7 +53,7 @@ class Calls(NamedTuple):
     def grammar(self, tool: Tool | None = None) -> Grammar:
         """Our grammar of the calls of all tools, or of one tool. Raises GrammarError."""
         registry = self.registry if tool is None else replace(self.registry, tools=(tool,))
-        return build_call_grammar(registry, self.notation, self.shape, GrammarOptions(order=self.order))
+        return build_call_grammar(registry, self.notation, self.shape, TurnOptions(order=self.order))
 
 
 class Engine:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glyphscope.interfaces import interface
-from glyphscope.strategies.constraints import (
-    BuiltGrammar,
-    TextCache,
-    answer_grammar,
-    call_constraint,
-    call_options,
-)
+from glyphscope.strategies.constraints import BuiltGrammar, TextCache, call_constraint, expected_answer
 from glyphscope.strategies.continuation import continue_aborted
 from glyphscope.strategies.extraction import MAX_CHANGES, extract
 from glyphscope.strategies.loop.presets import compose, loop_preset, loop_presets

@@ -11,13 +11,15 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import msgspec
 
 from glyphscope.bounded_cache import BoundedCache
 from glyphscope.errors import GrammarError
-from glyphscope.events import ConstraintKind, RunRequest
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
+from glyphscope.events import TOOL_CHOICES, ConstraintKind, RunRequest
 from glyphscope.grammar.builder.json_schema import call_schema
+from glyphscope.grammar.builder.tools import Part
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import lark_rules, to_lark
@@ -25,9 +27,12 @@ from glyphscope.grammar.notation_syntax import WhiteSpace
 from glyphscope.grammar.packed import pack, unpack
 from glyphscope.grammar.reach import reach
 from glyphscope.grammar.tree import Grammar, with_suffix
+from glyphscope.models.chat import THINKING
 from glyphscope.registry import ToolRegistry
-from glyphscope.strategies.turns import turn_form, turn_options, used_names
-from glyphscope.turns import build_turn_grammar
+from glyphscope.strategies.turns import triggers, turn_form
+from glyphscope.turns.form import TurnForm
+from glyphscope.turns.grammar import Choice, TurnOptions, build_turn_grammar, used_names
+from glyphscope.turns.own import own_call, own_form
 
 MAX_TEXTS = 64
 MAX_CHARACTERS = 16 << 20
@@ -81,83 +86,98 @@ def timed(build: Callable[[], BuiltGrammar]) -> BuiltGrammar:
     return made._replace(build_ms=(time.perf_counter() - start) * 1000)
 
 
-def answer_grammar(
-    request: RunRequest, registry: ToolRegistry, names: Mapping[str, int] | None = None
-) -> Grammar:
-    """The rules of the request's whole answer, built from the registry: calls, or a turn in the model's form.
+class Expected(NamedTuple):
+    """What the model is to write: a form of turns, and the options of its grammar."""
 
-    `names` are the ids of the vocabulary's special tokens by their texts. Raises GrammarError and PromptError.
-    """
+    form: TurnForm
+    options: TurnOptions
+
+    def grammar(self, registry: ToolRegistry, names: Mapping[str, int] | None = None) -> Grammar:
+        """Its rules, built from the registry; `names` are the ids of the vocabulary's special tokens by their texts.
+
+        Raises GrammarError.
+        """
+        return build_turn_grammar(self.form, registry, self.options, names)
+
+
+def expected_answer(request: RunRequest) -> Expected:
+    """The request's whole answer: calls in its notation, or a turn in the model's form. Raises PromptError."""
     form = turn_form(request)
-    if form is None:
-        return build_call_grammar(registry, request.notation, request.shape, call_options(request))
-    options = turn_options(request)  # a trigger is text, even if it is a token
-    return build_turn_grammar(form, registry, options, {} if options.lazy else used_names(form, names or {}))
+    named = request.tool_choice not in TOOL_CHOICES
+    options = TurnOptions(
+        choice="required" if named else cast(Choice, request.tool_choice),
+        tool=request.tool_choice if named else None,
+        most_calls=request.most_calls,
+        constrain_from="reasoning" if form is None else request.constrain_from,
+        thinking=THINKING[request.thinking],
+        free_text=request.free_text,
+        order=request.order,
+        lazy=bool(triggers(request)),
+    )
+    if form is not None and request.native == "template":
+        return Expected(form, options)
+    alone = form is None and request.most_calls == 1 and request.tool_choice != "auto"
+    white = _white_space(request) if alone else "none"
+    return Expected(own_form(request.notation, request.shape, white_space=white, model=form), options)
+
+
+def expected_calls(request: RunRequest, options: TurnOptions) -> Expected:
+    """Calls in the request's notation and order, without reasoning, as a strategy with several stages asks for them."""
+    return Expected(own_form(request.notation, request.shape), replace(options, order=request.order))
+
+
+def expected_part(request: RunRequest, part: Part, tool: str = "") -> Expected:
+    """A part of a call in the request's notation, as a value: the tool's name, or the arguments of that tool."""
+    white = _white_space(request) if part == "arguments" else "none"
+    form = own_form(request.notation, part=part, tool=tool, white_space=white)
+    return Expected(form, TurnOptions(order=request.order))
 
 
 def call_constraint(
     request: RunRequest,
     registry: ToolRegistry,
-    options: GrammarOptions | None = None,
+    expected: Expected | None = None,
     after: str = "",
     names: Mapping[str, int] | None = None,
 ) -> BuiltGrammar:
-    """The grammar of the request's answer, or of a part of a call (`options`); its custom grammar, if it has one.
+    """The grammar of the request's answer, or of what is `expected` instead; its custom grammar, if it has one.
 
-    `names` are as in `answer_grammar`. `after` is the document's text after the part, as the part's last token may
-    reach into it. A custom grammar is GBNF, checked before any engine sees it, and describes whole calls; the registry
-    still validates them. Raises GrammarError.
+    `names` are as in `Expected.grammar`. `after` is the document's text after the answer, as its last token may reach
+    into it. A custom grammar is GBNF, checked before any engine sees it, and describes whole calls; the registry still
+    validates them. Raises GrammarError.
     """
     kind = request.constraint
     if request.grammar is not None:
         custom = request.grammar
         return _TEXTS.built(("custom", kind, custom), lambda: _custom(custom, kind))
-    form = turn_form(request)
-    if options is None and form is not None:
-        used = used_names(form, names or {})
-        key = (kind, "turn", repr(form), registry.digest, turn_options(request), *used.items())
-        return _TEXTS.built(key, lambda: emitted(answer_grammar(request, registry, used), kind))
-    asked = replace(options or call_options(request), order=request.order)
+    form, options = asked = expected or expected_answer(request)
+    used = used_names(form, options, names or {})
 
     def build() -> BuiltGrammar:
-        grammar = build_call_grammar(registry, request.notation, request.shape, asked)
+        grammar = asked.grammar(registry, used)
         return emitted(with_suffix(grammar, after) if after else grammar, kind)
 
-    return _TEXTS.built((kind, request.notation, *_source(request, registry, asked), asked, after), build)
+    key = (kind, msgspec.json.encode(form), options, after, *_source(registry, asked), *used.items())
+    return _TEXTS.built(key, build)
 
 
 def constraint_schema(
-    request: RunRequest, registry: ToolRegistry, options: GrammarOptions | None = None
+    request: RunRequest, registry: ToolRegistry, expected: Expected | None = None
 ) -> dict[str, Any] | None:
     """The same constraint as JSON Schema, for an endpoint that supports no grammar. Raises GrammarError.
 
     None if a schema cannot express it: it can express only one whole call in JSON without text around it.
     """
-    asked = options or call_options(request)
-    bare = asked.part == "call" and not asked.free_text and not asked.words and asked.most_calls == 1
-    if (
-        request.constraint != "endpoint"
-        or request.notation != "json"
-        or request.grammar is not None
-        or not bare
-    ):
+    if request.constraint != "endpoint" or request.notation != "json" or request.grammar is not None:
         return None
-    return call_schema(registry, request.shape, asked)
+    form, options = expected or expected_answer(request)
+    part = call.part if (call := own_call(form)) is not None else "call"
+    if part != "call" or options.free_text or options.choice == "auto" or options.most_calls != 1:
+        return None
+    return call_schema(registry, request.shape, tool=options.tool)
 
 
-def call_options(request: RunRequest) -> GrammarOptions:
-    """The grammar options for the request's whole calls."""
-    several = request.most_calls != 1 or request.tool_choice == "auto"
-    return GrammarOptions(
-        free_text=request.free_text,
-        white_space="none" if several else white_space(request),
-        order=request.order,
-        most_calls=request.most_calls,
-        words=request.tool_choice == "auto",
-    )
-
-
-def white_space(request: RunRequest) -> WhiteSpace:
+def _white_space(request: RunRequest) -> WhiteSpace:
     """A model's native calls may have a space after colons and commas, with which it was trained."""
     return "single" if request.native else "none"
 
@@ -179,12 +199,13 @@ def _custom(gbnf: str, kind: ConstraintKind) -> BuiltGrammar:
     return emitted(grammar, kind) if kind == "mask" else BuiltGrammar(gbnf)
 
 
-def _source(request: RunRequest, registry: ToolRegistry, options: GrammarOptions) -> tuple[str, ...]:
+def _source(registry: ToolRegistry, expected: Expected) -> tuple[str, ...]:
     """The part of the cache key for the registry: only the data that decides this grammar."""
-    tool = registry.get(options.tool or "")
-    if options.part == "arguments" and tool is not None and tool.enabled:
+    call = own_call(expected.form)
+    tool = None if call is None else registry.get(call.fixed_name)
+    if tool is not None and tool.enabled:
         schema = json.dumps(tool.parameters)  # unsorted: the grammar has the schema's order
         return tool.name, hashlib.sha256(schema.encode()).hexdigest()
-    if options.part == "name" and options.tool is None:
+    if call is not None and call.part == "name":
         return "names", *(tool.name for tool in registry.allowed)
-    return registry.digest, request.shape
+    return (registry.digest,)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import msgspec
 
 from glyphscope.events import AnyEvent, Notation, PrefixPart, RunRequest
-from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.prompting.messages import RenderedMessages
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context
+from glyphscope.strategies.constraints import Expected
 from glyphscope.strategies.decode import Decoding, Generated, Validator
 from glyphscope.strategies.request import generate_request, priced_prompt, with_messages
 from glyphscope.strategies.turns import answer_validator
@@ -42,13 +42,13 @@ def call_task(
     request: RunRequest,
     registry: ToolRegistry,
     messages: RenderedMessages,
-    options: GrammarOptions | None = None,
+    expected: Expected | None = None,
     names: Mapping[str, int] | None = None,
 ) -> Task:
-    """The task of the request's answer, or of the part that `options` choose; `names` as in `generate_request`."""
+    """The task of the request's answer, or of what is `expected` instead; `names` as in `generate_request`."""
     return Task(
         messages=messages,
-        generation=lambda prompt: generate_request(request, registry, prompt, options, names=names),
+        generation=lambda prompt: generate_request(request, registry, prompt, expected, names=names),
         validator=lambda: answer_validator(request, registry),
         bare_validator=lambda: CallValidator(registry, request.notation, request.shape),
         notation=request.notation,

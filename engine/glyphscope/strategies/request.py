@@ -19,7 +19,6 @@ import msgspec
 
 from glyphscope.errors import PromptError
 from glyphscope.events import BEGUN, ConstraintKind, PromptPart, PromptRendered, RunRequest, Thinking
-from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.grammar.tree import Grammar
 from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
@@ -29,7 +28,14 @@ from glyphscope.prompting.template import LINE, Part
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest, request_of
 from glyphscope.runs.settling import settle
-from glyphscope.strategies.constraints import BuiltGrammar, call_constraint, constraint_schema, emitted, timed
+from glyphscope.strategies.constraints import (
+    BuiltGrammar,
+    Expected,
+    call_constraint,
+    constraint_schema,
+    emitted,
+    timed,
+)
 from glyphscope.strategies.turns import text_only, triggers
 
 TEMPLATE = "template"
@@ -234,19 +240,19 @@ def generate_request(
     request: RunRequest,
     registry: ToolRegistry,
     prompt: str,
-    options: GrammarOptions | None = None,
+    expected: Expected | None = None,
     *,
     after: str = "",
     names: Mapping[str, int] | None = None,
 ) -> GenerateRequest:
-    """The request to the model, under the grammar of the request's answer, or of a part of a call (`options`).
+    """The request to the model, under the grammar of the request's answer, or of what is `expected` instead.
 
     `names` is the result of `special_tokens`. `after` is the text after the part, as the part's last token may reach
     into it. Raises GrammarError if the constraint cannot be built: a run never continues without it.
     """
-    schema = constraint_schema(request, registry, options) if not after else None
+    schema = constraint_schema(request, registry, expected) if not after else None
     return _generation(
-        request, prompt, lambda: call_constraint(request, registry, options, after, names), schema
+        request, prompt, lambda: call_constraint(request, registry, expected, after, names), schema
     )
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
-
-import msgspec
+from collections.abc import Sequence
+from typing import Protocol
 
 from glyphscope.events import RunEvent, RunRequest, Violation
 from glyphscope.models.chat import THINKING
 from glyphscope.registry import ToolRegistry
 from glyphscope.strategies.decode import Validator
-from glyphscope.turns import FormValidator, TurnForm, TurnOptions, turn_triggers
+from glyphscope.turns import FormValidator, TurnForm, turn_triggers
 from glyphscope.turns.form import read_form, state_of
 from glyphscope.turns.reasoned import PlainValidator, ReasonedValidator
 from glyphscope.validation.free_text_answer import WordsValidator, validator_of
@@ -34,20 +32,6 @@ def turn_form(request: RunRequest) -> TurnForm | None:
     return read_form(request.form)
 
 
-def turn_options(request: RunRequest) -> TurnOptions:
-    """The options of the turn's grammar."""
-    return TurnOptions(
-        choice=request.tool_choice,
-        most_calls=request.most_calls,
-        constrain_from=request.constrain_from,
-        thinking=THINKING[request.thinking],
-        free_text=request.free_text,
-        order=request.order,
-        notation=None if request.native == "template" else (request.notation, request.shape),
-        lazy=bool(triggers(request)),
-    )
-
-
 def triggers(request: RunRequest) -> tuple[str, ...]:
     """The texts at which llama.cpp's own sampler begins to enforce the grammar, if it begins at a call's marker."""
     form = native_form(request)
@@ -58,12 +42,6 @@ def triggers(request: RunRequest) -> tuple[str, ...]:
 def text_only(request: RunRequest) -> bool:
     """Whether the answer can only be text for the user, without a form, so that nothing constrains it."""
     return request.tool_choice == "none" and request.native != "template"
-
-
-def used_names(form: TurnForm, names: Mapping[str, int]) -> dict[str, int]:
-    """The special tokens that the form contains, so that only these are in the cache key of its grammar."""
-    texts = list(_texts(msgspec.to_builtins(form)))
-    return {name: token for name, token in names.items() if any(name in text for text in texts)}
 
 
 def native_form(request: RunRequest) -> TurnForm | None:
@@ -109,14 +87,3 @@ def _plain_validator(request: RunRequest, registry: ToolRegistry) -> PlainValida
         most_calls=request.most_calls,
         ends=request.constraint != "off",
     )
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item)

@@ -18,14 +18,13 @@ from typing import Literal, cast
 import msgspec
 
 from glyphscope.events import AnyEvent, CallReady, PromptRendered, Violation
-from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.grammar.builder.turn import call_opening
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.notation.chat_tool_format import native_format
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.prompting.messages import render_messages
 from glyphscope.runs.context import Context, Ending
-from glyphscope.strategies.constraints import white_space
+from glyphscope.strategies.constraints import Expected, expected_part
 from glyphscope.strategies.decode import Decoding, Generated, ending_of
 from glyphscope.strategies.generate import call_task
 from glyphscope.strategies.repair import repaired
@@ -63,7 +62,7 @@ def _name(context: Context) -> Generator[AnyEvent, None, Generated]:
     yield context.emitter.enter(NAME, "Name of the tool", NAME)
     validator = NameValidator(registry, request.notation, request.shape)
     before, after = call_opening(request.notation, request.shape), after_name(request.notation, request.shape)
-    generation, prompt = _part(context, before, GrammarOptions(part="name"), after)
+    generation, prompt = _part(context, before, expected_part(request, NAME), after)
     decoding = Decoding(context, generation, prompt, validator, ends_when_complete=True)
     return (yield from decoding.events())
 
@@ -73,8 +72,7 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
     yield context.emitter.enter(ARGUMENTS, f"Arguments of {tool}", ARGUMENTS)
     validator = ArgumentsValidator(registry, request.notation, request.shape, tool)
     before = before_arguments(request.notation, request.shape, tool)
-    options = GrammarOptions(part="arguments", tool=tool, white_space=white_space(request))
-    generation, prompt = _part(context, before, options, AFTER_ARGUMENTS)
+    generation, prompt = _part(context, before, expected_part(request, ARGUMENTS, tool), AFTER_ARGUMENTS)
     generation = msgspec.structs.replace(generation, max_tokens=left)
     decoding = Decoding(context, generation, prompt, validator)
     generated = yield from decoding.events()
@@ -90,7 +88,7 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
 
 
 def _part(
-    context: Context, before: str, options: GrammarOptions, after: str
+    context: Context, before: str, expected: Expected, after: str
 ) -> tuple[GenerateRequest, PromptRendered]:
     """The request for a part of a call, between the shape's texts before and after it; and its prompt."""
     request, registry = context.request, context.registry
@@ -98,7 +96,7 @@ def _part(
     begun = before if native is None else native.begun + before
     messages = render_messages(request, registry)
     prompt = priced_prompt(messages, context.model, begun, thinking=request.thinking)
-    generation = generate_request(request, registry, prompt.text, options, after=after)
+    generation = generate_request(request, registry, prompt.text, expected, after=after)
     return with_messages(generation, messages, begun), prompt
 
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
         load_form,
         save_form,
     )
-    from glyphscope.turns.grammar import TurnOptions, build_turn_grammar, turn_triggers
+    from glyphscope.turns.grammar import TurnOptions, build_call_grammar, build_turn_grammar, turn_triggers
+    from glyphscope.turns.own import own_form
     from glyphscope.turns.prove import Proof, Prover
     from glyphscope.turns.read import FOREIGN, Turn, TurnCall, read_turn
     from glyphscope.turns.tools import TurnTools

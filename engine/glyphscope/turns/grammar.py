@@ -1,27 +1,32 @@
-"""The grammar of a whole turn in a model's own form: reasoning, text, calls, and the turn's end.
+"""The grammar of a whole turn in a form: reasoning, text, calls, and the turn's end.
 
 There is only one state machine: this grammar. Markers that are tokens of the vocabulary are required by their ids, all
-others as text; free text contains none of them. `read_turn` reads every text of the grammar strictly, as calls that are
-valid except for the constraints in `unenforced`.
+others as text; free text contains none of them. `read_turn` reads every text of the grammar of a model's own form
+strictly, and the validators every one in a notation of ours, as calls that are valid except for the constraints in
+`unenforced`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import Any, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder, ConstrainFrom, Notation, Shape
-from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, chosen_tools
+from glyphscope.grammar.builder.tools import ToolRules, chosen_tools
 from glyphscope.grammar.regular.strings import ANYTHING
 from glyphscope.grammar.rules import RuleBook
+from glyphscope.grammar.time_limit import limited, note_made
 from glyphscope.grammar.tree import NEVER, Grammar, Node, RuleRef, alt, optional, seq
-from glyphscope.registry import ToolRegistry
+from glyphscope.notation.shapes import fitting_shape
+from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.turns.form import TurnForm, state_of
-from glyphscope.turns.grammar_calls import CallRules
+from glyphscope.turns.grammar_calls import CallRules, OwnCalls
 from glyphscope.turns.grammar_markers import (
     SOME_TEXT,
     SPACE,
@@ -32,31 +37,41 @@ from glyphscope.turns.grammar_markers import (
     text_stops,
     text_to_end,
 )
+from glyphscope.turns.own import OwnCall, own_call, own_form
 from glyphscope.turns.tools import TurnTools
+
+Choice: TypeAlias = Literal["required", "auto", "none"]
 
 
 @dataclass(frozen=True)
 class TurnOptions:
     """The options of a turn.
 
-    `choice`: "required" (a call), "auto" (a text, or a text and calls), "none" (a text), or the name of the only tool.
-    `most_calls` None is any number. `constrain_from`: "start" allows no reasoning, "reasoning" leaves it free, and
-    "call" also leaves the text before a call's marker free, like `free_text` for required calls. `notation` writes the
-    calls in GLYPH or JSON. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
+    `choice`: "required" (a call), "auto" (a text, or a text and calls) or "none" (a text). `tool` is the only allowed
+    one. `most_calls` is the maximum number of consecutive calls, None for any number. `constrain_from`: "start" allows
+    no reasoning, "reasoning" leaves it free, and "call" also leaves the text before a call free, like `free_text`.
+    `order` any: arguments, and the members of objects in them, may come in any order; the members of the call itself
+    may not, because its arguments depend on its name. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
     """
 
-    choice: str = "required"
+    choice: Choice = "required"
+    tool: str | None = None
     most_calls: int | None = 1
     constrain_from: ConstrainFrom = "reasoning"
     thinking: bool | None = None
     free_text: bool = False
     order: ArgumentOrder = "schema"
-    notation: tuple[Notation, Shape] | None = None
     lazy: bool = False
 
 
+DEFAULT_OPTIONS = TurnOptions()
+
+
 def build_turn_grammar(
-    form: TurnForm, registry: ToolRegistry, options: TurnOptions, names: Mapping[str, int]
+    form: TurnForm,
+    registry: ToolRegistry,
+    options: TurnOptions = DEFAULT_OPTIONS,
+    names: Mapping[str, int] | None = None,
 ) -> Grammar:
     """The grammar of the turns that the options allow; `names` are the vocabulary's special tokens, by their texts.
 
@@ -64,8 +79,36 @@ def build_turn_grammar(
     Pointer, if that is the only one or a tool cannot be written in the form, and for a form without calls. The last
     few grammars are cached.
     """
-    used = tuple(sorted((text, token) for text, token in names.items() if text))
-    return _build(_Key(form, registry), options, used)
+    with limited():
+        return note_made(
+            _build(_Key(form, registry), options, tuple(used_names(form, options, names or {}).items()))
+        )
+
+
+def build_call_grammar(
+    registry: ToolRegistry, notation: Notation, shape: Shape, options: TurnOptions = DEFAULT_OPTIONS
+) -> Grammar:
+    """The grammar of the registry's calls in a notation and shape of ours."""
+    return build_turn_grammar(own_form(notation, shape), registry, options)
+
+
+def used_names(form: TurnForm, options: TurnOptions, names: Mapping[str, int]) -> dict[str, int]:
+    """The special tokens that the form contains, by their texts; none for a trigger, which is text even as a token."""
+    if options.lazy or not names:
+        return {}
+    texts = list(_texts(msgspec.to_builtins(form)))
+    return {name: names[name] for name in sorted(names) if name and any(name in text for text in texts)}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
 
 
 def turn_triggers(form: TurnForm) -> tuple[str, ...]:
@@ -100,54 +143,61 @@ class _Turn:
     def __init__(
         self, form: TurnForm, registry: ToolRegistry, options: TurnOptions, markers: Markers
     ) -> None:
-        self.form, self.options, self.markers, self.registry = form, options, markers, registry
+        self.ours = own_call(form)
+        self.form = form if self.ours is None else replace(form, calls=())
+        self.options, self.markers, self.registry = options, markers, registry
         self.book = RuleBook()
-        self.root = self.book.reserve("turn")
         self.tools = TurnTools(registry)
-        listed = sorted(self.tools.names)
-        self.stops = text_stops(form, listed)
-        self.halves = half_markers(form)
-        self.starts = call_stops([call for call in form.calls if call.strict], listed)
-        self.text_alone = options.choice in ("auto", "none")
         self.free_text = options.free_text or options.constrain_from == "call"
+        self.text_alone = options.choice in ("auto", "none")
         self.text_before = self.free_text or self.text_alone
-        self.calls: dict[str, Node] = {}
+        self.calls: dict[str, Node] = {}  # in the model's own form
+        self.content: Node | None = None  # in a notation of ours
+
+    @cached_property
+    def stops(self) -> Node:
+        """Everything at which a text for the user stops."""
+        return text_stops(self.form, sorted(self.tools.names))
 
     def grammar(self) -> Grammar:
-        if self.options.choice == "none":
-            self.book.add(self.root, self._begin())
-            return self.book.grammar(self.root, ())
-        if self.options.notation is not None:
-            return self._in_our_notation(*self.options.notation)
-        rules = self._call_rules()
-        after = self._after_calls()
-        self.calls = {
-            opening: self.book.inner("calls", seq(rest, after)) for opening, rest in rules.openings().items()
-        }
-        self.book.add(self.root, self._begin())
-        made = self.book.grammar(
-            self.root,
-            tuple(rules.unenforced),
-            lexed=rules.lexed,
-            unlexed=tuple(rules.unlexed),
-            ordered=tuple(rules.ordered),
-        )
-        return rules.callable(made)
+        rules = ToolRules(self.book, self.options.order)
+        if self.options.choice != "none":
+            of_one = None if self.ours is None else self.ours.fixed_name
+            allowed = chosen_tools(self.registry, self.options.tool or of_one or None)
+            if self.ours is None:
+                self._make_calls(rules, allowed)
+            else:
+                self._make_own(self.ours, rules, allowed)
+        body = self._begin()
+        if self.ours is not None and isinstance(body, RuleRef):  # the turn is its content
+            return rules.grammar(body.name)
+        root = self.book.reserve("turn")
+        self.book.add(root, body)
+        return rules.grammar(root)
 
-    def _call_rules(self) -> CallRules:
-        named = None if self.options.choice in ("auto", "required") else self.options.choice
-        allowed = chosen_tools(self.registry, GrammarOptions(tool=named))
+    def _make_calls(self, rules: ToolRules, allowed: list[Tool]) -> None:
+        """The calls in the model's own form."""
         if not self.form.calls:
             raise GrammarError(
                 "This model's form has no calls.",
                 where="form",
                 hint="Use a notation of Glyphscope for the calls.",
             )
-        most = self.options.most_calls
-        return CallRules(
-            self.form, self.book, self.markers, self.tools, allowed, self.options.order,
-            most if self.form.parallel else 1,
-        )  # fmt: skip
+        most = self.options.most_calls if self.form.parallel else 1
+        made = CallRules(self.form, rules, self.markers, self.tools, allowed, most).openings()
+        after = self._after_calls()
+        self.calls = {opening: self.book.inner("calls", seq(rest, after)) for opening, rest in made.items()}
+
+    def _make_own(self, call: OwnCall, rules: ToolRules, allowed: list[Tool]) -> None:
+        """The content with calls in a notation of ours, after any marker of the model around text."""
+        words = self.options.choice == "auto"
+        fitting = replace(call, shape=fitting_shape(self.registry, call.shape))
+        root = OwnCalls(fitting, rules, allowed, self.free_text, words, self.options.most_calls).root()
+        heads = [self.markers.written(wrap.open.strip()) for wrap in self.form.wraps if wrap.open.strip()]
+        self.content = (
+            self.book.shared("content", lambda: seq(optional(alt(*heads)), root)) if heads else root
+        )
+        self.text_alone = self.text_before = False
 
     # the parts of a turn
 
@@ -193,11 +243,15 @@ class _Turn:
         if self.options.constrain_from == "start":
             return seq(self._after_space(close), after)
         ends = reasoning.call_ends and self.calls
-        stops = alt(stops_of((reasoning.open, reasoning.close)), *([self.starts] if ends else []))
+        stops = alt(stops_of((reasoning.open, reasoning.close)), *([self._starts()] if ends else []))
         # a budget of reasoning counts the rules with this name, up to and including the marker that ends it
         followed = {close: after, **(self.calls if ends else {})}
         thoughts = ((self.markers.after_text(stops, marker), rest) for marker, rest in followed.items())
         return alt(*(seq(self.book.inner("reasoning", text), rest) for text, rest in thoughts))
+
+    def _starts(self) -> Node:
+        """The beginnings of calls in the model's own form."""
+        return call_stops([call for call in self.form.calls if call.strict], sorted(self.tools.names))
 
     def _after_message(self) -> Node:
         """The grammar after a closed message: in a turn of several messages, the next one begins."""
@@ -206,7 +260,7 @@ class _Turn:
 
     def _content(self) -> Node:
         """Text and calls."""
-        return self.book.shared("content", self._made_content)
+        return self.content or self.book.shared("content", self._made_content)
 
     def _made_content(self) -> Node:
         options: list[Node] = []
@@ -236,7 +290,7 @@ class _Turn:
     def _last_text(self) -> Node:
         """A text at the end of the turn."""
         ends = [self._after_text(end, SOME_TEXT) for end in self._written_ends()]
-        return alt(text_to_end(self.stops, self.halves), *ends)
+        return alt(text_to_end(self.stops, half_markers(self.form)), *ends)
 
     def _after_calls(self) -> Node:
         if self.form.text_after and self.text_before:
@@ -264,26 +318,3 @@ class _Turn:
                 if wrap.open.startswith(head)
             ]
         return alt(*options) if options else self._content()
-
-    # calls in GLYPH or JSON
-
-    def _in_our_notation(self, notation: Notation, shape: Shape) -> Grammar:
-        options = self.options
-        calls = build_call_grammar(
-            self.registry, notation, shape,
-            GrammarOptions(
-                tool=None if options.choice in ("auto", "required") else options.choice,
-                free_text=self.free_text and options.choice != "auto", most_calls=options.most_calls,
-                words=options.choice == "auto", order=options.order,
-            ),
-        )  # fmt: skip
-        self.book = RuleBook(calls.rules)
-        self.root = self.book.reserve("turn")
-        self.text_alone = self.text_before = False
-        heads = [self.markers.written(wrap.open.strip()) for wrap in self.form.wraps if wrap.open.strip()]
-        content = seq(optional(alt(*heads)), RuleRef(calls.root))
-        self.book.shared("content", lambda: content)
-        self.book.add(self.root, self._begin())
-        return self.book.grammar(
-            self.root, calls.unenforced, lexed=calls.lexed, unlexed=calls.unlexed, ordered=calls.ordered
-        )

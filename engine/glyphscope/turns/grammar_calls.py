@@ -1,4 +1,4 @@
-"""The calls in a turn's grammar: a section, the calls in it, and the pieces of each, for every tool."""
+"""The calls in a turn's grammar: for every tool, in a model's own form or in a notation of ours."""
 
 from __future__ import annotations
 
@@ -10,36 +10,33 @@ import msgspec
 from msgspec.structs import replace
 
 from glyphscope.errors import GrammarError
-from glyphscope.events import ArgumentOrder
+from glyphscope.events import Shape
 from glyphscope.grammar import chars
-from glyphscope.grammar.builder.calls import MAX_ALTERNATIVES, choice_of, without_impossible
-from glyphscope.grammar.builder.context import ToolContext
+from glyphscope.grammar.builder.context import Form, ToolContext
 from glyphscope.grammar.builder.schema import Place
-from glyphscope.grammar.builder.values import build_values
-from glyphscope.grammar.notation_syntax import NotationSyntax, WhiteSpace
+from glyphscope.grammar.builder.tools import MAX_ALTERNATIVES, ToolRules, choice_of, whole_value
+from glyphscope.grammar.builder.turn import call_opening, next_call, up_to, words_only, words_to_call
+from glyphscope.grammar.notation_syntax import NotationSyntax, WhiteSpace, notation_syntax
 from glyphscope.grammar.regular.numbers import integer_node
-from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.tree import (
     CharClass,
-    Grammar,
     Literal,
     Node,
-    Ordered,
-    Origin,
     RuleRef,
     Seq,
-    Unenforced,
     alt,
     optional,
     repeat,
     seq,
     terminal,
 )  # fmt: skip
+from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import Tool
 from glyphscope.text.lines import common_length
 from glyphscope.turns.form import ArgumentsForm, CallForm, CallObject, Piece, TurnForm
 from glyphscope.turns.grammar_arguments import entries_of, surface_of
 from glyphscope.turns.grammar_markers import Markers
+from glyphscope.turns.own import OwnCall
 from glyphscope.turns.read import read_turn
 from glyphscope.turns.starts import marker_like
 from glyphscope.turns.tools import TurnTools
@@ -52,23 +49,15 @@ _SAFE = chars.union(chars.WORD, chars.of(".-"))
 
 @dataclass
 class CallRules:
-    """Makes the rules of calls, at most `most` calls. `unenforced`, `ordered`, `unlexed` and `lexed` are attributes of
-    the grammar.
-    """
+    """Makes the rules of calls in a model's own form, at most `most` calls."""
 
     form: TurnForm
-    book: RuleBook
+    rules: ToolRules
     markers: Markers
     tools: TurnTools
     allowed: list[Tool]
-    order: ArgumentOrder
     most: int | None
-    unenforced: dict[Unenforced, None] = field(default_factory=dict)
-    ordered: dict[Ordered, None] = field(default_factory=dict)
-    unlexed: dict[str, None] = field(default_factory=dict)
-    lexed: bool = True
-    _made: dict[tuple[str, bytes, WhiteSpace], str] = field(default_factory=dict)
-    _contexts: list[tuple[str, ToolContext]] = field(default_factory=list)
+    _made: dict[tuple[str, bytes, WhiteSpace], RuleRef] = field(default_factory=dict)
 
     def openings(self) -> dict[str, Node]:
         """For each marker that begins calls, everything from there to the end of the calls.
@@ -88,11 +77,7 @@ class CallRules:
                 where="form",
                 hint="Use a notation of Glyphscope, or a template that writes tool calls.",
             )
-        return {opening: self.book.inner("calls", alt(*nodes)) for opening, nodes in rests.items()}
-
-    def callable(self, grammar: Grammar) -> Grammar:
-        """The grammar with a note for each tool that cannot be called at all. Raises GrammarError for the only one."""
-        return without_impossible(grammar, self._contexts)
+        return {opening: self.rules.book.inner("calls", alt(*nodes)) for opening, nodes in rests.items()}
 
     def _calls(self, call: CallForm, tools: list[Tool]) -> dict[str, Node]:
         white: WhiteSpace = (
@@ -145,10 +130,10 @@ class CallRules:
             place = next(at for at, piece in enumerate(pieces) if piece.kind == "object")
             before, after = self._plain(pieces[:place]), self._plain(pieces[place + 1 :])
             made = self._object(call, call.object, tools, white, begun)
-            return self.book.inner("call", seq(before, made, after))
+            return self.rules.book.inner("call", seq(before, made, after))
         if call.fixed_name:
             (tool,) = tools
-            return self.book.inner("call", self._pieces(pieces, call, tool, white))
+            return self.rules.book.inner("call", self._pieces(pieces, call, tool, white))
         place = next(at for at, piece in enumerate(pieces) if piece.kind == "name")
         before, rest = self._plain(pieces[:place]), pieces[place + 1 :]
         named = []
@@ -157,8 +142,8 @@ class CallRules:
             tail = self._pieces(rest, call, tool, white)
             if call.empty is not None and self._may_be_empty(tool):
                 tail = self._or_empty(rest, call, call.empty, tool, white)
-            named.append((tool.name, self.book.inner(f"call-{tool.name}", tail)))
-        return self.book.inner("call", seq(before, self._choice(named)))
+            named.append((tool.name, self.rules.book.inner(f"call-{tool.name}", tail)))
+        return self.rules.book.inner("call", seq(before, self._choice(named)))
 
     def _or_empty(
         self, pieces: tuple[Piece, ...], call: CallForm, empty: str, tool: Tool, white: WhiteSpace
@@ -177,7 +162,7 @@ class CallRules:
         names = sorted(name for name, _ in named)
         nested = any(b.startswith(a) for a, b in pairwise(names))
         if len(named) > MAX_ALTERNATIVES and not nested:
-            return choice_of(self.book, named)
+            return choice_of(self.rules.book, named)
         return alt(*(seq(name, following) for name, following in named))
 
     def _plain(self, pieces: tuple[Piece, ...]) -> Node:
@@ -238,7 +223,7 @@ class CallRules:
                 arguments = seq(spelled.separator, spelled.key(shape.arguments_key), arguments)
             else:
                 arguments = seq(spelled.key_end, arguments)
-            named.append((name.text, self.book.inner("call-of", arguments)))
+            named.append((name.text, self.rules.book.inner("call-of", arguments)))
         chosen = self._choice(named)
         if shape.name_key and not (begun and not shape.wrapper):
             chosen = seq(spelled.key(shape.name_key), chosen)
@@ -265,38 +250,14 @@ class CallRules:
     def _arguments(self, call: CallForm, tool: Tool, white: WhiteSpace) -> Node:
         form, after = call.arguments, call.after_arguments
         key = (tool.name, msgspec.json.encode((form, after)), white)
-        name = self._made.get(key)
-        if name is None:
-            name = self._made[key] = self.book.reserve(f"{tool.name}-arguments")
+        if key not in self._made:
             entries = entries_of(form, white, self.markers, self.tools, tool.name, after)
-            values = surface_of(form, white, self.markers)
-            context = ToolContext(
-                self.book, values, tool.name, tool.parameters, order=self.order, entries=entries
-            )
-            part = "value" if entries is None else "arguments"
-            body = context.ref((Place(""),), part, f"{tool.name}-args")  # type: ignore[arg-type]
-            self.book.add(name, body, Origin(tool.name, ""))
-            build_values(context)
-            self._contexts.append((name, context))
-            self.unenforced.update(context.unenforced)
-            self.ordered.update(context.ordered)
-            if context.unlexed:
-                self.unlexed.update(dict.fromkeys((name,) if entries is None else self._outermost(context)))
-            self.lexed = self.lexed and context.lexed
-        return RuleRef(name)
-
-    def _outermost(self, context: ToolContext) -> list[str]:
-        """The rules to be partitioned that are not reachable from another one of them."""
-        inner: set[str] = set()
-        for start in context.unlexed_in:
-            waiting, seen = list(self.book.rules[start].refs), set()
-            while waiting:
-                name = waiting.pop()
-                if name not in seen:
-                    seen.add(name)
-                    waiting += self.book.rules[name].refs
-            inner |= seen - {start}
-        return [name for name in context.unlexed_in if name not in inner]
+            kind: Form = "value" if entries is None else "arguments"
+            self._made[key] = self.rules.add(
+                f"{tool.name}-arguments", tool, surface_of(form, white, self.markers),
+                lambda context: context.ref((Place(""),), kind, f"{tool.name}-args"), entries,
+            )  # fmt: skip
+        return self._made[key]
 
     def _may_be_empty(self, tool: Tool) -> bool:
         schemas = self.tools.schemas(tool.name)
@@ -326,3 +287,83 @@ def _is_read(text: str, run: list[tuple[str, ...]]) -> bool:
             return False
         at += len(max(found, key=len))
     return at == len(text)
+
+
+@dataclass
+class OwnCalls:
+    """Makes the rules of calls in a notation of ours, or of a part of one, and of the text around them.
+
+    `free_text`: any text may precede the call. `words`: also a text without a call is possible. `most`: the maximum
+    number of consecutive calls, None for any number.
+    """
+
+    call: OwnCall
+    rules: ToolRules
+    tools: list[Tool]
+    free_text: bool
+    words: bool
+    most: int | None
+
+    def root(self) -> RuleRef:
+        """The rule of everything. Raises GrammarError for white space where calls must begin in one way."""
+        syntax = notation_syntax(self.call.notation, self.call.white_space)
+        book, part = self.rules.book, self.call.part
+        root = book.reserve(part)
+        if part == "name":
+            body = choice_of(book, [(_text_of(syntax, tool.name), seq()) for tool in self.tools])
+        elif part == "arguments":
+            (tool,) = self.tools
+            body = self.rules.add(f"call-{tool.name}", tool, syntax, whole_value)
+        else:
+            body = self._calls(syntax)
+        book.add(root, body)
+        return RuleRef(root)
+
+    def _calls(self, syntax: NotationSyntax) -> Node:
+        """The calls with the text before them, and text without a call as an alternative."""
+        shape = self.call.shape
+        opening = self._opening(syntax, shape)
+        named: list[tuple[str, Node]] = [
+            (_text_of(syntax, tool.name), self._after_name(tool, syntax, shape)) for tool in self.tools
+        ]
+        call = choice_of(self.rules.book, named)
+        if self.most == 1 and not self.words:
+            return seq(opening, call, syntax.margin)
+        call = self.rules.book.inner("named-call", call)
+        most = None if self.most is None else self.most - 1
+        calls = seq(opening, call, repeat(seq(next_call(syntax.notation, shape), call), 0, most))
+        return alt(calls, words_only(syntax.notation, shape)) if self.words else calls
+
+    def _opening(self, syntax: NotationSyntax, shape: Shape) -> Node:
+        """Everything before the tool's name."""
+        alone = not self.words and not self.free_text
+        if (not alone or self.most != 1) and self.call.white_space != "none":
+            raise GrammarError(
+                "Text and several calls need calls that begin in one way only.",
+                hint="Build the grammar without white space.",
+            )
+        if alone:
+            return seq(syntax.margin, syntax.open_object, syntax.key(shape_keys(shape).name_key))
+        if self.words:
+            return words_to_call(syntax.notation, shape)
+        return up_to(call_opening(syntax.notation, shape))
+
+    def _after_name(self, tool: Tool, syntax: NotationSyntax, shape: Shape) -> RuleRef:
+        """The part after the tool's name: its arguments, and the call's last brace."""
+        key = shape_keys(shape).args_key
+
+        def rest(context: ToolContext) -> Node:
+            if key is None:
+                return seq(context.ref((Place(""),), "members", f"{tool.name}-args"), syntax.close_object)
+            arguments = context.ref((Place(""),), "value", f"{tool.name}-{key}")
+            return seq(syntax.separator, syntax.key(key), arguments, syntax.close_object)
+
+        return self.rules.add(f"call-{tool.name}", tool, syntax, rest)
+
+
+def _text_of(syntax: NotationSyntax, name: str) -> str:
+    """A tool's name as written in the notation."""
+    node = syntax.constant(name)
+    if not isinstance(node, Literal):
+        raise GrammarError("The tool's name cannot be written.", where=repr(name))
+    return node.text

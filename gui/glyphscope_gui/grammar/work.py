@@ -13,11 +13,9 @@ from glyphscope.errors import GlyphscopeError, GrammarError
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar import (
     Bound,
-    GrammarOptions,
     Limits,
     TokenTrie,
     allowed_tokens,
-    build_call_grammar,
     compile_grammar,
     match_text,
     sample_texts,
@@ -31,6 +29,7 @@ from glyphscope.proof import as_written, boundary_examples, texts
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.text.shorten import capitalised
 from glyphscope.text.tokens import token_text
+from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope_gui.enforcement.rows import constraint_row_words, leaking_value
 from glyphscope_gui.enforcement.table import CUSTOM, Cell, EnforcementRow
 from glyphscope_gui.grammar.problems import GrammarProblem, to_problems
@@ -108,7 +107,7 @@ def generate(
     registry: ToolRegistry, notation: Notation, shape: Shape, order: ArgumentOrder = "schema"
 ) -> Generated:
     """The tools' grammar for llama.cpp. Raises GrammarError if a tool cannot be called."""
-    emitted = emit_gbnf(build_call_grammar(registry, notation, shape, GrammarOptions(order=order)))
+    emitted = emit_gbnf(build_call_grammar(registry, notation, shape, TurnOptions(order=order)))
     return Generated(emitted.text, emitted.origins)
 
 

@@ -26,8 +26,6 @@ from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, Regi
 from glyphscope.cli.output import console, diagnostics, print_json, print_note
 from glyphscope.events import default_order
 from glyphscope.grammar import (
-    GrammarOptions,
-    build_call_grammar,
     build_value_grammar,
     call_schema,
     contradictions,
@@ -35,8 +33,8 @@ from glyphscope.grammar import (
     registry_contradictions,
     to_lark,
 )
-from glyphscope.grammar.builder.calls import SCHEMA, Part
 from glyphscope.grammar.builder.notes import constraint_notes
+from glyphscope.grammar.builder.tools import SCHEMA, Part, chosen_tools
 from glyphscope.grammar.gbnf import (
     Diagnostic,
     GbnfCheck,
@@ -51,6 +49,7 @@ from glyphscope.registry import Tool, check_schema, normalise
 from glyphscope.sessions import atomic_write
 from glyphscope.text.figures import pluralize
 from glyphscope.text.lines import Lines
+from glyphscope.turns import TurnOptions, build_turn_grammar, own_form
 from glyphscope.visible import escaped, visible
 
 
@@ -89,21 +88,20 @@ def build(
     """
     # the proofs compare both engines in one order: the mask's, which GBNF follows as far as it can
     order = order or default_order("gbnf" if to == "gbnf" and not report else "mask")
-    options = GrammarOptions(white_space=white_space, part=part, tool=tool, free_text=free_text, order=order)
     if schema is not None:
-        if registry is not None or options != GrammarOptions(white_space=white_space, order=order):
+        if registry is not None or part != "call" or tool is not None or free_text:
             raise InputError(
                 "--schema cannot be combined with these options.",
                 hint="A schema has no tools: omit --registry, --part, --tool and --free-text.",
             )
         document = read_json(str(schema))
+        if report or to != "json-schema":
+            grammar = build_value_grammar(document, notation, white_space=white_space, order=order)
         if report:
-            grammar = build_value_grammar(document, notation, options)
             emitted = emit_gbnf(grammar)
             print_unenforced((*grammar.unenforced, *emitted.unenforced), emitted.ordered, as_json=as_json)
         else:
-            result = document if to == "json-schema" else build_value_grammar(document, notation, options)
-            _print(result, to, comments, as_json)
+            _print(document if to == "json-schema" else grammar, to, comments, as_json)
         normal = normalise(document) if not check_schema(document) else None
         if isinstance(normal, dict):
             print_contradictions(contradictions(Tool(SCHEMA, "", normal), closed=False))
@@ -113,9 +111,11 @@ def build(
     if report:
         print_proofs(tools, notation, shape, order, as_json=as_json)
     elif to == "json-schema":
-        _print(call_schema(tools, shape, options), to, comments, as_json)
+        _print(call_schema(tools, shape, part, tool), to, comments, as_json)
     else:
-        result = build_call_grammar(tools, notation, shape, options)
+        of_one = chosen_tools(tools, tool, part)[0].name if part == "arguments" else ""
+        form = own_form(notation, shape, part, tool=of_one, white_space=white_space)
+        result = build_turn_grammar(form, tools, TurnOptions(tool=tool, free_text=free_text, order=order))
         _print(result, to, comments, as_json, constraint_notes(tools))
     print_contradictions(registry_contradictions(tools))
 

@@ -27,8 +27,6 @@ from glyphscope.events import ArgumentOrder, Notation, Shape, default_order
 from glyphscope.grammar import (
     Bound,
     Differences,
-    GrammarOptions,
-    build_call_grammar,
     build_value_grammar,
     covering_texts,
     match_text,
@@ -42,6 +40,7 @@ from glyphscope.grammar.match.words import char_words
 from glyphscope.grammar.tree import Grammar
 from glyphscope.registry import parse_document
 from glyphscope.text.lines import line_and_column
+from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.visible import visible
 
 
@@ -66,13 +65,14 @@ class GrammarSource:
                 "A grammar comes from one place.",
                 hint="Give a GBNF file, or --registry FILE, or --schema FILE.",
             )
-        options = GrammarOptions(order=self.order or default_order("mask"))
+        order = self.order or default_order("mask")
         if gbnf is not None:
             return load_gbnf(read_text(gbnf), where=gbnf)
         if self.schema is not None:
-            return build_value_grammar(read_json(str(self.schema)), self.notation, options)
+            return build_value_grammar(read_json(str(self.schema)), self.notation, order=order)
         tools = read_registry(self.registry)
-        return build_call_grammar(tools, self.notation, in_shape(tools, self.shape), options)
+        shape = in_shape(tools, self.shape)
+        return build_call_grammar(tools, self.notation, shape, TurnOptions(order=order))
 
 
 def read_any_grammar(
@@ -82,14 +82,14 @@ def read_any_grammar(
     if not source.lower().endswith(".json"):
         return load_gbnf(read_text(source), where=source)
     document = read_json(source)
-    options = GrammarOptions(order=order or default_order("mask"))
+    order = order or default_order("mask")
     try:
         registry = parse_document(document, source)
     except RegistryError:
         if _looks_like_schema(document):
-            return build_value_grammar(document, notation, options)
+            return build_value_grammar(document, notation, order=order)
         raise
-    return build_call_grammar(registry, notation, in_shape(registry, shape), options)
+    return build_call_grammar(registry, notation, in_shape(registry, shape), TurnOptions(order=order))
 
 
 def _looks_like_schema(document: Any) -> bool:

@@ -18,7 +18,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.sample import JudgeVerdict
 from glyphscope.events import AnyEvent, ModelInfo, RunRequest, Sampling, Token, under_constraint
 from glyphscope.events.encoding import encode_json
-from glyphscope.grammar.builder.calls import build_value_grammar
+from glyphscope.grammar.builder.tools import build_value_grammar
 from glyphscope.models.interface import Model
 from glyphscope.prompting.messages import SYSTEM_PROMPT, compose
 from glyphscope.prompting.template import Part

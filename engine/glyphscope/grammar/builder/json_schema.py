@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from glyphscope.events import Shape
-from glyphscope.grammar.builder.calls import GrammarOptions, chosen_tools
 from glyphscope.grammar.builder.schema import join
+from glyphscope.grammar.builder.tools import Part, chosen_tools
 from glyphscope.grammar.traversal import bottom_up
 from glyphscope.notation.shapes import call_document, fitting_shape, shape_keys
 from glyphscope.registry import Tool, ToolRegistry
@@ -14,16 +14,19 @@ from glyphscope.registry import Tool, ToolRegistry
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def call_schema(registry: ToolRegistry, shape: Shape, options: GrammarOptions) -> dict[str, Any]:
-    """`oneOf` the allowed tools' calls, each with its name as a constant. Raises GrammarError like the builder.
+def call_schema(
+    registry: ToolRegistry, shape: Shape, part: Part = "call", tool: str | None = None
+) -> dict[str, Any]:
+    """`oneOf` the allowed tools' calls, or that tool's, each with its name as a constant; or the schema of a part.
 
+    Raises GrammarError like `chosen_tools`.
     An argument that a tool does not name is rejected unless the tool's schema allows it. A schema cannot describe
     white space and free text.
     """
-    tools, shape = chosen_tools(registry, options), fitting_shape(registry, shape)
-    if options.part == "name":
+    tools, shape = chosen_tools(registry, tool, part), fitting_shape(registry, shape)
+    if part == "name":
         return {"$schema": DIALECT, "enum": [tool.name for tool in tools]}
-    if options.part == "arguments":
+    if part == "arguments":
         return {"$schema": DIALECT} | _arguments(tools[0])
     calls = [
         one_call(tool.name, _arguments(tool), shape, f"/oneOf/{place}") for place, tool in enumerate(tools)

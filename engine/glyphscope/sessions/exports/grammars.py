@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstraintKind
-from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
 from glyphscope.registry import to_openai
 from glyphscope.sessions.exports.recorded_run import RecordedRun
-from glyphscope.strategies.constraints import call_constraint, call_options
+from glyphscope.strategies.constraints import call_constraint
 from glyphscope.strategies.loop.guards import calls_per_turn
+from glyphscope.strategies.loop.tool_loop import Plan, plan_expects, plan_request
 from glyphscope.visible import escaped
 
 
@@ -35,7 +35,7 @@ def lark(run: RecordedRun) -> str:
 
 def json_schema(run: RecordedRun) -> str:
     """The run's calls as one JSON Schema, regardless of their notation. Raises GrammarError."""
-    return indented(call_schema(run.enforced, run.request.shape, GrammarOptions()))
+    return indented(call_schema(run.enforced, run.request.shape))
 
 
 def openai_tools(run: RecordedRun) -> str:
@@ -62,20 +62,13 @@ def _constraint(run: RecordedRun, kind: ConstraintKind) -> str:
             "The calls of this run were an endpoint's own, constrained by its tools' schemas: they have no grammar.",
             hint="Export them as openai-tools or json-schema.",
         )
-    request = msgspec.structs.replace(run.request, constraint=kind)
-    return call_constraint(request, run.enforced, _options(run)).text
-
-
-def _options(run: RecordedRun) -> GrammarOptions | None:
-    """The options; for a conversation, those of its first turn. None means the request's own grammar."""
-    request = run.request
-    if request.grammar is not None:
-        return None
-    if request.strategy != "loop":
-        return call_options(request)
-    words = request.loop.tool_use != "enforced"
-    free_text = request.free_text and not words
-    return GrammarOptions(words=words, free_text=free_text, most_calls=calls_per_turn(request.loop))
+    request, expected = run.request, None
+    if request.strategy == "loop" and request.grammar is None:  # the first turn
+        words = request.loop.tool_use != "enforced"
+        plan = Plan(run.enforced, calls_per_turn(request.loop), words=words, last=False)
+        request = plan_request(request, plan)
+        expected = plan_expects(request, plan)
+    return call_constraint(replace(request, constraint=kind), run.enforced, expected).text
 
 
 def indented(value: Any) -> str:

@@ -30,17 +30,17 @@ from glyphscope.events import (
     Violation,
 )
 from glyphscope.execution.tool_execution import execute
-from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.tool_access import visible_registry, without_tools
 from glyphscope.runs.transforming import Chain, chain_of
+from glyphscope.strategies.constraints import Expected, expected_calls
 from glyphscope.strategies.decode import Decoding, Generated, Validator, stopping_on
 from glyphscope.strategies.loop.guards import Guards, calls_per_turn
 from glyphscope.strategies.loop.history_policy import EMPTY_NOTE, Conversation, fault_note
 from glyphscope.strategies.request import generate_request, priced_prompt, special_tokens, with_messages
 from glyphscope.strategies.turns import form_validator, native_form
-from glyphscope.turns import FormValidator
+from glyphscope.turns import FormValidator, TurnOptions
 from glyphscope.validation.free_text_answer import WordsValidator
 from glyphscope.validation.turn import TurnValidator
 
@@ -273,9 +273,9 @@ def take_turn(
     for event in acted:
         yield emitter.stamp(event)
     prompt = priced_prompt(messages, context.model, thinking=request.thinking)
-    options, names = plan_options(request, plan), special_tokens(request, context.model)
+    expected, names = plan_expects(request, plan), special_tokens(request, context.model)
     generation = with_messages(
-        generate_request(request, plan.registry, prompt.text, options, names=names), messages
+        generate_request(request, plan.registry, prompt.text, expected, names=names), messages
     )
     most = max(1, min(request.max_tokens, guards.tokens_left))
     generation = msgspec.structs.replace(generation, max_tokens=most)
@@ -316,13 +316,13 @@ def _title(request: RunRequest, plan: Plan, number: int) -> str:
     )
 
 
-def plan_options(request: RunRequest, plan: Plan) -> GrammarOptions | None:
+def plan_expects(request: RunRequest, plan: Plan) -> Expected | None:
     """None for the request's custom grammar, and for turns in the model's form."""
     if request.grammar is not None or request.native == "template":
         return None
     if plan.words:
-        return GrammarOptions(words=True, most_calls=plan.most_calls)
-    return GrammarOptions(free_text=request.free_text, most_calls=plan.most_calls)
+        return expected_calls(request, TurnOptions("auto", most_calls=plan.most_calls))
+    return expected_calls(request, TurnOptions(free_text=request.free_text, most_calls=plan.most_calls))
 
 
 def plan_validator(request: RunRequest, plan: Plan) -> Validator:

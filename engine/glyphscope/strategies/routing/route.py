@@ -22,15 +22,17 @@ from glyphscope.events import (
     QuestionAsked,
     Routed,
 )
-from glyphscope.grammar.builder.calls import GrammarOptions, build_value_grammar
+from glyphscope.grammar.builder.tools import build_value_grammar
 from glyphscope.prompting.strategies import Exchange, render_executor, render_router
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context, Ending
+from glyphscope.strategies.constraints import expected_calls
 from glyphscope.strategies.decode import Generated, ending_of
 from glyphscope.strategies.generate import Task, call_task
 from glyphscope.strategies.repair import generate_repaired
 from glyphscope.strategies.request import generate_under
 from glyphscope.strategies.routing.candidates import LIBRARY, find_candidates
+from glyphscope.turns import TurnOptions
 from glyphscope.validation.reasons import LocatedReason, Reason, no_tool, values_in_words
 from glyphscope.validation.value import ValueValidator
 
@@ -152,8 +154,8 @@ def _execute(
     yield context.emitter.enter(EXECUTOR, f"Executor of {name}", EXECUTOR)
     alone = only(context.registry, name)
     messages = render_executor(context.request, alone, candidates, exchanges)
-    options = GrammarOptions(tool=name, free_text=context.request.free_text)
-    generated = yield from generate_repaired(context, call_task(context.request, alone, messages, options))
+    expected = expected_calls(context.request, TurnOptions(tool=name, free_text=context.request.free_text))
+    generated = yield from generate_repaired(context, call_task(context.request, alone, messages, expected))
     return (yield from ending_of(generated, context.emitter))
 
 
