@@ -41,6 +41,7 @@ from glyphscope.runs import branch_request
 from glyphscope.sessions import make_bundle, pack, parse_bundle, redacted, write_bundle
 from glyphscope.sessions.exports import EXPORTS, RecordedRun, export
 from glyphscope.strategies import call_constraint, run
+from small_templates import SMALL
 from talks import SEARCH, Talker, talk
 
 LONG_PROMPT = 100_000
@@ -355,6 +356,8 @@ def test_a_shell_passes_the_body_unchanged(tmp_path):
 
 # grammars
 
+CALLS_IN_TAGS = next(iter(SMALL.values())).replace("tools | tojson", "(tools or []) | tojson")
+
 
 @pytest.mark.parametrize(
     "request_of",
@@ -364,7 +367,10 @@ def test_a_shell_passes_the_body_unchanged(tmp_path):
         {"free_text": True},
         {"grammar": 'root ::= "{" [^}]* "}"'},
         {"native": "hermes"},
+        {"native": "template"},
+        {"native": "template", "tool_choice": "none", "constrain_from": "call"},
         {"strategy": "loop"},
+        {"strategy": "loop", "native": "template"},
         {"strategy": "loop", "loop": LoopSettings(tool_use="enforced")},
         {"strategy": "loop", "loop": LoopSettings(parallel_tool_calls=True, deny=("browse",))},
         {"strategy": "loop", "free_text": True, "loop": LoopSettings(tool_use="enforced")},
@@ -373,7 +379,7 @@ def test_a_shell_passes_the_body_unchanged(tmp_path):
 )
 @pytest.mark.parametrize(("constraint", "form"), [("mask", "lark"), ("gbnf", "gbnf")])
 def test_the_exported_grammar_is_the_one_sent_to_the_model(request_of, constraint, form):
-    model = Talker(GOOD, template=HERMES)
+    model = Talker(GOOD, template=CALLS_IN_TAGS if request_of.get("native") == "template" else HERMES)
     members = {"prompt": "p", "registry": REGISTRY, "constraint": constraint, **request_of}
     events = list(run(RunRequest(**members), model))
     assert exported(events, form) == model.requests[0].grammar

@@ -36,7 +36,7 @@ def triggers(request: RunRequest) -> tuple[str, ...]:
     """The texts at which llama.cpp's own sampler begins to enforce the grammar, if it begins at a call's marker."""
     form = native_form(request)
     lazy = request.constraint == "gbnf" and request.constrain_from == "call" and request.grammar is None
-    return turn_triggers(form) if lazy and form is not None else ()
+    return turn_triggers(form) if lazy and form is not None and request.tool_choice != "none" else ()
 
 
 def text_only(request: RunRequest) -> bool:
