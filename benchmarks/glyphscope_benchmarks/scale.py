@@ -35,10 +35,10 @@ from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.running.evaluate import evaluate
+from glyphscope.evals.running.evaluation import evaluate
 from glyphscope.evals.running.local_workers import LocalWorker
 from glyphscope.evals.running.progress import Control, SampleDone, SampleGrew
-from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample
+from glyphscope.evals.running.sample_runs import SampleAndRuns, run_sample
 from glyphscope.evals.running.worker_pool import WorkerPool
 from glyphscope.events import DEFAULT_LOAD, ModelInfo
 from glyphscope.models.interface import Model

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results import ResultFolder
 from glyphscope.models import EMBEDDED
 from glyphscope_gui.shared.page_ids import PageId
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from glyphscope.evals.ab import pair_of
-from glyphscope.evals.matrix.seeds import seeded
+from glyphscope.evals import pair_of
+from glyphscope.evals.matrix import seeded
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.prompting import cache_loss, prompt_changes, prompt_costs
 from glyphscope.registry import ToolRegistry, default_registry

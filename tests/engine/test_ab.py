@@ -16,8 +16,8 @@ from cli_command import command
 from examples import at_most
 from glyphscope.cli.streaming import interrupted, run_all
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.ab import Pair, Trial, ab_report, pair_of, what_differs
-from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, run_key, seeded, seeds_of
+from glyphscope.evals import Pair, Trial, ab_report, pair_of, what_differs
+from glyphscope.evals.matrix import RequestPlan, distinct_seeds, run_key, seeded, seeds_of
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry

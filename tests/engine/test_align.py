@@ -7,8 +7,15 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import ModelDied
-from glyphscope.evals.align import MAX_LENGTH, TOOL, align, call_fields, difference_words, first_difference
-from glyphscope.evals.run_figures import run_figures
+from glyphscope.evals import (
+    MAX_LENGTH,
+    TOOL,
+    align,
+    call_fields,
+    difference_words,
+    first_difference,
+    run_figures,
+)
 from glyphscope.events import RunRequest, Token
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry

@@ -22,10 +22,9 @@ from glyphscope.cli.evaluate.run import ProgressView
 from glyphscope.cli.interaction import _card
 from glyphscope.cli.output import console, diagnostics, print_error
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.matrix.plan import Matrix, plan_of
-from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.running.progress import Begun, ModelOpened, SampleBegun
+from glyphscope.evals.matrix import Matrix, plan_of
+from glyphscope.evals.results import Manifest, ResultFolder
+from glyphscope.evals.running import Begun, ModelOpened, SampleBegun
 from glyphscope.events import (
     ApprovalNeeded,
     LimitReached,

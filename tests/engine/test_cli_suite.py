@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
-from glyphscope.evals.suites.reading import bundled_suites, load_suite
+from glyphscope.evals.suites import bundled_suites, load_suite
 
 
 def command(*arguments):

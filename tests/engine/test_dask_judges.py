@@ -18,10 +18,16 @@ pytest.importorskip("distributed")
 from dask_models import Answering
 from dask_process import Cluster, cluster
 from eval_suite import folder_of, plain, suite_file
-from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
-from glyphscope.evals.running.evaluate import evaluate
-from glyphscope.evals.running.progress import Control, ModelMissing, Progress, SampleGrew, WorkerLeft
-from glyphscope.evals.running.worker_pool import Workers
+from glyphscope.evals.matrix import Matrix, Plan, plan_of
+from glyphscope.evals.running import (
+    Control,
+    ModelMissing,
+    Progress,
+    SampleGrew,
+    WorkerLeft,
+    Workers,
+    evaluate,
+)
 from glyphscope.sessions import NamedModels
 from glyphscope_plugins.dask.workers import DaskWorkers
 

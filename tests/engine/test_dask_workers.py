@@ -18,11 +18,9 @@ from dask_models import Answering
 from dask_process import Cluster, cluster
 from eval_suite import folder_of, plain, suite_file
 from glyphscope.errors import GlyphscopeError, StorageError
-from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
-from glyphscope.evals.results.folder import ResultFolder, SampleWriter
-from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.running.evaluate import evaluate
-from glyphscope.evals.running.progress import (
+from glyphscope.evals.matrix import Matrix, Plan, plan_of
+from glyphscope.evals.results import ResultFolder, Sample, SampleWriter
+from glyphscope.evals.running import (
     Control,
     Ended,
     ModelMissing,
@@ -31,6 +29,7 @@ from glyphscope.evals.running.progress import (
     SampleGrew,
     WorkerJoined,
     WorkerLeft,
+    evaluate,
 )
 from glyphscope_plugins.dask.workers import DaskWorkers
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from examples import at_most
 from glyphscope.cli.app import app
-from glyphscope.evals.distribution import distribution, divergence_words, option_words, seed_run
+from glyphscope.evals import distribution, divergence_words, option_words, seed_run
 from glyphscope.events import RunFailed, RunRequest, RunStarted
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry

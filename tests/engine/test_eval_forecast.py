@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from glyphscope.evals.matrix.plan import Matrix, Planned, plan_of
-from glyphscope.evals.running.evaluate import Forecast
+from glyphscope.evals.matrix import Matrix, Planned, plan_of
+from glyphscope.evals.running import Forecast
 
 READING = 1.3
 """Seconds for a prompt that is not in the cache."""

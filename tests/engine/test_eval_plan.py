@@ -10,11 +10,18 @@ import msgspec
 import pytest
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.matrix.plan import Matrix, plan_of, prompt_kind, seed_of
-from glyphscope.evals.matrix.profiles import catalogue, profile, profiles, recommended_presets
-from glyphscope.evals.results.comparing import what_differs
-from glyphscope.evals.results.words import arm_labels
+from glyphscope.evals.matrix import (
+    Arm,
+    Matrix,
+    catalogue,
+    plan_of,
+    profile,
+    prompt_kind,
+    recommended_presets,
+    seed_of,
+)
+from glyphscope.evals.matrix.profiles import profiles
+from glyphscope.evals.results import arm_labels, what_differs
 from glyphscope.strategies import loop_presets
 
 MATRIX = Matrix(suites=("tool-calls",), models=("embedded",))

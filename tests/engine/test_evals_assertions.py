@@ -12,18 +12,19 @@ import pytest
 from eval_suite import AnsweringModel
 from glyphscope.errors import GlyphscopeError, ModelError, Stopped, SuiteError
 from glyphscope.evals.checking.service import CheckFailed, bad_path, call_function, select
-from glyphscope.evals.matrix.plan import Matrix, plan_of
-from glyphscope.evals.results.changes import changes_between
-from glyphscope.evals.results.export import COLUMNS, export_samples
-from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.report import REPORT, publish
-from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.running.evaluate import evaluate, saved_plan
-from glyphscope.evals.running.progress import SampleGrew
-from glyphscope.evals.scoring.model_judge import ModelJudge, judge_prompt
-from glyphscope.evals.suites.own import keep_suite
-from glyphscope.evals.suites.reading import load_suite
-from glyphscope.evals.suites.suite import PathCheck
+from glyphscope.evals.matrix import Matrix, plan_of
+from glyphscope.evals.results import (
+    COLUMNS,
+    REPORT,
+    ResultFolder,
+    Sample,
+    changes_between,
+    export_samples,
+    publish,
+)
+from glyphscope.evals.running import SampleGrew, evaluate, saved_plan
+from glyphscope.evals.scoring import ModelJudge, judge_prompt
+from glyphscope.evals.suites import PathCheck, keep_suite, load_suite
 from glyphscope.models import ScriptedModel
 from glyphscope.processes import stopped_by
 from judged import asked, expectation, reasons, verdict

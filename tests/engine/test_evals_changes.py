@@ -9,10 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
-from glyphscope.evals.results.changes import changes_between
-from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.sample import Failure
-from glyphscope.evals.results.table import Samples
+from glyphscope.evals.results import Failure, ResultFolder, Samples, changes_between
 from made_results import made_result
 
 

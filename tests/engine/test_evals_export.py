@@ -11,10 +11,15 @@ import msgspec
 import pytest
 
 from glyphscope.errors import GlyphscopeError, RecordError
-from glyphscope.evals.results.export import COLUMNS, export_samples
-from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.sample import Failure, ModelCall, Sample
+from glyphscope.evals.results import (
+    COLUMNS,
+    Failure,
+    Manifest,
+    ModelCall,
+    ResultFolder,
+    Sample,
+    export_samples,
+)
 from made_results import made_result
 
 SAMPLE = Sample(

@@ -12,9 +12,7 @@ import pytest
 
 from glyphscope import Evaluation, evaluate
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.results.export import export_samples
-from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.sample import Failure, JudgeVerdict
+from glyphscope.evals.results import Failure, JudgeVerdict, ResultFolder, export_samples
 from glyphscope.events import AnyEvent, Message
 from glyphscope.resources import read_bytes
 from glyphscope.sessions import parse_record

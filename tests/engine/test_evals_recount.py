@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from glyphscope.evals.results.summary import by_scenario, by_scenario_and_strategy, summarise
+from glyphscope.evals.results import by_scenario, by_scenario_and_strategy, summarise
 from made_samples import MadeResult, jsonl, made_arms
 
 pytestmark = pytest.mark.slow

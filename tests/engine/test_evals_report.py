@@ -19,15 +19,24 @@ import msgspec
 import pytest
 
 from glyphscope import resources
-from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.results import report_runs
-from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.manifest import IN_SEGMENTS, Manifest
-from glyphscope.evals.results.report import BESIDE, REPORT, report_html, write_summaries
-from glyphscope.evals.results.sample import Failure, Sample
-from glyphscope.evals.results.summary import summarise
-from glyphscope.evals.results.tables import CheckResult, SizeResult, SuiteTables
-from glyphscope.evals.suites.suite import Suite
+from glyphscope.evals.matrix import Arm
+from glyphscope.evals.results import (
+    BESIDE,
+    IN_SEGMENTS,
+    REPORT,
+    CheckResult,
+    Failure,
+    Manifest,
+    ResultFolder,
+    Sample,
+    SizeResult,
+    SuiteTables,
+    report_html,
+    report_runs,
+    summarise,
+    write_summaries,
+)
+from glyphscope.evals.suites import Suite
 from glyphscope.events import Token
 from glyphscope.notation import Sizes
 from glyphscope.sessions import parse_record

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from glyphscope.evals.statistics import (
+from glyphscope.evals import (
     Cluster,
     Table,
     effective_n,

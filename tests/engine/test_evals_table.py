@@ -9,11 +9,18 @@ import msgspec
 import pytest
 
 from glyphscope.errors import RecordError, StorageError
-from glyphscope.evals.results.changes import changes_between
-from glyphscope.evals.results.folder import SAMPLES, ResultFolder
-from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.summary import by_scenario, summarise
-from glyphscope.evals.results.table import INDEX, Samples, Table, table_of
+from glyphscope.evals.results import (
+    INDEX,
+    SAMPLES,
+    ResultFolder,
+    Sample,
+    Samples,
+    Table,
+    by_scenario,
+    changes_between,
+    summarise,
+    table_of,
+)
 from made_samples import MadeResult, made_arms
 
 MADE = MadeResult(arms=made_arms()[:4], scenarios=6)

@@ -13,13 +13,23 @@ import msgspec
 import pytest
 
 from glyphscope.errors import StorageError
-from glyphscope.evals.results.figures import ScenarioSummary, Summary
-from glyphscope.evals.results.folder import TABLES, ResultFolder
-from glyphscope.evals.results.report import BY_SCENARIO, BY_STRATEGY, REPORT, SUMMARY, TABLE, write_summaries
-from glyphscope.evals.results.summary import by_scenario, summarise
-from glyphscope.evals.results.tables import SuiteTables, suite_tables
-from glyphscope.evals.suites.reading import load_suite, suite_registry
-from glyphscope.evals.suites.suite import CheckRow
+from glyphscope.evals.results import (
+    BY_SCENARIO,
+    BY_STRATEGY,
+    REPORT,
+    SUMMARY,
+    TABLE,
+    TABLES,
+    ResultFolder,
+    ScenarioSummary,
+    SuiteTables,
+    Summary,
+    by_scenario,
+    suite_tables,
+    summarise,
+    write_summaries,
+)
+from glyphscope.evals.suites import CheckRow, load_suite, suite_registry
 from made_samples import MadeResult
 
 SUITE = load_suite("tool-calls")

@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 from eval_suite import ANSWERS, SUITE, AnsweringModel, plain, suite_file
 from glyphscope.cli.app import app
 from glyphscope.errors import ModelDied, ModelError, RecordError, StorageError
-from glyphscope.evals.matrix.plan import Matrix, Plan, Planned, plan_of
-from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder
-from glyphscope.evals.running.evaluate import evaluate
-from glyphscope.evals.running.progress import (
+from glyphscope.evals.matrix import Matrix, Plan, Planned, plan_of
+from glyphscope.evals.results import MANIFEST, SAMPLES, ResultFolder
+from glyphscope.evals.running import (
     Begun,
     Control,
     Ended,
@@ -26,8 +25,9 @@ from glyphscope.evals.running.progress import (
     Progress,
     SampleBegun,
     SampleDone,
+    SampleQueue,
+    evaluate,
 )
-from glyphscope.evals.running.worker_pool import SampleQueue
 from glyphscope.models import ScriptedModel
 
 
@@ -364,7 +364,7 @@ def test_a_folder_contains_its_suites_and_its_provenance(tmp_path):
 
 def test_records_in_segments_are_those_in_files_and_survive_stopping_and_resuming(tmp_path, monkeypatch):
     files = result(events(plan(tmp_path), tmp_path / "files"))
-    monkeypatch.setattr("glyphscope.evals.running.evaluate.MAX_FILES", 1)
+    monkeypatch.setattr("glyphscope.evals.running.evaluation.MAX_FILES", 1)
     with closing(evaluate(plan(tmp_path), tmp_path / "out", opener=AnsweringModel)) as progress:
         next(each for each in progress if isinstance(each, SampleDone) and each.done == 2)
     (path,) = (tmp_path / "out").iterdir()

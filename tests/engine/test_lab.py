@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
-from glyphscope.evals.statistics import share, spread
+from glyphscope.evals import share, spread
 from glyphscope.events import Sampling, ToolContent
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import Tool, ToolRegistry

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from glyphscope.errors import ContextOverflow
-from glyphscope.evals.run_figures import run_figures
+from glyphscope.evals import run_figures
 from glyphscope.events import (
     Aborted,
     ApprovalNeeded,

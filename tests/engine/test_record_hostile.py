@@ -12,8 +12,7 @@ import pytest
 
 from glyphscope import resources
 from glyphscope.errors import RecordError
-from glyphscope.evals.results.export import export_samples
-from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results import ResultFolder, export_samples
 from glyphscope.events import RepairSettings, RunFailed, RunRequest
 from glyphscope.explain import mask_impact
 from glyphscope.models import ScriptedModel

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from glyphscope.errors import ConstraintIgnored, ContextOverflow, GrammarError, ModelDied
-from glyphscope.evals.results.sample import NO_ANSWER, ModelCall
-from glyphscope.evals.suites.suite import ExpectedCall, FinalText, ScriptedResult, Turn
+from glyphscope.evals.results import NO_ANSWER, ModelCall
+from glyphscope.evals.suites import ExpectedCall, FinalText, ScriptedResult, Turn
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.visible import visible

@@ -12,16 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.evals.scoring.matching import (
-    MAX_POINTER,
-    Matcher,
-    Values,
-    has_all,
-    pair_up,
-    schema_fault,
-    shown,
-)
-from glyphscope.evals.suites.suite import ExpectedCall
+from glyphscope.evals.scoring import MAX_POINTER, Matcher, Values, has_all, pair_up, schema_fault, shown
+from glyphscope.evals.suites import ExpectedCall
 from glyphscope.visible import visible
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from demo_calls import NEVER, call
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.running.requests import ScriptedTools, request_for
-from glyphscope.evals.suites.suite import ScriptedResult, Suite, Turn
+from glyphscope.evals.matrix import Arm
+from glyphscope.evals.running import ScriptedTools, request_for
+from glyphscope.evals.suites import ScriptedResult, Suite, Turn
 from glyphscope.events import ApprovalRule, Message, RunRequest, Sampling
 from glyphscope.prompting import render_messages
 from glyphscope.registry import default_registry

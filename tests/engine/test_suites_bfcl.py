@@ -6,10 +6,9 @@ import threading
 import pytest
 
 from glyphscope.errors import SuiteError
-from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.matrix.plan import LoadedSuite, Planned
-from glyphscope.evals.running.run_sample import run_sample
-from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite
+from glyphscope.evals.matrix import Arm, LoadedSuite, Planned
+from glyphscope.evals.running import run_sample
+from glyphscope.evals.suites import check_suite, encode_suite, parse_suite
 from glyphscope.models import ScriptedModel
 from glyphscope_plugins.bfcl.questions import import_bfcl
 

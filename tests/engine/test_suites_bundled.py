@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from glyphscope import resources
-from glyphscope.evals.suites.reading import (
+from glyphscope.evals.suites import (
     bundled_suites,
     check_suite,
     encode_suite,

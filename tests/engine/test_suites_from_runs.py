@@ -6,12 +6,16 @@ import msgspec
 import pytest
 
 from glyphscope.errors import RecordError, StorageError, SuiteError
-from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.matrix.plan import LoadedSuite, Planned
-from glyphscope.evals.running.requests import request_for
-from glyphscope.evals.running.run_sample import run_sample
-from glyphscope.evals.suites.from_runs import scenario_of_run, suite_of_runs
-from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite, suite_registry
+from glyphscope.evals.matrix import Arm, LoadedSuite, Planned
+from glyphscope.evals.running import request_for, run_sample
+from glyphscope.evals.suites import (
+    check_suite,
+    encode_suite,
+    parse_suite,
+    scenario_of_run,
+    suite_of_runs,
+    suite_registry,
+)
 from glyphscope.events import (
     ApprovalRule,
     LoopSettings,

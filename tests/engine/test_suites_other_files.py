@@ -10,9 +10,7 @@ from typer.testing import CliRunner
 from glyphscope import evaluate
 from glyphscope.cli.app import app
 from glyphscope.errors import SuiteError
-from glyphscope.evals.suites.imported import IMPORTERS
-from glyphscope.evals.suites.reading import check_suite, load_suite
-from glyphscope.evals.suites.suite import Expectation, ExpectedCall, PathCheck
+from glyphscope.evals.suites import IMPORTERS, Expectation, ExpectedCall, PathCheck, check_suite, load_suite
 from imported_suites import skipped
 
 import_inspect = IMPORTERS.get("inspect").read

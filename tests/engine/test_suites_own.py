@@ -6,11 +6,21 @@ import msgspec
 import pytest
 
 from glyphscope.errors import SuiteError
-from glyphscope.evals.scoring.matching import Matcher
-from glyphscope.evals.suites.call_form import ArgumentCheck, CallChecks, call_of, form_of
-from glyphscope.evals.suites.own import add_scenario, keep_suite, own_suites, suite_path
-from glyphscope.evals.suites.reading import load_suite
-from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario
+from glyphscope.evals.scoring import Matcher
+from glyphscope.evals.suites import (
+    ArgumentCheck,
+    CallChecks,
+    Expectation,
+    ExpectedCall,
+    Scenario,
+    add_scenario,
+    call_of,
+    form_of,
+    keep_suite,
+    load_suite,
+    own_suites,
+    suite_path,
+)
 
 FORMS = [
     CallChecks("search"),

@@ -15,8 +15,7 @@ import pytest
 
 from glyphscope import evaluate
 from glyphscope.errors import SuiteError
-from glyphscope.evals.suites.reading import load_suite
-from glyphscope.evals.suites.suite import Expectation, ExpectedCall, JudgeCheck, PathCheck, Scenario
+from glyphscope.evals.suites import Expectation, ExpectedCall, JudgeCheck, PathCheck, Scenario, load_suite
 from imported_suites import WEATHER, promptfoo, skipped
 
 ALIASES = "c0: &c0 [x, x]\n" + "".join(

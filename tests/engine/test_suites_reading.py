@@ -12,9 +12,18 @@ from typer.testing import CliRunner
 from glyphscope import evaluate
 from glyphscope.cli.app import app
 from glyphscope.errors import SuiteError
-from glyphscope.evals.suites import reading
-from glyphscope.evals.suites.reading import check_suite, encode_suite, load_suite, parse_suite, suite_registry
-from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite
+from glyphscope.evals.suites import (
+    Expectation,
+    ExpectedCall,
+    Scenario,
+    Suite,
+    check_suite,
+    encode_suite,
+    load_suite,
+    parse_suite,
+    reading,
+    suite_registry,
+)
 from glyphscope.inputs import files_below
 from glyphscope.registry import default_registry
 from glyphscope.registry.places import find_places

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from glyphscope.errors import PromptError
-from glyphscope.evals.suites.from_runs import scenario_of_run
+from glyphscope.evals.suites import scenario_of_run
 from glyphscope.events import (
     LoopSettings,
     Message,

@@ -14,7 +14,7 @@ from PySide6.QtGui import QImage, QPainter, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QStyleOptionViewItem
 
 from glyphscope.errors import StorageError
-from glyphscope.evals.statistics import share
+from glyphscope.evals import share
 from glyphscope.events import Token, TokenStep
 from glyphscope.notation import call_sizes
 from glyphscope.runs import run_state

@@ -10,9 +10,8 @@ from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from evaluating import ended, set_up
-from glyphscope.evals.scoring.model_judge import ModelJudge
-from glyphscope.evals.suites.reading import load_suite
-from glyphscope.evals.suites.suite import JudgeCheck, PathCheck, PythonCheck
+from glyphscope.evals.scoring import ModelJudge
+from glyphscope.evals.suites import JudgeCheck, PathCheck, PythonCheck, load_suite
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import end_of, run_state

@@ -10,8 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from evaluating import ended, good, open_it
-from glyphscope.evals.results.folder import ResultFolder, ResultRow
-from glyphscope.evals.results.sample import Failure
+from glyphscope.evals.results import Failure, ResultFolder, ResultRow
 from glyphscope.sessions import places
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.result_presenter import AFTER, ChangesDialog

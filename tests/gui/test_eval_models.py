@@ -11,15 +11,20 @@ import pytest
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtTest import QAbstractItemModelTester
 
-from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.matrix.plan import Matrix, plan_of
-from glyphscope.evals.results.bad_token import bad_token, bad_turn
-from glyphscope.evals.results.folder import ResultFolder, ResultRow
-from glyphscope.evals.results.sample import Failure, Reason
-from glyphscope.evals.results.summary import by_scenario, summarise
-from glyphscope.evals.results.words import REASON_WORDS
-from glyphscope.evals.running.progress import Begun, Ended, ModelOpened, SampleDone
-from glyphscope.evals.suites.suite import Scenario, Suite
+from glyphscope.evals.matrix import Arm, Matrix, plan_of
+from glyphscope.evals.results import (
+    REASON_WORDS,
+    Failure,
+    Reason,
+    ResultFolder,
+    ResultRow,
+    bad_token,
+    bad_turn,
+    by_scenario,
+    summarise,
+)
+from glyphscope.evals.running import Begun, Ended, ModelOpened, SampleDone
+from glyphscope.evals.suites import Scenario, Suite
 from glyphscope.events import RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry

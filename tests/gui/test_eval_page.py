@@ -31,7 +31,7 @@ from evaluating import (
     shown_error,
 )
 from glyphscope.errors import ModelError
-from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results import ResultFolder
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import places
 from glyphscope_gui.evaluate.evaluations import EvalPhase

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QStyle, QStyleOptionFrame
 from bundled import BAD, GOOD, run_of
 from glyphscope import resources
 from glyphscope.errors import StorageError
-from glyphscope.evals.suites.reading import load_suite
+from glyphscope.evals.suites import load_suite
 from glyphscope.events import (
     Aborted,
     CallReady,

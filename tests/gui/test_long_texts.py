@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from examples import rounds, some
 from fake_context import scripted
-from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
+from glyphscope.evals.suites import Expectation, Scenario, Suite
 from glyphscope.events import RunRequest
 from glyphscope.registry import parse_document
 from glyphscope.sessions import Project, kin_of, save_project

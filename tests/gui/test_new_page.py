@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.matrix import Matrix, plan_of
 
 pytestmark = pytest.mark.slow
 

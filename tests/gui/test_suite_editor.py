@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from evaluating import ended
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.suites.reading import encode_suite, load_suite
-from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
+from glyphscope.evals.suites import Expectation, Scenario, Suite, encode_suite, load_suite
 from glyphscope_gui.evaluate.assertions_form import field_text, field_value
 from glyphscope_gui.evaluate.scenario_form import FORM, JSON
 from glyphscope_gui.evaluate.setup import editable

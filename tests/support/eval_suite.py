@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from glyphscope.errors import ModelDied
-from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.running.progress import Ended, Progress
+from glyphscope.evals.results import ResultFolder, Sample
+from glyphscope.evals.running import Ended, Progress
 from glyphscope.models import GenerateRequest, Output, ScriptedModel
 
 SUITE = {

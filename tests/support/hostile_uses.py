@@ -19,12 +19,8 @@ from glyphscope import resources
 from glyphscope.cli.bundle import rerun
 from glyphscope.cli.run import show
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.results.changes import changes_between
-from glyphscope.evals.results.export import export_samples
-from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.report import publish
-from glyphscope.evals.suites.imported import IMPORTERS
-from glyphscope.evals.suites.reading import check_suite, load_suite
+from glyphscope.evals.results import ResultFolder, changes_between, export_samples, publish
+from glyphscope.evals.suites import IMPORTERS, check_suite, load_suite
 from glyphscope.events import AnyEvent, LoadOptions, Message, RunRequest
 from glyphscope.explain import (
     cost_words,

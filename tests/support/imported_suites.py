@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import dedent, indent
 
-from glyphscope.evals.suites.imported import IMPORTERS, ImportedSuite
-from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite
+from glyphscope.evals.suites import IMPORTERS, ImportedSuite, check_suite, encode_suite, parse_suite
 
 WEATHER = """
 description: Weather of cities

@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.matrix.plan import LoadedSuite, Planned
-from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample
-from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite
+from glyphscope.evals.matrix import Arm, LoadedSuite, Planned
+from glyphscope.evals.results import Sample
+from glyphscope.evals.running import SampleAndRuns, run_sample
+from glyphscope.evals.suites import Expectation, ExpectedCall, Scenario, Suite
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, run_state
 from talks import Talker

@@ -8,12 +8,9 @@ from random import Random
 
 import msgspec
 
-from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.matrix.plan import sample_id
-from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.sample import Failure, ModelCall, Reason, Sample
-from glyphscope.evals.suites.suite import SuiteUsed
+from glyphscope.evals.matrix import Arm, sample_id
+from glyphscope.evals.results import Failure, Manifest, ModelCall, Reason, ResultFolder, Sample
+from glyphscope.evals.suites import SuiteUsed
 from glyphscope.events import AnyEvent, Code, ModelInfo, RunRequest, Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry

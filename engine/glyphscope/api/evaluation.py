@@ -25,7 +25,7 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import ARM_TITLES, arm_cells, arm_labels
-from glyphscope.evals.running import evaluate as running
+from glyphscope.evals.running import evaluation as running
 from glyphscope.evals.running.place import Place, read_place
 from glyphscope.evals.running.progress import ModelMissing, Progress, ProgressWords
 from glyphscope.events import (

@@ -23,7 +23,7 @@ from glyphscope.cli.output import (
 )
 from glyphscope.cli.run_printer import RunView
 from glyphscope.errors import LessonError
-from glyphscope.evals.align import align, difference_words
+from glyphscope.evals.alignment import align, difference_words
 from glyphscope.lessons.checking import check_lesson, record_lesson
 from glyphscope.lessons.lesson import Experiment, Lesson, Note, Prose, Question, Watch
 from glyphscope.lessons.library import LessonPlace, all_lessons, bundled_lessons, find_lesson

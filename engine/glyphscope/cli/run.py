@@ -41,13 +41,7 @@ from glyphscope.cli.run_printer import RunView
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sources import open_sources
 from glyphscope.cli.streaming import BAD_REQUEST, interrupted, interruptible, recorded, run_all
-from glyphscope.evals.distribution import (
-    Distribution,
-    Divergence,
-    SeedResults,
-    divergence_words,
-    option_words,
-)
+from glyphscope.evals.answers import Distribution, Divergence, SeedResults, divergence_words, option_words
 from glyphscope.evals.matrix.profiles import profile as profile_named
 from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, seeds_of
 from glyphscope.evals.results.words import rate_words

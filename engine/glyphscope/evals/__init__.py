@@ -1,1 +1,38 @@
 """Evaluations: many prompts with expected answers, the runs, and the figures over them, each with its n."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
+
+if TYPE_CHECKING:
+    from glyphscope.evals.ab import Pair, Trial, ab_report, pair_of, what_differs
+    from glyphscope.evals.alignment import (
+        MAX_LENGTH,
+        TOOL,
+        align,
+        call_fields,
+        difference_words,
+        first_difference,
+    )
+    from glyphscope.evals.answers import distribution, divergence_words, option_words, seed_run
+    from glyphscope.evals.costs import run_figures
+    from glyphscope.evals.statistics import (
+        Cluster,
+        Table,
+        effective_n,
+        holm,
+        mcnemar,
+        newcombe,
+        paired_interval,
+        pass_hat,
+        scenario_test,
+        share,
+        sign_flip,
+        spread,
+        sum_of,
+        wilson,
+    )
+else:
+    __getattr__ = interface(__name__)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.evals.align import align, as_text, difference_words
+from glyphscope.evals.alignment import align, as_text, difference_words
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, run_key
 from glyphscope.evals.results.words import mcnemar_words, points, share_words

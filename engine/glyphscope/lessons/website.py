@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from glyphscope.errors import LessonError, StorageError
-from glyphscope.evals.align import align, difference_words
+from glyphscope.evals.alignment import align, difference_words
 from glyphscope.inputs import storage_error
 from glyphscope.lessons.checking import check_lesson
 from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Note, Prose, Step, Watch

@@ -26,7 +26,7 @@ from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.results.manifest import Machine, this_machine
 from glyphscope.evals.running.local_workers import LocalWorker, facts_of, open_judges
 from glyphscope.evals.running.progress import SampleGrew
-from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample, stopped_sample
+from glyphscope.evals.running.sample_runs import SampleAndRuns, run_sample, stopped_sample
 from glyphscope.evals.running.worker_pool import ModelFacts
 from glyphscope.evals.scoring.assertions import AssertionOptions
 from glyphscope.models.files import FileHash

@@ -30,7 +30,7 @@ from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.evals.matrix.needs import Needs
 from glyphscope.evals.matrix.plan import Plan, Planned
 from glyphscope.evals.running.progress import Control, SampleGrew
-from glyphscope.evals.running.run_sample import SampleAndRuns, stopped_sample, unanswered
+from glyphscope.evals.running.sample_runs import SampleAndRuns, stopped_sample, unanswered
 from glyphscope.evals.running.worker_pool import Candidate, WorkerLost, WorkerOpened, WorkerPool
 from glyphscope.events import ModelInfo
 from glyphscope.models.files import FileHash

@@ -6,7 +6,7 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QTabBar, QWidget
 
-from glyphscope.evals.run_figures import RunFigures, run_figures
+from glyphscope.evals.costs import RunFigures, run_figures
 from glyphscope.runs import RunState
 from glyphscope.text.shorten import capitalised
 from glyphscope.visible import visible

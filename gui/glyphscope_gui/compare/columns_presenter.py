@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from glyphscope.evals.align import align, difference_words
+from glyphscope.evals.alignment import align, difference_words
 from glyphscope.events import AnyEvent
 from glyphscope.models.finding import FoundModel, find_models
 from glyphscope.models.opening import model_name_of

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.ab import AbResults, Judge, expecting, is_valid
-from glyphscope.evals.distribution import Distribution, Divergence, SeedResults
+from glyphscope.evals.answers import Distribution, Divergence, SeedResults
 from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, distinct_seeds
 from glyphscope.evals.running.requests import changed_request
 from glyphscope.events import RunRequest, Sampling

@@ -9,7 +9,7 @@ from PySide6.QtCore import QLineF, QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from glyphscope.evals.distribution import Distribution, Divergence, Group, Option, divergence_words
+from glyphscope.evals.answers import Distribution, Divergence, Group, Option, divergence_words
 from glyphscope.evals.results.words import rate_words, share_words
 from glyphscope.evals.statistics import Share
 from glyphscope.text.figures import UNKNOWN, percent

@@ -6,8 +6,8 @@ import json
 from typing import NamedTuple
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.costs import RunFigures
 from glyphscope.evals.matrix.seeds import seeds_of
-from glyphscope.evals.run_figures import RunFigures
 from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import end_of

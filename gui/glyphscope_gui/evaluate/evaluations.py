@@ -17,7 +17,7 @@ from glyphscope.evals.matrix.plan import Matrix, Plan
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import publish
 from glyphscope.evals.results.table import Table
-from glyphscope.evals.running.evaluate import evaluate
+from glyphscope.evals.running.evaluation import evaluate
 from glyphscope.evals.running.local_workers import LocalWorkers
 from glyphscope.evals.running.progress import (
     Begun,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -16,8 +17,8 @@ from glyphscope.evals.matrix.arms import OFFERED, values_of
 from glyphscope.evals.matrix.needs import PythonFile, needs_of
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS, Question
-from glyphscope.evals.results.export import EXPORTERS, Exported
-from glyphscope.evals.results.folder import ResultRow
+from glyphscope.evals.results.export import EXPORTERS, Exported, export_samples
+from glyphscope.evals.results.folder import ResultRow, list_results
 from glyphscope.evals.running.place import Place
 from glyphscope.evals.suites.imported import endings
 from glyphscope.evals.suites.reading import STARTER
@@ -27,10 +28,19 @@ from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.evaluate.consent import PythonConsent, ask_about_files
 from glyphscope_gui.evaluate.evaluations import EvalJob, EvalPhase, EvalProgress, Evaluations
 from glyphscope_gui.evaluate.page import RESULT, EvalPage
-from glyphscope_gui.evaluate.reading import EvalReading, Opened, OpenedRun, Priced
+from glyphscope_gui.evaluate.reading import (
+    EvalReading,
+    Opened,
+    OpenedRun,
+    Priced,
+    made_report,
+    planned_again,
+    priced,
+    read_result,
+)
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter, EvalResultsModel, ResultComparing
-from glyphscope_gui.evaluate.setup import SuiteChoice, price_words, seconds_a_sample
+from glyphscope_gui.evaluate.setup import SuiteChoice, price_words, seconds_a_sample, suite_choices
 from glyphscope_gui.evaluate.setup_lists import Tickable
 from glyphscope_gui.evaluate.suite_editor import SuiteEditing
 from glyphscope_gui.evaluate.words import arm_labels, sample_words
@@ -46,6 +56,7 @@ from glyphscope_gui.slices import Slices, Steps
 
 PRICE_MS = 150
 """Milliseconds from the last change of the set-up to the computation of its price."""
+RESULT_VIEW = "glyphscope_gui.evaluate.result_view"
 MAX_LINES = 6
 """Lines of a suite's problems in the banner."""
 
@@ -93,7 +104,7 @@ class EvaluatePresenter(Page):
 
     def complete(self) -> None:
         """Load the charts' modules in the background, as an import cannot be sliced."""
-        self.reading.load_charts()
+        self.reading.start("charts", partial(import_module, RESULT_VIEW), lambda _module: None)
 
     def close(self) -> None:
         """Stop the running evaluation, which can be resumed."""
@@ -177,9 +188,13 @@ class EvaluatePresenter(Page):
 
     def _look_again(self) -> None:
         """Read suites and models that may be new, and the list of results."""
-        self.reading.find_suites(self.context.services.places.suites, self._suites_found)
+        own, files = self.context.services.places.suites, self.context.services.named_files
+        self.reading.start("suites", partial(suite_choices, own, files), self._suites_found)
         self._show_open_model(self.context.project.model)
-        self.reading.list(self.context.services.results, self._listed)
+        self._list_results()
+
+    def _list_results(self) -> None:
+        self.reading.start("list", partial(list_results, self.context.services.results), self._listed)
 
     def _show_open_model(self, model: str) -> None:
         """Put the window's model first in the list, in place of the previous one."""
@@ -277,26 +292,26 @@ class EvaluatePresenter(Page):
             self.view.setup.show_cost("", problem)
             self.view.setup.scenarios.model.show_rows(())
         else:
-            self.reading.price(matrix, self._show_price)
+            self.reading.start_with_files("price", partial(priced, matrix), self._show_price)
 
-    def _show_price(self, priced: Priced) -> None:
+    def _show_price(self, found: Priced) -> None:
         setup = self.view.setup
-        if priced.matrix != setup.matrix():
+        if found.matrix != setup.matrix():
             return  # changed since: its new price is being computed
-        self._priced = priced
-        setup.judge.show_models(self.view.models_model.values, needed=priced.rubrics)
-        if priced.matrix != setup.matrix():  # the previously chosen judge is needed again, or no longer
+        self._priced = found
+        setup.judge.show_models(self.view.models_model.values, needed=found.rubrics)
+        if found.matrix != setup.matrix():  # the previously chosen judge is needed again, or no longer
             self._setup_changed()
             return
-        setup.scenarios.model.show_rows(priced.scenarios)
-        if priced.price is None:
-            setup.show_cost("", priced.problem)
+        setup.scenarios.model.show_rows(found.scenarios)
+        if found.price is None:
+            setup.show_cost("", found.problem)
             return
         seconds = None
         if setup.place.place is None or setup.place.place.is_local:
-            seconds = seconds_a_sample(self._results.rows, priced.matrix.models)
-        arms, notes = (priced.plan.arms, priced.plan.notes) if priced.plan is not None else ((), ())
-        words = "\n".join((price_words(priced.price, seconds, priced.matrix.jobs), *notes))
+            seconds = seconds_a_sample(self._results.rows, found.matrix.models)
+        arms, notes = (found.plan.arms, found.plan.notes) if found.plan is not None else ((), ())
+        words = "\n".join((price_words(found.price, seconds, found.matrix.jobs), *notes))
         setup.show_cost(words, arms=list(arm_labels(arms).values()), can_start=not self.evaluations.is_busy)
 
     # -- evaluating --------------------------------------------------------------------------------------------
@@ -310,7 +325,7 @@ class EvaluatePresenter(Page):
         """Make the missing samples of the shown result."""
         result = self.result_presenter.result
         if result is not None and not self.evaluations.is_busy:
-            self.reading.plan_again(result, self._start)
+            self.reading.start("plan", partial(planned_again, result), self._start)
 
     def _start(self, job: EvalJob) -> None:
         """Begin, after asking about Python functions that the user has not allowed yet in this window."""
@@ -397,9 +412,9 @@ class EvaluatePresenter(Page):
         """Read the figures from the folder, so that the saved ones are shown."""
         if self.context.navigator.current is not PageId.EVALUATE:
             self.context.status.set_note(tr("The evaluation ended: see the Evaluate page (Ctrl+4)"))
-        self.reading.list(self.context.services.results, self._listed)
+        self._list_results()
         if folder is not None and self.result_presenter.path in (None, folder):
-            self.reading.refresh(folder, self._refreshed)
+            self.reading.start("refresh", partial(read_result, folder, self.reading.measure), self._refreshed)
         self._setup_changed()
 
     # -- results -----------------------------------------------------------------------------------------------
@@ -407,7 +422,7 @@ class EvaluatePresenter(Page):
     def open_result(self, path: Path) -> None:
         self.view.notice.hide()
         self.view.title.setText(tr("Reading {name}…", name=path.name))
-        self.reading.open(path, self._opened)
+        self.reading.start("open", partial(read_result, path, self.reading.measure), self._opened)
 
     def _opened(self, opened: Opened) -> None:
         self._show_opened(opened)
@@ -445,7 +460,7 @@ class EvaluatePresenter(Page):
     def _open_report(self) -> None:
         path = self.result_presenter.path
         if path is not None:
-            self.reading.make_report(path, self._show_report)
+            self.reading.start("report", partial(made_report, path), self._show_report)
 
     def _show_report(self, path: Path) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
@@ -465,7 +480,7 @@ class EvaluatePresenter(Page):
         """Write all samples of the shown result."""
         result = self.result_presenter.result
         if result is not None:
-            self.reading.export(result, out, self._show_export)
+            self.reading.start("export", partial(export_samples, result.folder, out), self._show_export)
 
     def _show_export(self, exported: Exported) -> None:
         samples = tr("%n sample(s)", "", exported.samples)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,29 +12,27 @@ import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from glyphscope.errors import GlyphscopeError, RecordError
-from glyphscope.evals.align import Alignment, align
+from glyphscope.evals.alignment import Alignment, align
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import needs_of, rubrics_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
-from glyphscope.evals.results.bad_token import bad_token, bad_turn
 from glyphscope.evals.results.changes import Changes, changes_between
-from glyphscope.evals.results.export import Exported, export_samples
 from glyphscope.evals.results.figures import Summary
-from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder, ResultRow, list_results
+from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder
 from glyphscope.evals.results.report import REPORT, SUMMARY, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import summarise
 from glyphscope.evals.results.table import INDEXED_FROM, Samples, Table
-from glyphscope.evals.running.evaluate import saved_plan
-from glyphscope.evals.suites.suite import Suite
+from glyphscope.evals.results.wrong_token import bad_token, bad_turn
+from glyphscope.evals.running.evaluation import saved_plan
 from glyphscope.events import AnyEvent
 from glyphscope.inputs import read_file
 from glyphscope.runs import run_state
 from glyphscope.structs import ready
 from glyphscope.text.figures import pluralize
 from glyphscope_gui.evaluate.evaluations import EvalJob
-from glyphscope_gui.evaluate.result import EvalResult, Pair, Pairs, pairs_that_differ, read_samples
-from glyphscope_gui.evaluate.setup import Price, SuiteChoice, editable, price, suite_choice, suite_choices
+from glyphscope_gui.evaluate.result import EvalResult, Pair, read_samples
+from glyphscope_gui.evaluate.setup import Price, price, suite_choice
 from glyphscope_gui.evaluate.setup_lists import ScenarioRow, scenario_rows
 from glyphscope_gui.evaluate.words import MeasureName
 from glyphscope_gui.history.model import when
@@ -88,8 +85,8 @@ class Priced:
 
 
 class EvalReading(QObject):
-    """A newer request of a kind discards the result of the older one. `failed` carries the error of any request,
-    `suiteRead` a SuiteChoice and `runOpened` an OpenedRun, for every caller.
+    """Starts the functions of this module. `failed` carries the error of any of them, `suiteRead` a SuiteChoice and
+    `runOpened` an OpenedRun, for every caller.
     """
 
     suiteRead = Signal(object)
@@ -98,96 +95,36 @@ class EvalReading(QObject):
 
     def __init__(self, files: NamedFiles, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._files = files
+        self.files = files
         self._background = Background(self)
         self.measure: MeasureName = "ok"
         """The measure that is shown of results."""
 
-    def load_charts(self) -> None:
-        """Import the modules of a result's view."""
-        self._start(
-            "charts", lambda: import_module("glyphscope_gui.evaluate.result_view"), lambda _module: None
-        )
+    def start(self, kind: str, work: Callable[[], _Outcome], then: Callable[[_Outcome], object]) -> None:
+        """Call `work` in the background, and `then` with what it returns. A newer one of a kind discards the older."""
+        self._background.start(kind, work, then, self.failed.emit)
 
-    def open(self, path: Path, then: Callable[[Opened], object]) -> None:
-        """Read a result's samples and summarise them."""
-        self._start("open", lambda: read_result(path, self.measure), then)
+    def start_with_files(
+        self, kind: str, work: Callable[[], _Outcome], then: Callable[[_Outcome], object]
+    ) -> None:
+        """The same for work that reads suites, also the files outside of their folders that the user allowed."""
 
-    def refresh(self, path: Path, then: Callable[[Opened], object]) -> None:
-        """Reread the shown result; a result that the user opens meanwhile is opened anyway."""
-        self._start("refresh", lambda: read_result(path, self.measure), then)
+        def work_with_files() -> _Outcome:
+            with self.files.reading():
+                return work()
 
-    def prepare(self, result: EvalResult, then: Callable[[EvalResult], object]) -> None:
-        """Compute what is shown of a result by the measure."""
-        self._start("prepare", lambda: result.prepared(self.measure), then)
-
-    def list(self, parent: Path, then: Callable[[Sequence[ResultRow]], object]) -> None:
-        self._start("list", lambda: list_results(parent), then)
-
-    def find_suites(self, own: Path, then: Callable[[Sequence[SuiteChoice]], object]) -> None:
-        """Read the bundled suites, and the user's in the folder `own`."""
-        self._start("suites", lambda: suite_choices(own, self._files), then)
-
-    def load_suite(self, source: str, then: Callable[[tuple[Suite, Path | None]], object]) -> None:
-        """Read a suite to edit it; `then` gets it and its file, None if it cannot be written there."""
-        self._start("load", self._allowed(lambda: editable(source)), then)
+        self.start(kind, work_with_files, then)
 
     def read_suite(self, path: str) -> None:
-        self._start(f"suite {path}", lambda: suite_choice(path, self._files), self.suiteRead.emit)
-
-    def price(self, matrix: Matrix, then: Callable[[Priced], object]) -> None:
-        self._start("price", self._allowed(lambda: _priced(matrix)), then)
+        self.start(f"suite {path}", lambda: suite_choice(path, self.files), self.suiteRead.emit)
 
     def open_run(self, result: EvalResult, sample: Sample) -> None:
         """Open the sample's run, of the first turn that went wrong."""
-        folder = ResultFolder(result.path, result.manifest)
-        self._start("run", lambda: _run(folder, sample), self.runOpened.emit)
+        self.start("run", lambda: _run(result.folder, sample), self.runOpened.emit)
 
     def open_judge(self, result: EvalResult, sample: Sample, number: int) -> None:
         """Open the judge's run in the sample's verdict of that number, from 0."""
-        folder = ResultFolder(result.path, result.manifest)
-        self._start("run", lambda: _judge_run(folder, sample, number), self.runOpened.emit)
-
-    def align(self, result: EvalResult, pair: Pair, then: Callable[[Alignment], object]) -> None:
-        """Align both runs of a pair by field."""
-        folder = ResultFolder(result.path, result.manifest)
-        self._start("align", lambda: _aligned(folder, pair), then)
-
-    def pairs(
-        self, result: EvalResult, first: str, second: str, then: Callable[[tuple[Pairs, int]], object]
-    ) -> None:
-        """Find the pairs of two arms that differ, and the number of all."""
-        self._start("pairs", lambda: pairs_that_differ(result, first, second), then)
-
-    def make_report(self, path: Path, then: Callable[[Path], object]) -> None:
-        """Pass the report's HTML file to `then`, written now if it does not exist."""
-        self._start("report", lambda: _report(path), then)
-
-    def compare(self, before: Path, result: EvalResult, then: Callable[[Compared], object]) -> None:
-        """Find the changes from another result to this one."""
-        self._start("compare", lambda: _compared(before, result), then)
-
-    def export(self, result: EvalResult, out: Path, then: Callable[[Exported], object]) -> None:
-        """Write all samples in the format of the file extension."""
-        folder = ResultFolder(result.path, result.manifest)
-        self._start("export", lambda: export_samples(folder, out), then)
-
-    def plan_again(self, result: EvalResult, then: Callable[[EvalJob], object]) -> None:
-        """Plan a result again, to make its missing samples."""
-        folder = ResultFolder(result.path, result.manifest)
-        self._start("plan", lambda: EvalJob(saved_plan(folder), result.path.parent, result.path), then)
-
-    def _allowed(self, work: Callable[[], _Outcome]) -> Callable[[], _Outcome]:
-        """Work that reads suites, also the files outside of their folders that the user allowed."""
-
-        def work_with_files() -> _Outcome:
-            with self._files.reading():
-                return work()
-
-        return work_with_files
-
-    def _start(self, slot: str, work: Callable[[], _Outcome], done: Callable[[_Outcome], object]) -> None:
-        self._background.start(slot, work, done, self.failed.emit)
+        self.start("run", lambda: _judge_run(result.folder, sample, number), self.runOpened.emit)
 
 
 def read_result(path: Path, measure: MeasureName = "ok") -> Opened:
@@ -249,14 +186,16 @@ def _note(folder: ResultFolder, result: EvalResult, ended: int) -> str:
     return " ".join(words)
 
 
-def _report(path: Path) -> Path:
+def made_report(path: Path) -> Path:
+    """The report's HTML file, written now if it does not exist."""
     report = path / REPORT
     if not report.is_file():
         publish(path)
     return report
 
 
-def _priced(matrix: Matrix) -> Priced:
+def priced(matrix: Matrix) -> Priced:
+    """Whether an evaluation as set up can begin, and its price."""
     try:
         plan = plan_of(matrix)
     except GlyphscopeError as error:
@@ -274,8 +213,9 @@ def judge_words(error: GlyphscopeError) -> str:
     return tr("{suite}: {why} Choose one under Judge.", suite=error.where, why=error.message)
 
 
-def _compared(before: Path, result: EvalResult) -> Compared:
-    first, second = ResultFolder.open(before), ResultFolder(result.path, result.manifest)
+def compared(before: Path, result: EvalResult) -> Compared:
+    """The changes from another result to this one."""
+    first, second = ResultFolder.open(before), result.folder
     changes = changes_between(*((folder.manifest, _readable(folder)) for folder in (first, second)))
     arms = {arm.id: arm for arm in (*first.manifest.arms, *result.manifest.arms)}
     return Compared(when(first.manifest.started), result, changes, list(arms.values()))
@@ -305,7 +245,13 @@ def _judge_run(folder: ResultFolder, sample: Sample, number: int) -> OpenedRun:
     return OpenedRun(sample, folder.record(sample.judged[number].run).events, None)
 
 
-def _aligned(folder: ResultFolder, pair: Pair) -> Alignment:
-    """Align the runs; of several turns, the first in which either went wrong."""
+def aligned(result: EvalResult, pair: Pair) -> Alignment:
+    """Both runs of a pair by field; of several turns, the first in which either went wrong."""
     turn = min((bad_turn(sample) for sample in pair if sample.failures), default=1)
+    folder = result.folder
     return align([run_state(_events(folder, sample, max(1, min(turn, len(sample.runs))))) for sample in pair])
+
+
+def planned_again(result: EvalResult) -> EvalJob:
+    """The job that makes the missing samples of a result."""
+    return EvalJob(saved_plan(result.folder), result.path.parent, result.path)

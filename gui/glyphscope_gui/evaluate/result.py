@@ -248,10 +248,13 @@ class EvalResult:
             ) or 1.0
         return self._greatest[measure]
 
+    @property
+    def folder(self) -> ResultFolder:
+        return ResultFolder(self.path, self.manifest)
+
     def read(self, places: np.ndarray) -> list[Sample]:
         """The samples at these places; the error in place of the texts of those that cannot be read."""
-        folder = ResultFolder(self.path, self.manifest)
-        return read_samples(folder, self.table.cells, self.table.rows[places])
+        return read_samples(self.folder, self.table.cells, self.table.rows[places])
 
     def rows(self) -> list[Row]:
         """All rows in order: everything, then each suite with its groups, if there are several, and its scenarios."""
@@ -312,7 +315,10 @@ class EvalResult:
         return CellFigure(n, made.n, made.share, made.low, made.high, made.correct)
 
     def pairs(self, first: str, second: str) -> tuple[Pairs, int]:
-        """The pairs of two arms that differ (`pairs_that_differ`), and the number of all."""
+        """Pairs in which one arm is right and the other wrong, then pairs with equal verdicts and different calls or
+        reasons; and the number of all pairs. As in the comparisons, a pair has an answer in both arms and is not a
+        control.
+        """
         import numpy as np
 
         count, no_places = 0, np.empty((0, 2), np.uint32)
@@ -427,10 +433,3 @@ class Pairs(ReadList[Pair]):
 def _read_pairs(result: EvalResult, places: np.ndarray) -> list[Pair]:
     samples = iter(result.read(places.reshape(-1)))
     return [Pair(first, next(samples)) for first in samples]
-
-
-def pairs_that_differ(result: EvalResult, first: str, second: str) -> tuple[Pairs, int]:
-    """Pairs in which one arm is right and the other wrong, then pairs with equal verdicts and different calls or
-    reasons; and the number of all pairs. As in the comparisons, a pair has an answer in both arms and is not a control.
-    """
-    return result.pairs(first, second)

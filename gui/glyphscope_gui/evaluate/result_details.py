@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from PySide6.QtCore import QModelIndex, QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.evals.align import Alignment, difference_words
+from glyphscope.evals.alignment import Alignment, difference_words
 from glyphscope.evals.results.sample import Reason, Sample
 from glyphscope.evals.results.table import FirstFailure
 from glyphscope.evals.results.words import REASON_WORDS

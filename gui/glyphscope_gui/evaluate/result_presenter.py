@@ -11,7 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import QModelIndex, QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.evals.align import Alignment
+from glyphscope.evals.alignment import Alignment
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.changes import ArmChange, Change, ChangeKind, Changes
 from glyphscope.evals.results.folder import ResultRow
@@ -19,7 +19,7 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import p_words
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.evaluate.page import EvalPage
-from glyphscope_gui.evaluate.reading import Compared, EvalReading
+from glyphscope_gui.evaluate.reading import Compared, EvalReading, aligned, compared
 from glyphscope_gui.evaluate.result import EvalResult, Pair, Pairs, Row, Samples
 from glyphscope_gui.evaluate.words import (
     WIDEST_ARM,
@@ -111,10 +111,11 @@ class EvalResultPresenter(QObject):
 
     def _prepare(self) -> None:
         """Show the result's figures by the chosen measure, once they are computed."""
-        if self.result is None or self.result.is_prepared(self._view.chosen_measure):
-            self._show_prepared(self.result)
+        result, measure = self.result, self._view.chosen_measure
+        if result is None or result.is_prepared(measure):
+            self._show_prepared(result)
         else:
-            self._reading.prepare(self.result, self._show_prepared)
+            self._reading.start("prepare", partial(result.prepared, measure), self._show_prepared)
 
     def _show_prepared(self, result: EvalResult | None) -> None:
         if result is not self.result:
@@ -181,7 +182,8 @@ class EvalResultPresenter(QObject):
             return
         view.pairs_model.show((), label(first), label(second))
         view.pair.show_counted("")
-        self._reading.pairs(self.result, first, second, partial(self._show_pairs, self.path, first, second))
+        shown = partial(self._show_pairs, self.path, first, second)
+        self._reading.start("pairs", partial(self.result.pairs, first, second), shown)
 
     def _show_pairs(self, path: Path | None, first: str, second: str, found: tuple[Pairs, int]) -> None:
         view, label = self._view, self._view.model.label
@@ -216,7 +218,8 @@ class EvalResultPresenter(QObject):
                 tr("Nothing to compare: {arm}: {why}", arm=self._view.model.label(without.arm), why=why)
             )
         else:
-            self._reading.align(self.result, pair, partial(self._show_alignment, pair))
+            shown = partial(self._show_alignment, pair)
+            self._reading.start("align", partial(aligned, self.result, pair), shown)
 
     def _show_alignment(self, pair: Pair, alignment: Alignment) -> None:
         if pair == self._pair:
@@ -284,16 +287,17 @@ class ResultComparing(QObject):
                 continue
             if suites & {suite.name for suite in manifest.suites} and len(menu.actions()) < MAX_OFFERED:
                 action = menu.addAction(result_words(row))
-                action.triggered.connect(
-                    lambda _on=False, path=row.path: self._reading.compare(path, result, self._show)
-                )
+                action.triggered.connect(partial(self._compare, row.path, result))
         if menu.isEmpty():
             menu.addAction(tr("No other result has these suites")).setEnabled(False)
 
-    def _show(self, compared: Compared) -> None:
-        result = compared.result
+    def _compare(self, before: Path, result: EvalResult) -> None:
+        self._reading.start("compare", partial(compared, before, result), self._show)
+
+    def _show(self, found: Compared) -> None:
+        result = found.result
         after = when(result.manifest.started)
-        dialog = ChangesDialog(compared.changes, compared.arms, compared.before, after, self._context.window)
+        dialog = ChangesDialog(found.changes, found.arms, found.before, after, self._context.window)
         dialog.runRequested.connect(lambda sample: self._reading.open_run(result, sample))
         dialog.open()
 

@@ -20,6 +20,7 @@ from glyphscope_gui.evaluate.consent import ask_about_files
 from glyphscope_gui.evaluate.page import EvalPage
 from glyphscope_gui.evaluate.reading import EvalReading
 from glyphscope_gui.evaluate.scenario_form import ScenarioForm
+from glyphscope_gui.evaluate.setup import editable
 from glyphscope_gui.evaluate.setup_lists import ScenarioRow
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
@@ -307,7 +308,9 @@ class SuiteEditing(QObject):
 
     def edit(self, row: ScenarioRow) -> None:
         """Edit the suite of a scenario, which is selected in it; of a bundled suite, a copy."""
-        self._reading.load_suite(row.source, lambda found: self._show(*found, row.scenario.id))
+        self._reading.start_with_files(
+            "load", lambda: editable(row.source), lambda found: self._show(*found, row.scenario.id)
+        )
 
     def _show(self, suite: Suite, path: Path | None, chosen: str = "") -> None:
         window, files = self._context.window, self._context.services.named_files

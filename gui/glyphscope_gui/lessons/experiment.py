@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QAbstractSpinBox, QFormLayout, QFrame, QSpinBox, QWidget
 
-from glyphscope.evals.align import align, difference_words
+from glyphscope.evals.alignment import align, difference_words
 from glyphscope.events import AnyEvent, RunRequest, Sampling, settings_of
 from glyphscope.lessons.lesson import Experiment
 from glyphscope.lessons.run_settings import MAX_TOKENS, value_at

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QPainter
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from glyphscope.evals.align import TOOL, AlignedField, Alignment, FieldCell, field_words
+from glyphscope.evals.alignment import TOOL, AlignedField, Alignment, FieldCell, field_words
 from glyphscope.text.shorten import capitalised
 from glyphscope.visible import visible
 from glyphscope_gui.shared.labels import named

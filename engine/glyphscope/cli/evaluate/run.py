@@ -29,7 +29,7 @@ from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results
 from glyphscope.evals.results.report import publish
-from glyphscope.evals.running.evaluate import evaluate, newest_result
+from glyphscope.evals.running.evaluation import evaluate, newest_result
 from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
 from glyphscope.evals.running.progress import (
     Begun,

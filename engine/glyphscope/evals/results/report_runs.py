@@ -16,7 +16,6 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.results.bad_token import BadToken, bad_token, bad_turn
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.report_parts import (
     CellKey,
@@ -28,6 +27,7 @@ from glyphscope.evals.results.report_parts import (
 )
 from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.evals.results.table import Samples, Selection
+from glyphscope.evals.results.wrong_token import BadToken, bad_token, bad_turn
 from glyphscope.events.encoding import encode_json
 from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.runs import RunState, run_state

@@ -1,1 +1,29 @@
 """Running a matrix: each sample once, whatever happens in between."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
+
+if TYPE_CHECKING:
+    from glyphscope.evals.running.evaluation import Forecast, evaluate, saved_plan
+    from glyphscope.evals.running.place import Place, read_place
+    from glyphscope.evals.running.progress import (
+        Begun,
+        Control,
+        Ended,
+        ModelMissing,
+        ModelOpened,
+        Progress,
+        SampleBegun,
+        SampleDone,
+        SampleGrew,
+        WorkerJoined,
+        WorkerLeft,
+    )
+    from glyphscope.evals.running.requests import ScriptedTools, request_for
+    from glyphscope.evals.running.sample_runs import SampleAndRuns, run_sample
+    from glyphscope.evals.running.worker_pool import SampleQueue, Workers
+else:
+    __getattr__ = interface(__name__)

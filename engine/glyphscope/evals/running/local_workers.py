@@ -22,7 +22,7 @@ from glyphscope.evals.matrix.needs import Needs
 from glyphscope.evals.matrix.plan import LoadedSuite, Plan, Planned
 from glyphscope.evals.results.tables import SuiteTables, suite_tables
 from glyphscope.evals.running.progress import Control, SampleGrew
-from glyphscope.evals.running.run_sample import Interact, SampleAndRuns, request_problems, run_sample
+from glyphscope.evals.running.sample_runs import Interact, SampleAndRuns, request_problems, run_sample
 from glyphscope.evals.running.worker_pool import (
     Candidate,
     FinishedSample,

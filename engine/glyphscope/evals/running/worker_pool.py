@@ -25,7 +25,7 @@ from glyphscope.evals.results.manifest import Machine
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.tables import SuiteTables
 from glyphscope.evals.running.progress import Control, SampleBegun, SampleGrew, WorkerLeft
-from glyphscope.evals.running.run_sample import SampleAndRuns, unanswered
+from glyphscope.evals.running.sample_runs import SampleAndRuns, unanswered
 from glyphscope.events import AnyEvent, ModelInfo
 
 LOOK_SECONDS = 1.0

@@ -1,1 +1,21 @@
 """The verdict on the result of a scenario, with reasons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
+
+if TYPE_CHECKING:
+    from glyphscope.evals.scoring.matching import (
+        MAX_POINTER,
+        Matcher,
+        Values,
+        has_all,
+        pair_up,
+        schema_fault,
+        shown,
+    )
+    from glyphscope.evals.scoring.model_judge import ModelJudge, judge_prompt
+else:
+    __getattr__ = interface(__name__)

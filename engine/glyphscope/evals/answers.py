@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from glyphscope.evals.align import as_text
+from glyphscope.evals.alignment import as_text
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.results.words import share_words
 from glyphscope.evals.statistics import Share, share
