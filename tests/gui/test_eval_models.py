@@ -32,7 +32,7 @@ from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.strategies import run
 from glyphscope_gui.evaluate.evaluations import Growing
 from glyphscope_gui.evaluate.reading import read_result
-from glyphscope_gui.evaluate.result import EvalResult, pairs_that_differ
+from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.result_details import COUNT, FIRST, EvalFailuresModel, EvalPair, EvalPairsModel
 from glyphscope_gui.evaluate.setup import _tokens_at_most, price, price_words, seconds_a_sample, suite_choice
 from glyphscope_gui.evaluate.setup_lists import Tickable, TicksModel
@@ -136,7 +136,7 @@ def test_rows_failures_and_pairs_of_a_result_are_of_the_same_samples(qapp, with_
     assert failures.headerData(0, Qt.Orientation.Horizontal) == f"Reason ({wrong} of 48 failed)"
     compared = {(c.first, c.second): c.pairs for c in result.summary.comparisons if c.measure == "ok"}
     for (first, second), pairs in compared.items():
-        assert pairs_that_differ(result, first, second)[1] == pairs == 12
+        assert result.pairs(first, second)[1] == pairs == 12
     assert population_words(result.scenarios, result.controls) == "12 scenarios, without 3 controls"
 
 
@@ -155,7 +155,7 @@ def test_pairs_have_an_answer_in_both_arms_as_in_the_comparison(tmp_path):
     samples[-1] = made_sample(second, 2, ok=False, failures=(Failure(reason="TIMEOUT", detail=""),))
     manifest = made_manifest(arms, 3, 1)
     result = shown(tmp_path, manifest, samples, summarise(manifest, samples))
-    pairs, count = pairs_that_differ(result, first.id, second.id)
+    pairs, count = result.pairs(first.id, second.id)
     assert count == 2 == result.summary.comparisons[0].pairs and not pairs
 
 
@@ -212,7 +212,7 @@ def test_a_result_reads_its_samples_from_the_folder_when_they_are_shown(tmp_path
     everything, arm = result.rows()[0], result.arms[0]
     wrong_first = result.samples_of(everything, arm, wrong_first=True)
     assert [sample.ok for sample in wrong_first] == sorted(s.ok for s in samples if s.arm == arm)
-    pairs, count = pairs_that_differ(result, *result.arms[:2])
+    pairs, count = result.pairs(*result.arms[:2])
     first, second = ({(s.scenario, s.trial): s for s in samples if s.arm == arm} for arm in result.arms[:2])
     parted = [key for key in first if first[key].ok != second[key].ok]
     assert (pairs.discordant, count) == (len(parted), len(first)) and len(pairs) >= len(parted)
@@ -396,7 +396,7 @@ def test_only_pairs_that_differ_are_listed(qapp, tmp_path):
         made_sample(first, 3),
     ]  # fmt: skip
     result = shown(tmp_path, made_manifest((first, second), 4, 1), samples)
-    pairs, count = pairs_that_differ(result, first.id, second.id)
+    pairs, count = result.pairs(first.id, second.id)
     assert count == 3
     assert [(pair.first.scenario, pair.first.ok != pair.second.ok) for pair in pairs] == [
         ("browse-01", True),
