@@ -4,9 +4,8 @@ from copy import deepcopy
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.events import CallReady, PromptRendered, RunFailed, RunRequest, Token
 from glyphscope.explain import Attributor, boundaries_of, mask_impact, relaxation_cost
 from glyphscope.models import EMBEDDED
@@ -67,8 +66,8 @@ def test_the_preferred_token_is_explained_and_available_without_its_constraint(m
     record, parent = tmp_path / "free.jsonl", tmp_path / "limited.jsonl"
     record.write_bytes(encode_record(free))
     parent.write_bytes(encode_record(limited))
-    assert CliRunner().invoke(app, ["replay", "--verify", str(record)]).exit_code == 0
-    reported = CliRunner().invoke(app, ["explain", str(record), "--of", str(parent)])
+    assert command("replay", "--verify", record).exit_code == 0
+    reported = command("explain", record, "--of", parent)
     assert reported.exit_code == 0 and "max_results changed from 1 to 10." in reported.output, reported.output
     assert "Token boundaries are unknown" not in reported.output
 

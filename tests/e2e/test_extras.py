@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from cli_command import command as glyphscope
+
 pytest.importorskip("huggingface_hub")
 
-from typer.testing import CliRunner
 
 from fake_hub import REPO, fake_hub, gguf
-from glyphscope.cli.app import app
 from glyphscope.cli.probes import OPTIONAL, requirements
 
 pytestmark = pytest.mark.slow  # whole programs
@@ -93,9 +93,9 @@ def test_ctrl_c_leaves_a_download_that_resumes(own_home, tmp_path, monkeypatch):
         _out, err = process.communicate(timeout=240)
         assert process.returncode == 130 and "resumes" in err and "Traceback" not in err
         assert [path.name for path in folder.iterdir()] == [part.name]
-        assert f"models get {REPO}:{FILE}" in CliRunner().invoke(app, ["models"]).stdout
+        assert f"models get {REPO}:{FILE}" in glyphscope("models").stdout
         hub.stall_after = -1
-        assert CliRunner().invoke(app, ["models", "get", REPO]).exit_code == 0
+        assert glyphscope("models", "get", REPO).exit_code == 0
         assert hub.ranges()[-1] == "bytes=600000-"
         assert (folder / FILE).read_bytes() == hub.repos[REPO][FILE]
 

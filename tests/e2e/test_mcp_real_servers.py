@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 from platformdirs import user_cache_path
-from typer.testing import CliRunner
 
+from cli_command import command as glyphscope
 from cli_command import mcp_command as command
-from glyphscope.cli.app import app
 from glyphscope.errors import ServerError
 from glyphscope.registry import load_registry
 from glyphscope.tools.mcp import McpServer, ServerConfig
@@ -150,13 +149,13 @@ def test_a_run_calls_a_real_server_and_replays_without_it(name: str, repository:
         *("run", "Call it.", "--notation", "json", "--model", f"scripted:{written}", "--json", "--dispatch"),
         *("--mcp", str(file), "--yes", "--approve", f"{name}/{tool}=allow", "--record", str(record)),
     ]
-    done = CliRunner().invoke(app, run)
+    done = glyphscope(*run)
     assert done.exit_code == 0, done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
     (result,) = (event for event in events if event["type"] == "tool_result")
     assert (result["ok"], result["source"]) == (True, name) and words in result["told"]
     file.unlink()
-    replayed = CliRunner().invoke(app, ["replay", str(record), "--verify"])
+    replayed = glyphscope("replay", record, "--verify")
     assert replayed.exit_code == 0 and "the same" in replayed.stdout
 
 

@@ -10,10 +10,9 @@ from itertools import count
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
 
+from cli_command import command
 from fake_hub import gguf
-from glyphscope.cli.app import app
 from glyphscope.errors import ModelError, StorageError
 from glyphscope.events import LoadOptions, ModelInfo
 from glyphscope.models import (
@@ -184,14 +183,14 @@ def test_the_measured_size_is_shown_and_forgotten_by_commands(own_home):
     file = BatchFile(places().batches, model, LoadOptions())
 
     def shown(*more: str) -> str:
-        return CliRunner().invoke(app, ["models", "show", str(model), *more]).output
+        return command("models", "show", model, *more).output
 
     assert "64 tokens, not measured" in shown() and json.loads(shown("--json"))["batches"] is None
     file.write(BatchTimes({64: 20.0, 512: 50.0}, False))
     assert "512 tokens, measured" in shown()
     found = json.loads(shown("--json"))["batches"]
     assert found == {"best": 512, "ms": {"64": 20.0, "512": 50.0}, "interruptible": False}
-    assert CliRunner().invoke(app, ["models", "measure", str(model), "--forget"]).exit_code == 0
+    assert command("models", "measure", model, "--forget").exit_code == 0
     assert file.read() is None and "not measured" in shown()
 
 

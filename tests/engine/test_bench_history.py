@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from cli_command import command as glyphscope
 from glyphscope.cli.app import app
 from glyphscope.errors import StorageError
 from glyphscope.events import LoadOptions
@@ -178,12 +179,12 @@ def test_a_run_that_cannot_be_saved_is_reported_and_succeeds(
     if not full.exists():
         pytest.skip("no device that is always full")
     monkeypatch.setattr(history, "history_file", lambda: full)
-    done = CliRunner().invoke(app, ["bench"])
+    done = glyphscope("bench")
     assert done.exit_code == 0 and "4.00 ms" in done.stdout
     assert "not in the history" in done.stderr and "The disk is full." in done.stderr
     monkeypatch.setattr(history, "history_file", lambda: home / "bench.jsonl" / "file")
     (home / "bench.jsonl").touch()
-    done = CliRunner().invoke(app, ["bench"])
+    done = glyphscope("bench")
     assert done.exit_code == 0 and "not in the history" in done.stderr
 
 
@@ -193,20 +194,20 @@ def test_commits_are_shown_beside_each_other(home: Path) -> None:
         append(each, path)
     with path.open("ab") as file:
         file.write(b"damaged\n")
-    done = CliRunner().invoke(app, ["bench", "--compare"])
+    done = glyphscope("bench", "--compare")
     assert done.exit_code == 0
     for text in ("aaaaaaaa", "bbbbbbbb+", "1.50 ms", "3.00–4.00", "slower", "load 0.5"):
         assert text in done.stdout
     assert "line 3" in done.stderr
-    answer = json.loads(CliRunner().invoke(app, ["bench", "--compare", "--json"]).stdout)
+    answer = json.loads(glyphscope("bench", "--compare", "--json").stdout)
     assert answer["changes"] == {"time": ["slower"]} and len(answer["problems"]) == 1
 
 
 def test_a_comparison_without_runs_says_how_to_make_one(home: Path) -> None:
-    done = CliRunner().invoke(app, ["bench", "--compare"])
+    done = glyphscope("bench", "--compare")
     assert done.exit_code == 0 and "make bench" in done.stdout
     append(run("a", 1.0), home / "bench.jsonl")
-    assert "nothing to compare" in CliRunner().invoke(app, ["bench", "--compare"]).stdout
+    assert "nothing to compare" in glyphscope("bench", "--compare").stdout
 
 
 def test_a_run_knows_its_commit() -> None:

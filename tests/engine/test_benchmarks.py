@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command as glyphscope
 from glyphscope.errors import GlyphscopeError, ModelDied, ModelError
 from glyphscope.events import NOTATIONS, LoadOptions, Message, Notation
 from glyphscope.models import GenerateRequest, Model, ScriptedModel, open_model
@@ -172,7 +171,7 @@ def test_figures_that_need_a_model_are_reported_as_not_measured_without_one(
     monkeypatch.setattr(validators, "US_PER_CHAR", at_most(1e6))
     monkeypatch.setattr(validators, "GROWTH", at_most(1e6))
     monkeypatch.setattr(grammars, "KEYSTROKE", replace(grammars.KEYSTROKE, target=at_most(1e6)))
-    done = CliRunner().invoke(app, ["bench", "--quick", "--json"])
+    done = glyphscope("bench", "--quick", "--json")
     answer = json.loads(done.stdout)
     assert done.exit_code == 0 and answer["met"] is True and answer["model"] is None
     missing = [figure for figure in answer["figures"] if figure["measured"] is None]
@@ -194,7 +193,7 @@ def measuring(monkeypatch: pytest.MonkeyPatch) -> Measuring:
         figure = Row("slow", "ms", "", at_most(1.0)).of(repeats)
         monkeypatch.setattr(command, "measure", lambda *_: iter([figure]))
         monkeypatch.setattr(command, "_open", lambda *_: (None, "no model"))
-        return CliRunner().invoke(app, ["bench", *options])
+        return glyphscope("bench", *options)
 
     return run
 
@@ -225,7 +224,7 @@ def test_the_footnotes_name_the_machine_and_its_load(load: float | None, text: s
 
 
 def test_a_model_that_computes_nothing_is_rejected() -> None:
-    done = CliRunner().invoke(app, ["bench", "--quick", "--model", "scripted:{a=1}"])
+    done = glyphscope("bench", "--quick", "--model", "scripted:{a=1}")
     assert done.exit_code == 2 and "GGUF" in done.stderr
 
 

@@ -11,11 +11,10 @@ import zipfile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from bundled import GOOD, run_of
+from cli_command import command
 from examples import at_most
-from glyphscope.cli.app import app
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.sessions import MANIFEST, bundle, make_bundle, pack, parse_bundle, read_bundle, unpack
 
@@ -185,7 +184,7 @@ def test_a_file_that_is_not_a_bundle_is_rejected_with_a_hint(data, words, tmp_pa
         read_bundle(path)
     assert str(path) in caught.value.where and caught.value.hint
     for arguments in (["replay", str(path)], ["export", str(path), "--to", "gbnf"]):
-        done = CliRunner().invoke(app, arguments)
+        done = command(*arguments)
         assert (done.exit_code, done.stdout) == (2, "") and "Traceback" not in done.stderr
 
 

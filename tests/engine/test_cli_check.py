@@ -4,16 +4,15 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 
 CALL = '{action="search" query="AI news" max_results=10}'
 LATE = '{action="calculate" expression="1" precision=999'
 
 
 def check(*arguments: str, text: str | bytes | None = None):
-    return CliRunner().invoke(app, ["check", *arguments], input=text)
+    return command("check", *arguments, text=text)
 
 
 def answer(*arguments: str, text: str | bytes | None = None):

@@ -5,11 +5,9 @@ import sys
 from importlib.metadata import version
 
 import pytest
-from typer.testing import CliRunner
 
 from cli_command import command
 from glyphscope.cli import probes
-from glyphscope.cli.app import app
 from glyphscope.cli.probes import Finding
 
 CALLS = '{"tool":"search","arguments":{"query":"AI news","max_results":10}}\n'
@@ -259,5 +257,5 @@ def test_a_command_imports_only_what_it_needs():
 
 @pytest.mark.parametrize("name", ["eval", "grammar", "models", "mcp", "keys", "lab", "suite", "lesson"])
 def test_the_help_of_a_group_looks_like_that_of_the_program(name):
-    reported = CliRunner().invoke(app, [name, "-h"]).stdout
+    reported = command(name, "-h").stdout
     assert reported.startswith("Usage: ") and "completion" not in reported and "╭" not in reported

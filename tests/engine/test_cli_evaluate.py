@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from cli_command import command as cli
 from eval_suite import SUITE, suite_file
-from glyphscope.cli.app import app
 
 FILES = {
     "samples.jsonl", "summary.json", "summary_by_scenario.json", "summary_by_scenario_and_strategy.json",
@@ -148,7 +147,7 @@ def test_a_missing_model_skips_its_arm_with_exit_code_1(tmp_path, glyphscope):
     ],
 )
 def test_bad_input_is_exit_code_2_with_the_reason(arguments, said):
-    ended = CliRunner().invoke(app, ["eval", *arguments])
+    ended = cli("eval", *arguments)
     assert ended.exit_code == 2 and said in ended.stderr
 
 

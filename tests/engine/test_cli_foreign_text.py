@@ -14,10 +14,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from typer.testing import CliRunner
 
+from cli_command import command as glyphscope
 from eval_suite import suite_file
-from glyphscope.cli.app import app
 from glyphscope.cli.evaluate.run import ProgressView
 from glyphscope.cli.interaction import _card
 from glyphscope.cli.output import console, diagnostics, print_error
@@ -47,7 +46,7 @@ SEEN = "[/x] :smile: ␛[2J⟨U+2061⟩⟨U+180E⟩⟨U+034F⟩⟨U+115F⟩⟨U+
 
 
 def command(*arguments: str | Path, code: int = 0) -> str:
-    done = CliRunner().invoke(app, [str(each) for each in arguments])
+    done = glyphscope(*[str(each) for each in arguments])
     assert done.exit_code == code, done.output + repr(done.exception)
     assert not unseen(done.output)
     return done.output

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 
 WRONG = 'root ::= "é" x\r\n# so\n  y ::= [\\d] |\n'
 
 
 def run(*arguments: str, text: str | bytes | None = None) -> Result:
-    return CliRunner().invoke(app, ["grammar", "check", *arguments], input=text)
+    return command("grammar", "check", *arguments, text=text)
 
 
 def answer(text: str | bytes) -> dict[str, Any]:

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 
 
 def diff(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["grammar", "diff", *arguments])
+    return command("grammar", "diff", *arguments)
 
 
 @pytest.fixture

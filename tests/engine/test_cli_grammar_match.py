@@ -3,9 +3,8 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 
 GBNF = 'root ::= "max=" digits (" page=" digits)?\ndigits ::= [0-9]+\n'
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -19,7 +18,7 @@ def gbnf(tmp_path):
 
 
 def match(*arguments, text=None):
-    return CliRunner().invoke(app, ["grammar", "match", *arguments], input=text)
+    return command("grammar", "match", *arguments, text=text)
 
 
 def answer(*arguments, text=None):
@@ -27,7 +26,7 @@ def answer(*arguments, text=None):
 
 
 def sample(*arguments):
-    return CliRunner().invoke(app, ["grammar", "sample", *arguments])
+    return command("grammar", "sample", *arguments)
 
 
 def test_an_accepted_text_is_a_yes_with_exactly_the_documented_keys(gbnf):

@@ -7,9 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 
 pytestmark = [
     pytest.mark.model,
@@ -29,7 +28,7 @@ def registry(tmp_path: Path) -> str:
 
 
 def test_a_leak_is_shown_in_the_table(registry: str) -> None:
-    done = CliRunner().invoke(app, ["grammar", "build", "-r", registry, "--notation", "json", "--report"])
+    done = command("grammar", "build", "-r", registry, "--notation", "json", "--report")
     assert done.exit_code == 0, done.output
     assert '{"action":"f","n":101}' in done.output
     assert "/properties/l/uniqueItems" in done.output
@@ -38,9 +37,7 @@ def test_a_leak_is_shown_in_the_table(registry: str) -> None:
 
 @pytest.mark.parametrize(("notation", "engines"), [("json", 4), ("glyph", 2)])
 def test_json_has_the_counts_of_each_engine(registry: str, notation: str, engines: int) -> None:
-    done = CliRunner().invoke(
-        app, ["grammar", "build", "-r", registry, "--notation", notation, "--report", "--json"]
-    )
+    done = command("grammar", "build", "-r", registry, "--notation", notation, "--report", "--json")
     assert done.exit_code == 0, done.output
     answer = json.loads(done.stdout)
     assert len(answer["counts"]) == engines

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 
-from typer.testing import CliRunner
-
-from glyphscope.cli.app import app
+from cli_command import command
 from lesson_texts import BAD, LESSON, written_lesson
 
 
 def lesson(*arguments, answers=""):
-    return CliRunner().invoke(app, ["lesson", *map(str, arguments)], input=answers)
+    return command("lesson", *arguments, text=answers)
 
 
 def test_an_author_is_led_from_a_new_file_to_a_valid_lesson(tmp_path):

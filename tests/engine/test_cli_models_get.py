@@ -6,12 +6,12 @@ import json
 
 import pytest
 
+from cli_command import command as glyphscope
+
 pytest.importorskip("huggingface_hub")
 
-from typer.testing import CliRunner
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_thread
-from glyphscope.cli.app import app
 from glyphscope.errors import ModelError
 from glyphscope.models.hub import Stopped
 from glyphscope.sessions import downloaded_file
@@ -20,7 +20,7 @@ FILE = "tiny-Q4_K_M.gguf"
 
 
 def command(*arguments: str):
-    return CliRunner().invoke(app, ["models", *arguments])
+    return glyphscope("models", *arguments)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from cli_command import command as glyphscope
 from glyphscope.cli.app import app
 from glyphscope.cli.mcp.answering import _answer
 from glyphscope.cli.signals import closing_when_ended
@@ -42,7 +43,7 @@ def test_a_closed_standard_input_is_an_error_with_a_hint(command):
 
 
 def test_a_key_that_is_not_text_is_an_error_with_a_hint():
-    done = CliRunner().invoke(app, ["keys", "set", "http://127.0.0.1:1/v1"], input=b"\xff\n")
+    done = glyphscope("keys", "set", "http://127.0.0.1:1/v1", text=b"\xff\n")
     assert done.exit_code == 2 and "not UTF-8" in done.stderr
 
 
@@ -105,7 +106,7 @@ def test_a_byte_order_mark_of_a_file_is_ignored(tmp_path):
 
 @pytest.mark.parametrize("place", ["/", ".", "/dev/null/run.jsonl", "x" * 300])
 def test_a_record_place_that_cannot_be_written_is_reported_before_the_run(place):
-    result = CliRunner().invoke(app, ["run", *MODEL, "--json", "--record", place, "x"])
+    result = glyphscope("run", *MODEL, "--json", "--record", place, "x")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "do: " in result.stderr
 

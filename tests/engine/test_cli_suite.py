@@ -4,14 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command as glyphscope
 from glyphscope.evals.suites import bundled_suites, load_suite
 
 
 def command(*arguments):
-    return CliRunner().invoke(app, ["suite", *map(str, arguments)])
+    return glyphscope("suite", *arguments)
 
 
 def answer(*arguments, code=0):
@@ -94,24 +93,13 @@ def test_an_import_writes_a_suite_and_reports_what_was_left_out(tmp_path):
 
 def test_recorded_runs_become_a_suite(tmp_path):
     run, out = tmp_path / "run.jsonl", tmp_path / "mine.json"
-    made = CliRunner().invoke(
-        app,
-        [
-            "run",
-            "--model",
-            'scripted:{action="search" query="AI"}',
-            "--record",
-            str(run),
-            "--json",
-            "Search for AI.",
-        ],
+    made = glyphscope(
+        "run", "--model", 'scripted:{action="search" query="AI"}', "--record", run, "--json", "Search for AI."
     )
     assert made.exit_code == 0, made.output
     assert answer("from-runs", run, "-o", out) == {"file": str(out), "name": "mine", "scenarios": 1}
     assert load_suite(out).scenarios[0].expect.calls[0].arguments == {"query": "AI"}
-    refused = CliRunner().invoke(
-        app, ["run", "--model", "scripted:no", "--record", str(run), "--json", "Search."]
-    )
+    refused = glyphscope("run", "--model", "scripted:no", "--record", run, "--json", "Search.")
     assert refused.exit_code == 1
     assert command("from-runs", run, "-o", out).exit_code == 2
 

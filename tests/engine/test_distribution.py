@@ -11,10 +11,9 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from cli_command import command as glyphscope
 from examples import at_most
-from glyphscope.cli.app import app
 from glyphscope.evals import distribution, divergence_words, option_words, seed_run
 from glyphscope.events import RunFailed, RunRequest, RunStarted
 from glyphscope.models import ScriptedModel
@@ -167,7 +166,7 @@ def model(monkeypatch):
 
 
 def command(*options):
-    return CliRunner().invoke(app, ["run", "Search", "--constraint", "off", "--temperature", "1", *options])
+    return glyphscope("run", "Search", "--constraint", "off", "--temperature", "1", *options)
 
 
 @pytest.mark.slow

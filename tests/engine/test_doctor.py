@@ -13,10 +13,9 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from cli_command import command
 from glyphscope.cli import probes
-from glyphscope.cli.app import app
 from glyphscope.cli.probes import Requirement, requirements
 
 
@@ -184,7 +183,7 @@ def test_a_window_that_cannot_be_loaded_is_an_error_with_a_hint(monkeypatch):
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     monkeypatch.setattr("glyphscope.cli.gui.entry_points", lambda **_query: [Window])
     monkeypatch.setattr("glyphscope.cli.gui.gc.disable", lambda: None)
-    result = CliRunner().invoke(app, ["gui"])
+    result = command("gui")
     assert result.exit_code == 2 and "libEGL.so.1" in result.stderr and "glyphscope doctor" in result.stderr
 
 

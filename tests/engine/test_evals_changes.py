@@ -6,9 +6,8 @@ import json
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.evals.results import Failure, ResultFolder, Samples, changes_between
 from made_results import made_result
 
@@ -91,7 +90,7 @@ def test_the_command_fails_on_a_regression_when_asked_to(tmp_path):
     right = next(line for line in lines if line.get("ok"))
     right.update(ok=False, failures=[{"reason": "WRONG_TOOL"}])
     (after / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = CliRunner().invoke(app, ["eval", "compare", str(before), str(after), "--fail-on-regression"])
+    done = command("eval", "compare", before, after, "--fail-on-regression")
     assert done.exit_code == 1 and "regression" in done.stdout and right["scenario"] in done.stdout
-    reported = CliRunner().invoke(app, ["eval", "compare", str(before), str(after), "--json"])
+    reported = command("eval", "compare", before, after, "--json")
     assert reported.exit_code == 0 and json.loads(reported.stdout)["changes"][0]["kind"] == "regression"

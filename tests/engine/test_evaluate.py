@@ -9,10 +9,9 @@ from itertools import cycle, groupby
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from cli_command import command
 from eval_suite import ANSWERS, SUITE, AnsweringModel, plain, suite_file
-from glyphscope.cli.app import app
 from glyphscope.errors import ModelDied, ModelError, RecordError, StorageError
 from glyphscope.evals.matrix import Matrix, Plan, Planned, plan_of
 from glyphscope.evals.results import MANIFEST, SAMPLES, ResultFolder
@@ -402,6 +401,6 @@ def test_all_problems_of_a_request_are_reported_before_the_first_sample(tmp_path
     for words in three:
         assert words in samples[0].failures[0].detail
     model = ["--model", "scripted:x", "--out", str(tmp_path / "printed")]
-    printed = " ".join(CliRunner().invoke(app, ["eval", str(path), *model]).stderr.split())
+    printed = " ".join(command("eval", path, *model).stderr.split())
     first = printed.index("1/4")
     assert all(0 < printed.find(words) < first for words in three), "before the first sample"

@@ -19,10 +19,9 @@ from urllib.request import Request, urlopen
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
+from cli_command import command
 from glyphscope import read_run
-from glyphscope.cli.app import app
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.events import ModelInfo, RunFailed, StageFinished, Token, ToolResult
 from glyphscope.resources import read_bytes
@@ -240,7 +239,7 @@ def test_a_run_whose_record_ends_in_the_middle_is_incomplete_and_has_the_spans_u
     lines = read_bytes("runs/verbs-loop.jsonl").split(b"\n")
     path = tmp_path / "torn.jsonl"
     path.write_bytes(b"\n".join(lines[: len(lines) // 2]) + b'\n{"type":"tok')
-    result = CliRunner().invoke(app, ["export", "otel", str(path)])
+    result = command("export", "otel", path)
     assert result.exit_code == 0 and "the last line is incomplete" in result.stderr
     spans = json.loads(result.stdout)["resourceSpans"][0]["scopeSpans"][0]["spans"]
     outcome = [each["value"] for each in spans[0]["attributes"] if each["key"] == "glyphscope.outcome"]
@@ -289,7 +288,7 @@ def test_a_receiver_gets_the_spans_of_several_runs_with_the_headers_of_the_envir
         paths.append(tmp_path / f"{name}.jsonl")
         paths[-1].write_bytes(read_bytes(f"runs/{name}.jsonl"))
     with receiver() as (address, received):
-        result = CliRunner().invoke(app, ["export", "otel", *map(str, paths), "--endpoint", address])
+        result = command("export", "otel", *paths, "--endpoint", address)
     assert result.exit_code == 0 and result.stdout == "", result.stderr
     assert f"13 spans sent to {address}" in result.stderr
     ((path, headers, _),) = received
@@ -406,8 +405,8 @@ def test_options_of_spans_are_rejected_for_other_forms_and_the_missing_package_i
 ):
     path = tmp_path / "run.jsonl"
     path.write_bytes(read_bytes("runs/sources-abort.jsonl"))
-    result = CliRunner().invoke(app, ["export", "html", str(path), "--content"])
+    result = command("export", "html", path, "--content")
     assert result.exit_code == 2 and "only for OpenTelemetry spans" in result.stderr
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    result = CliRunner().invoke(app, ["export", "otel", str(path)])
+    result = command("export", "otel", path)
     assert result.exit_code == 2 and "pip install 'glyphscope[otel]'" in result.stderr

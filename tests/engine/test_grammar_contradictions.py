@@ -3,9 +3,8 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import contradictions, match_text, registry_contradictions, uncallable
 from glyphscope.registry import bundled_registries, bundled_registry, load_registry, to_json
@@ -88,7 +87,7 @@ def test_the_values_reported_as_excluded_are_those_that_the_grammar_excludes():
 def test_grammar_build_warns_of_a_contradiction_on_stderr(tmp_path, options):
     file = tmp_path / "tools.json"
     file.write_text(to_json(registry(SHORT)))
-    result = CliRunner().invoke(app, ["grammar", "build", "--registry", str(file), *options])
+    result = command("grammar", "build", "--registry", file, *options)
     assert result.exit_code == 0
     assert "! t: /properties/a/enum: Other constraints exclude 2 of 3 values" in result.stderr
     assert "Other constraints" not in result.stdout
@@ -97,7 +96,7 @@ def test_grammar_build_warns_of_a_contradiction_on_stderr(tmp_path, options):
 def test_grammar_build_warns_of_a_contradiction_in_a_bare_schema(tmp_path):
     file = tmp_path / "schema.json"
     file.write_text('{"enum": ["a", "bb"], "maxLength": 1}')
-    result = CliRunner().invoke(app, ["grammar", "build", "--schema", str(file), "--notation", "json"])
+    result = command("grammar", "build", "--schema", file, "--notation", "json")
     assert result.exit_code == 0 and 'exclude 1 of 2 values: "bb" (maxLength 1)' in result.stderr
 
 
@@ -137,9 +136,7 @@ def test_a_schema_without_a_value_is_one_error_at_its_cause(tmp_path, schema, pl
     """Another dead part, of an optional member, is not the reason; there is no warning beside the error."""
     file = tmp_path / "schema.json"
     file.write_text(json.dumps(schema))
-    result = CliRunner().invoke(
-        app, ["grammar", "build", "--schema", str(file), "--notation", "json", "--order", order]
-    )
+    result = command("grammar", "build", "--schema", file, "--notation", "json", "--order", order)
     assert result.exit_code == 2 and result.stdout == ""
     first, where, *_ = result.stderr.splitlines()
     assert first.startswith("error: No value can be valid: ") and why in first
@@ -150,7 +147,7 @@ def test_a_schema_without_a_value_is_one_error_at_its_cause(tmp_path, schema, pl
 def test_a_tool_that_cannot_be_called_is_one_error_at_its_cause(tmp_path):
     file = tmp_path / "tools.json"
     file.write_text(to_json(registry(DEAD_LIST, required=["a"])))
-    result = CliRunner().invoke(app, ["grammar", "build", "--registry", str(file)])
+    result = command("grammar", "build", "--registry", file)
     assert result.exit_code == 2 and "!" not in result.stderr
     assert 'No call of this tool can be valid: other constraints exclude every one: "aaa"' in result.stderr
     assert "in: t: /properties/a/enum" in result.stderr

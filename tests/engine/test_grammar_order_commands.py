@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from cli_command import command
 from glyphscope.cli.app import app
 from glyphscope.events import (
     NOTATIONS,
@@ -51,7 +52,7 @@ def registry(tmp_path: Path) -> str:
 
 
 def called(*words: str) -> Any:
-    return CliRunner().invoke(app, ["grammar", *words])
+    return command("grammar", *words)
 
 
 def test_match_sample_and_diff_read_the_grammar_of_any_order(registry: str) -> None:

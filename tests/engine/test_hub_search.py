@@ -6,12 +6,12 @@ import json
 
 import pytest
 
+from cli_command import command
+
 pytest.importorskip("huggingface_hub")
 
-from typer.testing import CliRunner
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_thread
-from glyphscope.cli.app import app
 from glyphscope.errors import ModelError
 from glyphscope.models.hub import Search, Stopped
 
@@ -94,13 +94,13 @@ def test_a_search_can_be_cancelled(hub):
 
 def test_the_command_shows_hits_sizes_and_what_fits(hub, monkeypatch):
     monkeypatch.setattr("glyphscope.cli.models_hub.available_memory", lambda: 10_000)
-    found = CliRunner().invoke(app, ["models", "search", "tiny", "--json"])
+    found = command("models", "search", "tiny", "--json")
     document = json.loads(found.output)
     assert found.exit_code == 0 and document["free"] == 10_000
     first, second, third = document["repositories"]
     assert first["fits"] is False and second["suggested"] == "tiny-Q4_K_M.gguf" and third["problem"]
     assert [each["quantisation"] for each in second["files"]] == ["Q2_K", "Q4_K_M", "Q8_0"]
-    table = CliRunner().invoke(app, ["models", "search", "tiny"]).output
+    table = command("models", "search", "tiny").output
     assert "too large" in table and "fits" in table and REPO in table
-    nothing = CliRunner().invoke(app, ["models", "search", "nothing", "here"])
+    nothing = command("models", "search", "nothing", "here")
     assert nothing.exit_code == 1 and "No repository" in nothing.output

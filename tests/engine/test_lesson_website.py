@@ -7,9 +7,8 @@ import shutil
 import subprocess
 
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.errors import GlyphscopeError, LessonError, StorageError
 from glyphscope.lessons import Choice, LessonPlace, Sheet, bundled_lessons, find_lesson, grade
 from glyphscope.lessons.website import INDEX, export_website, inline, rendered, website
@@ -237,7 +236,7 @@ def test_an_invalid_lesson_writes_nothing(small, tmp_path):
 
 def test_the_command_exports_the_named_lessons(small, tmp_path):
     def export(*arguments):
-        return CliRunner().invoke(app, ["lesson", "export", *map(str, arguments)])
+        return command("lesson", "export", *arguments)
 
     done = export(tmp_path / "one", small.path, "--json")
     assert done.exit_code == 0, done.output

@@ -10,9 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.lessons import (
     Experiment,
     Note,
@@ -78,7 +77,7 @@ def test_every_recording_belongs_to_a_lesson_and_equal_names_to_equal_runs():
 
 def test_a_lesson_is_taken_in_the_terminal_with_typed_answers(own_home):
     lines = "\n".join(["", "0", "", "", "1", "", "1 3 4", "1 2 3 4 6", "", "1"]) + "\n"
-    done = CliRunner().invoke(app, ["lesson", "run", "mask"], input=lines)
+    done = command("lesson", "run", "mask", text=lines)
     assert done.exit_code == 0, done.output
     assert done.stdout.count("Right.") == 5 and "Not quite" not in done.stdout
     saved = json.loads((own_home / "lessons.json").read_bytes())["mask"]

@@ -9,9 +9,8 @@ from unittest.mock import Mock
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command as glyphscope
 from glyphscope.cli.branch import _options_of
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading
@@ -95,12 +94,12 @@ def test_a_model_larger_than_the_free_memory_does_not_fit(facts):
 def test_models_show_has_facts_and_memory_and_fails_where_it_does_not_fit(facts, monkeypatch):
     texts = {"general.name": "Ti\x1b[31mny", "tokenizer.chat_template": "{{ x }}"}
     path = facts(**SMOL, **texts, **{"tokenizer.ggml.tokens": [1, 2]}).path
-    shown = CliRunner().invoke(app, ["models", "show", path, "--context", "2048"])
+    shown = glyphscope("models", "show", path, "--context", "2048")
     assert shown.exit_code == 0, shown.output
     assert "47.2 MB for 2,048 tokens, f16" in shown.output and "8,192 tokens" in shown.output
     assert "\x1b" not in shown.output
     monkeypatch.setattr("glyphscope.models.memory.available_memory", lambda: 1 << 20)
-    shown = CliRunner().invoke(app, ["models", "show", path, "--json"])
+    shown = glyphscope("models", "show", path, "--json")
     document = json.loads(shown.output)
     assert shown.exit_code == 1 and document["memory"]["fits"] is False
     assert document["layers"] == 30 and document["memory"]["cache"] == 90 << 20
@@ -118,7 +117,7 @@ def test_models_show_has_facts_and_memory_and_fails_where_it_does_not_fit(facts,
     ],
 )
 def test_an_invalid_option_is_rejected_before_anything_is_loaded(arguments, said):
-    result = CliRunner().invoke(app, ["run", "x", *arguments])
+    result = glyphscope("run", "x", *arguments)
     words = result.output if isinstance(result.exception, SystemExit) else str(result.exception)
     assert result.exit_code != 0 and said in " ".join(words.split())
 
@@ -127,7 +126,7 @@ def test_an_invalid_option_is_rejected_before_anything_is_loaded(arguments, said
     "command", ["ab", "bench", "branch", "prompt", "run", "sizes", "eval run", "lab mask-driven", "mcp call"]
 )
 def test_a_command_that_loads_a_model_takes_all_load_options(command):
-    shown = CliRunner().invoke(app, [*command.split(), "--help"]).output
+    shown = glyphscope(*command.split(), "--help").output
     for option in ("--context", "--threads", "--gpu-layers", "--kv-type", "--flash-attention", "--batch"):
         assert option in shown
 
@@ -162,7 +161,7 @@ def test_the_load_options_given_are_those_that_the_model_is_opened_with(argument
         monkeypatch.setattr(import_module(module), "opened", opened)
     monkeypatch.setattr("glyphscope_plugins.lab.command.McpServer", Mock())
     given = ["--context", "512", "--threads", "1", "--kv-type", "q8_0", "--batch", "128"]
-    CliRunner().invoke(app, [*arguments, *given], input='{"tool": "a", "arguments": {}}\n')
+    glyphscope(*arguments, *given, text='{"tool": "a", "arguments": {}}\n')
     assert asked == [LoadOptions(context=512, threads=1, kv_type="q8_0", batch=128)]
 
 
@@ -175,7 +174,7 @@ def test_the_load_options_given_are_those_that_the_model_is_opened_with(argument
     ],
 )
 def test_load_options_are_rejected_where_no_model_is_loaded(arguments, said):
-    result = CliRunner().invoke(app, [*arguments, "--context", "512"], input="")
+    result = glyphscope(*arguments, "--context", "512", text="")
     assert said in result.output
 
 
@@ -258,10 +257,10 @@ def test_an_evaluation_loads_its_models_with_the_options_given(tmp_path, monkeyp
         "--constraint",
         "mask",
     ]
-    result = CliRunner().invoke(app, [*command, "--kv-type", "q8_0", "--context", "1024", "--json"])
+    result = glyphscope(*command, "--kv-type", "q8_0", "--context", "1024", "--json")
     assert result.exit_code == 0, result.output
     assert loaded == [(model, LoadOptions(context=1024, kv_type="q8_0"))]
-    refused = CliRunner().invoke(app, [*command, "--kv-type", "q8_0", "--flash-attention", "off"])
+    refused = glyphscope(*command, "--kv-type", "q8_0", "--flash-attention", "off")
     assert refused.exit_code != 0
 
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.explain import (
     AROUND,
@@ -293,7 +292,7 @@ def test_a_field_is_shown_by_its_decoded_path():
 def explained(tmp_path, events, *more):
     path = tmp_path / "run.jsonl"
     path.write_bytes(encode_record(list(events)))
-    return CliRunner().invoke(app, ["explain", str(path), *more])
+    return command("explain", path, *more)
 
 
 def test_the_command_prints_the_impact_and_its_json(tmp_path):
@@ -328,7 +327,7 @@ def test_the_command_compares_a_relaxed_branch_with_its_parent(tmp_path):
 def test_a_damaged_record_is_an_error_of_the_command(tmp_path):
     broken = tmp_path / "broken.jsonl"
     broken.write_text("nothing of the kind\n")
-    reported = CliRunner().invoke(app, ["explain", str(broken)])
+    reported = command("explain", broken)
     assert reported.exit_code == 2 and "error:" in reported.output
     empty = explained(tmp_path, [event for event in made({}) if not isinstance(event, Token)], "--no-tokens")
     assert empty.exit_code == 0 and "has no tokens" in empty.output

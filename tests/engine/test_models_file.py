@@ -6,9 +6,8 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.errors import ModelError
 from glyphscope.models import FileHash, find_models, inspect_file, open_model, read_header
 
@@ -187,5 +186,5 @@ def test_every_place_of_models_is_searched(tmp_path, monkeypatch):
 
 def test_models_show_says_that_an_adapter_is_not_a_language_model(write):
     values = {key: value for key, value in VALUES.items() if "tokens" not in key}
-    shown = CliRunner().invoke(app, ["models", "show", str(write(gguf(values), "lora.gguf"))])
+    shown = command("models", "show", write(gguf(values), "lora.gguf"))
     assert shown.exit_code == 2 and "not a language model" in shown.output

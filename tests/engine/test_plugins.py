@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 import typer.testing
-from typer.testing import CliRunner
 
+from cli_command import command as glyphscope
 from glyphscope import plugins, resources
 from glyphscope.cli import serves_at_once
-from glyphscope.cli.app import app
 from glyphscope.cli.probes import other_plugins
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results import ResultFolder, export_samples
@@ -67,7 +66,7 @@ def forget_what_was_read():
 
 
 def command(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
+    return glyphscope(*arguments)
 
 
 def program(*arguments, **more):

@@ -7,10 +7,9 @@ import runpy
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from cli_command import command
 from glyphscope import resources
-from glyphscope.cli.app import app
 from glyphscope.events import Alternative, TokenStep
 from glyphscope.models import TemplateRenderer
 from glyphscope.registry import ToolRegistry, parse_document
@@ -237,7 +236,7 @@ def test_the_known_forms_are_those_of_the_templates(llama_data: Path) -> None:
 
 
 def run(*arguments: str, text: str = "") -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, [*arguments], input=text)
+    done = command(*arguments, text=text)
     return done.exit_code, done.stdout, done.stderr
 
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.errors import PromptError, RegistryError
 from glyphscope.events import (
     Aborted,
@@ -273,7 +272,7 @@ def test_a_relaxed_branch_replays_and_an_older_record_can_be_read(tmp_path):
     events = branched(made(), 5, MORE, relax=MAXIMUM)
     path = tmp_path / "relaxed.jsonl"
     path.write_bytes(encode_record(events))
-    verified = CliRunner().invoke(app, ["replay", "--verify", str(path)])
+    verified = command("replay", "--verify", path)
     assert verified.exit_code == 0, verified.output
     line = msgspec.json.decode(encode_event(made()[0]))
     del line["request"]["relaxed"]
@@ -380,9 +379,7 @@ def test_the_command_relaxes_a_constraint_and_prints_the_cost(tmp_path):
     record.write_bytes(encode_record(made()))
     script = "scripted:" + "".join(MORE)
     common = ["branch", str(record), "--at", "0", "--delete", "--model", script]
-    done = CliRunner().invoke(
-        app, [*common, "--relax", "search:/properties/max_results/maximum", "--record", str(out)]
-    )
+    done = command(*common, "--relax", "search:/properties/max_results/maximum", "--record", out)
     assert done.exit_code == 0, done.output
     assert "With the whole registry: CONSTRAINT_MAX" in done.output
     assert "max_results changed from 10 to 500." in done.output
@@ -391,7 +388,7 @@ def test_the_command_relaxes_a_constraint_and_prints_the_cost(tmp_path):
         ("maximum", "names no constraint"),
         ("search:/properties/x/enum", "no such location"),
     ):
-        failed = CliRunner().invoke(app, [*common, "--relax", wrong])
+        failed = command(*common, "--relax", wrong)
         assert failed.exit_code == 2 and words in failed.output, failed.output
 
 

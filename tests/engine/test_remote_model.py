@@ -13,6 +13,7 @@ import keyring
 import pytest
 from typer.testing import CliRunner
 
+from cli_command import command
 from glyphscope.cli.app import app
 from glyphscope.errors import ModelError
 from glyphscope.events import (
@@ -455,14 +456,12 @@ def test_one_generation_at_a_time():
 def test_a_run_by_the_command_line_records_the_endpoint(tmp_path):
     record = tmp_path / "run.jsonl"
     with endpoint(ANSWER) as server:
-        done = CliRunner().invoke(
-            app, ["run", "--model", server.url, "--record", str(record), "--json", "Search"]
-        )
-        refused = CliRunner().invoke(app, ["run", "--model", server.url, "--context", "512", "Search"])
+        done = command("run", "--model", server.url, "--record", record, "--json", "Search")
+        refused = command("run", "--model", server.url, "--context", "512", "Search")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout.splitlines()[0])["model"]["kind"] == "remote"
     assert refused.exit_code == 2
-    verified = CliRunner().invoke(app, ["replay", str(record), "--verify", "--json"])
+    verified = command("replay", record, "--verify", "--json")
     assert json.loads(verified.stdout.splitlines()[-1])["difference"] == ""
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from cli_command import command
 from examples import at_most
-from glyphscope.cli.app import app
 from glyphscope.decoding import Evidence, SamplerState
 from glyphscope.events import (
     Alternative,
@@ -220,9 +219,7 @@ def test_typed_stop_strings_are_read_with_their_escapes_and_written_back():
 
 def test_the_command_line_sets_every_sampling_value_and_a_profile_gives_the_others():
     def started(*arguments):
-        result = CliRunner().invoke(
-            app, ["run", "-m", f"scripted:{GOOD}", "--constraint", "off", "--json", *arguments, "p"]
-        )
+        result = command("run", "-m", f"scripted:{GOOD}", "--constraint", "off", "--json", *arguments, "p")
         assert result.exit_code == 0, result.output
         event = decode_event(result.stdout.splitlines()[0])
         assert isinstance(event, RunStarted)
@@ -254,7 +251,7 @@ def test_the_command_line_sets_every_sampling_value_and_a_profile_gives_the_othe
 
 def test_an_unknown_profile_and_a_bad_penalty_are_bad_usage():
     for arguments in (["--profile", "hot"], ["--repeat-penalty", "0"], ["--temperature", "nan"]):
-        result = CliRunner().invoke(app, ["run", "-m", f"scripted:{GOOD}", *arguments, "p"])
+        result = command("run", "-m", f"scripted:{GOOD}", *arguments, "p")
         assert result.exit_code == 2, (arguments, result.output)
 
 

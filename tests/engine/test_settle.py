@@ -7,9 +7,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.errors import GlyphscopeError, RequestError
 from glyphscope.events import LoopSettings, PrefixPart, Relaxed, RunRequest, Sampling
 from glyphscope.models import ScriptedModel
@@ -124,10 +123,10 @@ def test_the_command_line_prints_all_problems(tmp_path):
     grammar.write_text('root ::= "a"')
     options = ["--strategy", "two-stage", "--free-text", "--tool-choice", "sreach", "--grammar", str(grammar)]
     arguments = ["run", "p", "--model", "scripted:" + GOOD, *options]
-    result = CliRunner().invoke(app, [*arguments, "--json"])
+    result = command(*arguments, "--json")
     failed = json.loads(result.stdout.splitlines()[-1])
     assert result.exit_code == 2 and failed["type"] == "run_failed"
-    printed = " ".join(CliRunner().invoke(app, arguments).output.split())
+    printed = " ".join(command(*arguments).output.split())
     for shown in (f"{failed['message']} {failed['detail']}", printed):
         for words in ("exclude each other", "generates a call in parts", "not one of the registry's"):
             assert words in shown

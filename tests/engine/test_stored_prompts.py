@@ -11,11 +11,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
+
+from cli_command import command as glyphscope
 
 pytest.importorskip("llama_cpp")
 
-from glyphscope.cli.app import app
 from glyphscope.cli.load_options import StoredPrompts as CommandOption
 from glyphscope.events import LoadOptions
 from glyphscope.models import PromptCache, clear_cache, identity_of, stored_files
@@ -339,8 +339,7 @@ def test_the_stored_prompts_of_the_user_are_listed_and_deleted_by_a_command(own_
     disk.write()
     size = disk.files[0].stat().st_size
     listed, cleared, again = (
-        json.loads(CliRunner().invoke(app, ["models", "prompts", "--json", *more]).output)
-        for more in ([], ["--clear"], [])
+        json.loads(glyphscope("models", "prompts", "--json", *more).output) for more in ([], ["--clear"], [])
     )
     assert listed == {"folder": disk.cache.folder, "files": 1, "bytes": size, "freed": 0}
     assert cleared == {**listed, "files": 0, "bytes": 0, "freed": size}
@@ -349,7 +348,7 @@ def test_the_stored_prompts_of_the_user_are_listed_and_deleted_by_a_command(own_
 
 @pytest.mark.parametrize("command", ["run", "branch", "ab", "eval run", "lab mask-driven"])
 def test_commands_that_generate_take_the_limit(command: str) -> None:
-    assert "--prompt-cache-mb" in CliRunner().invoke(app, [*command.split(), "--help"]).output
+    assert "--prompt-cache-mb" in glyphscope(*command.split(), "--help").output
 
 
 def test_the_option_of_commands_sets_the_limit(own_home: Path) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
+from cli_command import command
 from glyphscope import evaluate
-from glyphscope.cli.app import app
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites import (
     Expectation,
@@ -280,11 +279,9 @@ def test_a_file_outside_of_the_suites_folder_is_read_only_if_its_folder_is_named
     with files_below(tmp_path):
         suite = load_suite(path)
     assert check_suite(suite) == ()
-    result = CliRunner().invoke(app, ["suite", "check", str(path)])
+    result = command("suite", "check", path)
     assert result.exit_code == 1 and "outside of the folder" in result.output
-    assert (
-        CliRunner().invoke(app, ["suite", "check", str(path), "--files-below", str(tmp_path)]).exit_code == 0
-    )
+    assert command("suite", "check", path, "--files-below", tmp_path).exit_code == 0
 
 
 def test_an_evaluation_reads_a_file_outside_only_if_its_folder_is_named(tmp_path):

@@ -6,9 +6,8 @@ import json
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.errors import PromptError
 from glyphscope.evals.suites import scenario_of_run
 from glyphscope.events import (
@@ -137,7 +136,7 @@ def test_a_requested_state_is_in_every_file(tmp_path):
     save_project(tmp_path / "p.glyphscope", Project(request=started.request))
     assert load_project(tmp_path / "p.glyphscope").project.request.thinking == "off"
     write_bundle(tmp_path / "run.glyphrun", record.events)
-    assert CliRunner().invoke(app, ["replay", "--verify", str(tmp_path / "run.glyphrun")]).exit_code == 0
+    assert command("replay", "--verify", tmp_path / "run.glyphrun").exit_code == 0
     assert branch_request(record.events, 2, text="x").thinking == "off"
     assert scenario_of_run(record.events, "one").request == {"strategy": "direct", "thinking": "off"}
 
@@ -167,15 +166,15 @@ def test_the_command_line_accepts_a_state(tmp_path, monkeypatch):
     monkeypatch.setattr("glyphscope.models.opening.ScriptedModel", Switched)
     for state, end in ENDS.items():
         asked = ["--json", "-m", f"scripted:{CALL}", "--thinking", state, "Hi"]
-        lines = CliRunner().invoke(app, ["run", *asked]).stdout.splitlines()
+        lines = command("run", *asked).stdout.splitlines()
         (rendered,) = prompts(map(decode_event, lines))
         assert rendered.text.endswith(end)
-        assert json.loads(CliRunner().invoke(app, ["prompt", *asked]).stdout)["text"].endswith(end)
+        assert json.loads(command("prompt", *asked).stdout)["text"].endswith(end)
     save_project(tmp_path / "p.glyphscope", Project(request=request(thinking="off")))
     project = ["prompt", "--json", "-m", "scripted:", "--project", str(tmp_path / "p.glyphscope")]
     for options, end in (((), ENDS["off"]), (("--thinking", "auto"), ENDS["auto"])):
-        assert json.loads(CliRunner().invoke(app, [*project, *options]).stdout)["text"].endswith(end)
-    assert CliRunner().invoke(app, ["run", "--thinking", "maybe", "Hi"]).exit_code == 2
+        assert json.loads(command(*project, *options).stdout)["text"].endswith(end)
+    assert command("run", "--thinking", "maybe", "Hi").exit_code == 2
 
 
 # -- endpoints -------------------------------------------------------------------------------------------------------

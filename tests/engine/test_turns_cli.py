@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 
 TOOLS = [
     {
@@ -23,7 +22,7 @@ CALL = '<tool_call>\n{"name": "ping", "arguments": {"n": 1}}\n</tool_call>'
 
 
 def run(*arguments: str, text: str = "") -> Result:
-    return CliRunner().invoke(app, [*arguments], input=text)
+    return command(*arguments, text=text)
 
 
 @pytest.fixture
