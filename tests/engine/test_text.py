@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,7 @@ from glyphscope.text.figures import (
 )
 from glyphscope.text.lines import Lines, line_and_column
 from glyphscope.text.shorten import excerpt, json_excerpt, listed, shorten
+from sources import nodes_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -177,13 +178,11 @@ _BINARY = re.compile(r"\b[KMGT]iB\b")
 _NARROW = re.compile(r"\d[\u202f\u2009]|[fg,]\}[\u202f\u2009]|^\u202f$")
 
 
-def _texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def _texts(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yield texts with their placeholders, as `tr` and f-strings have them: `{:.1f} s`."""
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    inner = {
-        id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)
-    }
-    for node in ast.walk(tree):
+    docs = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             parts = (
                 part.value
@@ -232,12 +231,12 @@ def _is_unit(node: ast.AST) -> bool:
 
 
 def _hand_made(path: str) -> Iterator[str]:
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    for line, text in _texts(tree):
+    nodes = nodes_of(ROOT / path)
+    for line, text in _texts(nodes):
         for kind, pattern in (("figure", _FORMAT), ("binary unit", _BINARY), ("thin space", _NARROW)):
             if pattern.search(text) and path not in EVENTS:
                 yield f"{path}:{line}: {kind} in {text[:80]!r}: use glyphscope.text.figures"
-    for node in ast.walk(tree):
+    for node in nodes:
         line = getattr(node, "lineno", 0)
         if _is_cut(node) and path not in WINDOWS:
             yield f"{path}:{line}: a text is cut: use glyphscope.text.shorten"

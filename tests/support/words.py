@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from sources import nodes_of
 
 ROOT = Path(__file__).parents[2]
 DATA = {
@@ -72,12 +74,6 @@ class Found(NamedTuple):
     instead: str
 
 
-@lru_cache(maxsize=1)
-def tree_of(path: Path) -> ast.Module:
-    """The syntax tree of a module, for all that is asked of it in turn."""
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def texts_of(path: Path) -> Iterator[tuple[int, str]]:
     """The texts of a file that a person reads, with their lines."""
     source = path.read_text(encoding="utf-8")
@@ -87,10 +83,10 @@ def texts_of(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".jinja":
         yield from enumerate((_TAG.sub(" ", line) for line in source.split("\n")), 1)
         return
-    tree = tree_of(path)
-    own = {id(node) for node in docstrings(tree)}
-    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    nodes = nodes_of(path)
+    own = {id(node) for node in docstrings(nodes)}
+    inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             yield (
                 node.lineno,
@@ -99,14 +95,14 @@ def texts_of(path: Path) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in own | inner:
             yield node.lineno, node.value
     if "/cli/" in str(path):
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.FunctionDef) and _is_command(node):
                 yield node.lineno, ast.get_docstring(node) or ""
 
 
-def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+def docstrings(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
     """The docstrings of modules, classes, functions and attributes."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield node.value
 
@@ -114,7 +110,7 @@ def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
 def comments_of(path: Path) -> Iterator[tuple[int, str]]:
     """The docstrings and comments of a module, with their lines; code between backquotes is left out."""
     source = path.read_text(encoding="utf-8")
-    for node in docstrings(tree_of(path)):
+    for node in docstrings(nodes_of(path)):
         yield node.lineno, re.sub(r"`[^`]*`", "`c`", str(node.value))
     for number, line in enumerate(source.split("\n"), 1):
         if comment := _COMMENT.search(line):
@@ -196,7 +192,7 @@ _NAMES = [(re.compile(rf"(?:^|_)(?:{pattern})(?:_|$)"), instead) for pattern, in
 def names_of(path: Path) -> Iterator[tuple[int, str]]:
     """The names that a module gives: its own and those of classes, functions, arguments, variables and attributes."""
     yield 1, path.parent.name if path.name == "__init__.py" else path.stem
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield node.lineno, name
@@ -209,6 +205,7 @@ def names_of(path: Path) -> Iterator[tuple[int, str]]:
                     yield node.lineno, name
 
 
+@cache
 def refused_name(name: str) -> str:
     """What to write instead; empty for a name that is fine."""
     words = "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)).lower()
