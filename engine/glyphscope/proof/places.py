@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
-from glyphscope.grammar.generate.example import matching_text, merged_schema
+from glyphscope.grammar.generate.example import matching_text
 from glyphscope.grammar.regular.pattern import found
+from glyphscope.registry import facts
 from glyphscope.registry.keywords import KEYWORDS
 from glyphscope.registry.pointer import Path, follow_reference, to_pointer
 
@@ -179,7 +180,7 @@ def _into(root: dict[str, Any], place: _Place, steps: Path, schema: Any, step: s
 
 def merged(root: dict[str, Any], location: Location) -> dict[str, Any]:
     """All schemas of a location merged, without the keywords of which an alternative was chosen."""
-    whole = merged_schema(root, *location.schemas)
+    whole = facts.merged(root, *location.schemas)
     return {keyword: value for keyword, value in whole.items() if keyword not in location.chosen}
 
 

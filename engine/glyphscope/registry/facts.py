@@ -1,4 +1,4 @@
-"""The facts about one value that the keywords of schemas give together: types, the range of a number, counts.
+"""The facts that schemas give together about one value: which of them apply, types, the range of a number, counts.
 
 A grammar's builder and the validator combine schemas in their own ways, and read the same facts of a combination here.
 Numbers are exact: 0.1 is one tenth.
@@ -7,14 +7,16 @@ Numbers are exact: 0.1 is one tenth.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 from math import gcd, lcm
 from typing import Any, NamedTuple, Protocol
 
 from glyphscope.registry.keywords import ABOUT, ANY_TYPE, KEYWORDS, LIMITS, TYPES, Measure, type_names
+from glyphscope.registry.pointer import follow_reference, to_pointer
 
 
 class Placed(Protocol):
@@ -154,6 +156,51 @@ def forbidden_key(rejected: Any) -> str | None:
     return rejected["required"][0] if len(rejected["required"]) == 1 else None
 
 
+def applied(root: Any, *given: Placed) -> Iterator[Placed]:
+    """The given schemas with those that `$ref` and `allOf` add to them, each once.
+
+    In the order in which a grammar writes their properties: first the schema, then `$ref`, then `allOf`.
+
+    A reference that leads out of `root` gives None in place of a schema.
+    """
+    seen: set[str] = set()
+    waiting = [*reversed(given)]
+    while waiting:
+        at = waiting.pop()
+        schema, pointer = at.schema, at.pointer
+        if pointer in seen:
+            continue
+        seen.add(pointer)
+        yield at
+        if not isinstance(schema, dict):
+            continue
+        if "allOf" in schema:
+            parts = [Whole(part, f"{pointer}/allOf/{index}") for index, part in enumerate(schema["allOf"])]
+            waiting += reversed(parts)
+        if isinstance(reference := schema.get("$ref"), str):
+            target = follow_reference(root, reference) if reference.startswith("#") else None
+            waiting.append(
+                Whole(None, reference) if target is None else Whole(target[1], to_pointer(target[0]))
+            )
+
+
+_MAX_MERGED = 24
+"""Schemas that are merged into one."""
+
+
+def merged(root: Any, *schemas: Any) -> dict[str, Any]:
+    """Schemas that apply together, with their `$ref` and `allOf`, as one schema, as far as keywords can express it."""
+    result: dict[str, Any] = {}
+    given = (Whole(schema, f"schema {index}") for index, schema in enumerate(schemas))
+    for at in islice(applied(root, *given), _MAX_MERGED):
+        for keyword, value in at.schema.items() if isinstance(at.schema, dict) else ():
+            if keyword in result and keyword in KEYWORDS and result[keyword] != value:
+                value = KEYWORDS[keyword].both(result[keyword], value)
+            if keyword not in ("$ref", "allOf"):
+                result[keyword] = value
+    return result
+
+
 _OF_VALUES = tuple(keyword for keyword in KEYWORDS.values() if keyword.bounds == "value")
 
 
@@ -164,7 +211,7 @@ def types_of(placed: Iterable[Placed]) -> Types:
         if "type" in at.schema:
             names &= type_names(at.schema["type"])
             rule = rule or f"{at.pointer}/type"
-        if rejected := accepted(at.schema.get("not", False)).whole:
+        if "not" in at.schema and (rejected := accepted(at.schema["not"]).whole):
             names -= rejected
             rule = rule or f"{at.pointer}/not"
     return Types(names, rule)

@@ -22,9 +22,9 @@ from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.formats import FORMATS
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.notation.scalars import ARRAY, BOOLEAN, DECIMAL, INTEGER, NULL, NUMBER, OBJECT, STRING
-from glyphscope.registry.facts import Count, count_of, forbidden_key, listed, range_of, types_of
+from glyphscope.registry.facts import Count, applied, count_of, forbidden_key, listed, range_of, types_of
 from glyphscope.registry.keywords import KEYWORDS, companions
-from glyphscope.registry.pointer import follow_reference, step_of, to_pointer
+from glyphscope.registry.pointer import step_of
 from glyphscope.validation.checker import Checker
 from glyphscope.validation.numbers import is_empty
 from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern
@@ -73,6 +73,7 @@ class SchemaSet:
         self._specs: dict[tuple[Place, ...], tuple[Spec, ...]] = {}
         self._names: dict[Spec, Names] = {}
         self._known: dict[Place, list[_Branch]] = {}  # the alternatives of places
+        self._deferred: dict[Place, tuple[Deferred, ...]] = {}
         self._listings: set[Place] = set()  # the lists of values made of choices
         self._cuts = 0  # of references to themselves; alternatives with one depend on the way to them
         self.top = self.place(root, "")
@@ -153,35 +154,30 @@ class SchemaSet:
     def _branches(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
         """The alternatives of a place; `above` are the places that lead to it and apply to the same value."""
         schema, pointer = place.schema, place.pointer
-        if schema is True:
-            return [_Branch()]
-        if schema is False:
-            return []
         if place in above:  # a reference to itself that consumes nothing: only jsonschema can decide it
             self._cuts += 1
             return [_Branch((), (Deferred(schema, pointer, "CONSTRAINT_OTHER", "does not fit its schema"),))]
         if place in self._known:
             return self._known[place]
         cuts = self._cuts
-        branches = self._expanded(place, above | {place})
+        branches = self._expanded(place, above)
         if self._cuts == cuts:
             self._known[place] = branches
         return branches
 
     def _expanded(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
-        schema, pointer = place.schema, place.pointer
-        branches = [_Branch((place,), tuple(self._deferred(schema, pointer)))]
-        if "$ref" in schema:
-            target = self._resolve(schema["$ref"])
-            branches = self._product(branches, self._branches(target, above), {"$ref": schema["$ref"]}, place)
-        for index, part in enumerate(schema.get("allOf", ())):
-            inner = self.place(part, f"{pointer}/allOf/{index}")
-            branches = self._product(branches, self._branches(inner, above), part, inner)
-        for keyword in ("anyOf", "oneOf"):
-            if keyword in schema:
-                branches = self._spread(branches, keyword, place, above)
-        if "if" in schema and ("then" in schema or "else" in schema):
-            branches = self._product(branches, self._conditional(place, above), schema, place)
+        together = applied(self.root, place)
+        places = tuple(self.place(at.schema, at.pointer) for at in together if at.schema is not True)
+        if any(part.schema is False for part in places):
+            return []
+        above |= set(places)
+        branches = [_Branch(places, tuple(late for part in places for late in self._late(part)))]
+        for part in places[1:] + places[:1]:
+            for keyword in ("anyOf", "oneOf"):
+                if keyword in part.schema:
+                    branches = self._spread(branches, keyword, part, above)
+            if len(companions("if") & part.schema.keys()) > 1:
+                branches = self._product(branches, self._conditional(part, above), part.schema, part)
         return branches
 
     def _spread(
@@ -235,21 +231,11 @@ class SchemaSet:
         late = Deferred(fragment, place.pointer, "CONSTRAINT_OTHER", "fits none of its alternatives")
         return [branch._replace(deferred=(*branch.deferred, late)) for branch in left]
 
-    def _deferred(self, schema: dict[str, Any], pointer: str) -> Iterable[Deferred]:
-        """The keywords of a schema that are judged at the value's end."""
-        for keyword in _LATE:
-            if keyword.name in schema:
-                if keyword.name.startswith("unevaluated"):
-                    fragment = schema
-                else:
-                    fragment = {name: schema[name] for name in companions(keyword.name) if name in schema}
-                yield Deferred(fragment, f"{pointer}/{keyword.name}", keyword.code, keyword.late)
-
-    def _resolve(self, reference: str) -> Place:
-        """The place of a local reference; the registry rejects every other kind when it is loaded."""
-        target = follow_reference(self.root, reference)
-        assert target is not None, "the registry was checked"
-        return self.place(target[1], to_pointer(target[0]))
+    def _late(self, place: Place) -> tuple[Deferred, ...]:
+        """The keywords of a place that are judged at the value's end, the same objects each time."""
+        if place not in self._deferred:
+            self._deferred[place] = tuple(_deferred(place))
+        return self._deferred[place]
 
     # conjunctions
 
@@ -327,6 +313,17 @@ class SchemaSet:
         items = next(iter(self._inner((place,), "items")), None)
         if prefix or items is not None:
             yield ArrayPart(prefix, items, pointer)
+
+
+def _deferred(place: Place) -> Iterable[Deferred]:
+    schema = place.schema
+    for keyword in _LATE:
+        if keyword.name in schema:
+            if keyword.name.startswith("unevaluated"):
+                fragment = schema
+            else:
+                fragment = {name: schema[name] for name in companions(keyword.name) & schema.keys()}
+            yield Deferred(fragment, f"{place.pointer}/{keyword.name}", keyword.code, keyword.late)
 
 
 def _weight(branch: _Branch) -> int:

@@ -14,7 +14,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar.checking import DeepStack, SafeValidator
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.registry import facts
-from glyphscope.registry.facts import count_of
+from glyphscope.registry.facts import Whole, applied, count_of
 from glyphscope.registry.keywords import ABOUT, TYPES, Measure
 from glyphscope.registry.pointer import follow, to_pointer
 
@@ -80,34 +80,22 @@ class Schema:
 
     def expand(self, places: Sequence[Place]) -> Parts | str:
         """Every schema of the conjunction, with `$ref` and `allOf` followed; the pointer of a `false`, if any."""
-        parts: dict[str, Part] = {}
         given = {place.pointer: place for place in places}
-        waiting = list(given.values())[::-1]
-        while waiting:
-            place = waiting.pop()
-            if place.pointer in parts:
-                continue
-            place = given.get(place.pointer, place)  # with `taken`, so that choices are not offered again
-            schema = self.at(place.pointer)
+        parts = []
+        for at in applied(self.root, *(Whole(self.at(pointer), pointer) for pointer in given)):
+            schema, pointer = at.schema, at.pointer
             if schema is False:
-                return place.pointer
-            part = Part(place, schema if isinstance(schema, dict) else {})
-            parts[place.pointer] = part
-            if "allOf" in part.schema:
-                waiting += [part.at("allOf", i) for i in range(len(part.schema["allOf"]))][::-1]
-            if "$ref" in part.schema:
-                waiting.append(self._target(part))
-        return tuple(parts.values())
-
-    def _target(self, part: Part) -> Place:
-        reference = part.schema["$ref"]
-        if reference == "#" or reference.startswith("#/"):
-            return part.target
-        raise GrammarError(
-            f"The reference {reference!r} leads out of the schema.",
-            where=f"{self.tool}: {join(part.place.pointer, '$ref')}",
-            hint="Copy what it refers to into $defs.",
-        )
+                return pointer
+            if schema is None:
+                raise GrammarError(
+                    f"The reference {pointer!r} leads out of the schema.",
+                    where=self.tool,
+                    hint="Copy what it refers to into $defs.",
+                )
+            # with `taken`, so that choices are not offered again
+            place = given.get(pointer) or Place(pointer)
+            parts.append(Part(place, schema if isinstance(schema, dict) else {}))
+        return tuple(parts)
 
     def excluded(self, places: Sequence[Place], values: Iterable[Any]) -> Iterator[str | None]:
         """The keyword that excludes each constant from the conjunction, by jsonschema; None if none does.

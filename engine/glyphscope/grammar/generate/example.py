@@ -16,9 +16,8 @@ from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.shortest import shortest_path
-from glyphscope.registry.facts import Whole, exact, range_of
-from glyphscope.registry.keywords import KEYWORDS, children
-from glyphscope.registry.pointer import follow_reference
+from glyphscope.registry.facts import Whole, exact, merged, range_of
+from glyphscope.registry.keywords import children
 
 _MAX_DEPTH = 24  # levels of an example
 _MAX_OPTIONAL_DEPTH = 4  # levels with optional members, which may contain themselves
@@ -125,7 +124,7 @@ class _Maker:
         self._left -= 1
         if not isinstance(schema, dict) or depth > _MAX_DEPTH or self._left < 0:
             return "value"
-        schema = merged_schema(self._root, schema)
+        schema = merged(self._root, schema)
         if depth:
             for keyword in ("examples", "enum"):
                 if isinstance(values := schema.get(keyword), list) and values:
@@ -137,7 +136,7 @@ class _Maker:
             if isinstance(choices := schema.get(keyword), list) and choices:
                 rest = {key: value for key, value in schema.items() if key != keyword}
                 chosen = choices[0] if depth < _MAX_OPTIONAL_DEPTH else _ending(choices)
-                return self.value(_both(rest, merged_schema(self._root, chosen)), name, depth + 1)
+                return self.value({"allOf": [rest, chosen]}, name, depth + 1)
         kind = _kind(schema)
         if kind == "object":
             return self._object(schema, depth)
@@ -201,33 +200,6 @@ def example_value(
     `name` is the argument's name, which suggests a typical value; `optional`: with optional members.
     """
     return _Maker(root, optional=optional).value(schema, name, depth)
-
-
-def merged_schema(root: dict[str, Any], *schemas: Any) -> dict[str, Any]:
-    """Merge schemas that apply together into one, including their `$ref` and `allOf`, as far as possible."""
-    merged: dict[str, Any] = {}
-    stack: list[Any] = [{"allOf": schemas}] if len(schemas) > 1 else [*schemas]
-    for _ in range(_MAX_DEPTH):
-        if not stack:
-            break
-        part = stack.pop()
-        if not isinstance(part, dict):
-            continue
-        merged = _both(merged, {key: value for key, value in part.items() if key not in ("$ref", "allOf")})
-        # in the order in which a grammar writes their properties: first `$ref`, then `allOf`
-        stack.extend(reversed(part.get("allOf", ())))
-        if isinstance(ref := part.get("$ref"), str) and (target := follow_reference(root, ref)):
-            stack.append(target[1])
-    return merged
-
-
-def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Merge two schemas that apply together: the properties and required names of both, the narrower bounds."""
-    result = {**one, **other}
-    for keyword in one.keys() & other.keys() & KEYWORDS.keys():
-        if one[keyword] != other[keyword]:
-            result[keyword] = KEYWORDS[keyword].both(one[keyword], other[keyword])
-    return result
 
 
 def _kind(schema: dict[str, Any]) -> str:
