@@ -25,6 +25,7 @@ from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.tree import ByIdentity
 from glyphscope.registry.facts import exact, listed
+from glyphscope.registry.keywords import PATTERNS
 
 
 def unevaluated_properties(validator: Any, expected: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -88,14 +89,18 @@ def _parts(validator: Any, schema: dict[str, Any], instance: dict[str, Any]) -> 
 def pattern_keywords(matches: Callable[[str, str], bool | None]) -> dict[str, Any]:
     """The keywords that match patterns, using `matches`, which cannot hang and returns None if undecided."""
 
-    def pattern_(validator: Validator, expected: str, instance: Any, schema: Any) -> Iterator[Any]:
-        if not isinstance(instance, str) or unreadable(expected):
-            return
-        matched = matches(expected, instance)
-        if matched is None:
-            yield jsonschema.ValidationError(f"the pattern {expected!r} could not be checked in time")
-        elif not matched:
-            yield jsonschema.ValidationError(f"{instance!r} does not match {expected!r}")
+    def pattern_keyword(regex_of: Callable[[str], str]) -> Any:
+        def keyword(validator: Validator, given: str, instance: Any, schema: Any) -> Iterator[Any]:
+            expected = regex_of(given)
+            if not isinstance(instance, str) or unreadable(expected):
+                return
+            matched = matches(expected, instance)
+            if matched is None:
+                yield jsonschema.ValidationError(f"the pattern {expected!r} could not be checked in time")
+            elif not matched:
+                yield jsonschema.ValidationError(f"{instance!r} does not match {expected!r}")
+
+        return keyword
 
     def pattern_properties(validator: Validator, patterns: Any, instance: Any, schema: Any) -> Iterator[Any]:
         if isinstance(instance, dict):
@@ -119,7 +124,7 @@ def pattern_keywords(matches: Callable[[str, str], bool | None]) -> dict[str, An
                 yield from validator.descend(value, additional, path=key)
 
     return {
-        "pattern": pattern_,
+        **{name: pattern_keyword(regex_of) for name, regex_of in PATTERNS.items()},
         "patternProperties": pattern_properties,
         "additionalProperties": additional_properties,
     }

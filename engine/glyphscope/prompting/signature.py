@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from glyphscope.registry import Tool
-from glyphscope.registry.pointer import follow_reference
+from glyphscope.registry.facts import listed, merged, patterns_of
+from glyphscope.registry.keywords import KEYWORDS, LIMITS, Measure
 
 _MAX_DEPTH = 3
 """Levels of nested objects and arrays that are written out; deeper ones are named by their type."""
@@ -52,19 +53,12 @@ def type_text(schema: Any, root: dict[str, Any], depth: int = 0, known: _Known |
 
 
 def _type_text(schema: Any, root: dict[str, Any], depth: int, known: _Known) -> str:
-    for _ in range(_MAX_DEPTH):
-        if not (isinstance(schema, dict) and isinstance(ref := schema.get("$ref"), str)):
-            break
-        found = follow_reference(root, ref)
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**(found[1] if found and isinstance(found[1], dict) else {}), **beside}
     if not isinstance(schema, dict):
         return "any"
-    if "const" in schema:
-        return json.dumps(schema["const"], ensure_ascii=False)
-    if isinstance(values := schema.get("enum"), list):
-        shown = [json.dumps(value, ensure_ascii=False) for value in values[:_MAX_VALUES]]
-        return "|".join(shown if len(values) <= _MAX_VALUES else [*shown, "…"])
+    schema = merged(root, schema)
+    if (found := listed(schema)) is not None:
+        shown = [json.dumps(value, ensure_ascii=False) for value in found.values[:_MAX_VALUES]]
+        return "|".join(shown if len(found.values) <= _MAX_VALUES else [*shown, "…"])
     for keyword in ("anyOf", "oneOf"):
         if isinstance(choices := schema.get(keyword), list):
             texts = (
@@ -80,27 +74,21 @@ def _type_text(schema: Any, root: dict[str, Any], depth: int, known: _Known) -> 
 
 def _kind(kind: str, schema: dict[str, Any], root: dict[str, Any], depth: int, known: _Known) -> str:
     if kind in ("integer", "number"):
-        text = kind + _range(schema, "minimum", "maximum", " ")
-        for keyword, sign in (
-            ("exclusiveMinimum", ">"),
-            ("exclusiveMaximum", "<"),
-            ("multipleOf", "multiple of "),
-        ):
-            if keyword in schema:
-                text += f" {sign}{schema[keyword]}"
-        return text
+        text = kind + _range(schema, "value", " ")
+        excluded = (one for one in KEYWORDS.values() if one.excluded and one.name in schema)
+        text += "".join(f" {'<' if one.side > 0 else '>'}{schema[one.name]}" for one in excluded)
+        return f"{text} multiple of {schema['multipleOf']}" if "multipleOf" in schema else text
     if kind == "string":
-        if schema.get("minLength") == 1 and "maxLength" not in schema:
+        text = kind + _range(schema, "length", " of length ")
+        if text == "string of length 1..":
             text = "non-empty string"
-        else:
-            text = kind + _range(schema, "minLength", "maxLength", " of length ")
         if "format" in schema:
             text += f" ({schema['format']})"
-        return f"{text} matching {schema['pattern']}" if "pattern" in schema else text
+        return text + "".join(f" matching {pattern}" for _, pattern in patterns_of(schema))
     if kind == "array" and depth < _MAX_DEPTH:
         inner = type_text(schema.get("items", True), root, depth + 1, known)
         of = "" if inner == "any" else f" of {inner}"
-        return f"array{of}" + _range(schema, "minItems", "maxItems", " with ")
+        return f"array{of}" + _range(schema, "items", " with ")
     if kind == "object" and depth < _MAX_DEPTH and schema.get("properties"):
         text = "{" + _arguments(schema, root, depth + 1, known) + "}"
         return text if len(text) <= _MAX_TEXT else kind
@@ -119,8 +107,8 @@ def _argument(name: str, text: str, required: Sequence[str]) -> str:
     return f"{name}{'' if name in required else '?'}: {text}"
 
 
-def _range(schema: dict[str, Any], least: str, most: str, before: str) -> str:
-    low, high = schema.get(least), schema.get(most)
+def _range(schema: dict[str, Any], measure: Measure, before: str) -> str:
+    low, high = map(schema.get, LIMITS[measure])
     if low is None and high is None:
         return ""
     return f"{before}{'' if low is None else low}..{'' if high is None else high}"

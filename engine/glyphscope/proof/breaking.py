@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.grammar.generate.example import matching_text
+from glyphscope.registry.facts import patterns_of
 from glyphscope.registry.keywords import KEYWORDS, Break, Keyword
 
 _MAX_REPEATED, _MAX_LENGTH = 3_000, 100_000
@@ -66,7 +67,7 @@ def broken(name: str, expected: Any, value: Any, schema: dict[str, Any]) -> Cand
 def _length(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
     """Strings that are too short or too long."""
     text = value if isinstance(value, str) else ""
-    pattern = schema.get("pattern") if isinstance(schema.get("pattern"), str) else None
+    pattern = next((pattern for _, pattern in patterns_of(schema)), None)
     if keyword.side < 0:
         short = math.ceil(expected) - 1
         if short <= _MAX_REPEATED:

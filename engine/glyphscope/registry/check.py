@@ -15,6 +15,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
+from glyphscope.registry.facts import patterns_of
 from glyphscope.registry.keywords import NAMED, ONE, is_unset
 from glyphscope.registry.patterns import bad_schema_pattern
 from glyphscope.registry.pointer import Path
@@ -140,8 +141,9 @@ def meant_type(name: str) -> str | None:
 
 
 def _patterns(schema: dict[str, Any]) -> Iterator[tuple[Path, str]]:
-    if isinstance(pattern := schema.get("pattern"), str) and (reason := bad_schema_pattern(pattern)):
-        yield ("pattern",), reason
+    for keyword, pattern in patterns_of(schema):
+        if reason := bad_schema_pattern(pattern):
+            yield (keyword,), reason
     named = schema.get("patternProperties")
     for pattern in named if isinstance(named, dict) else ():
         if reason := bad_schema_pattern(pattern):

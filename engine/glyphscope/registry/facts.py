@@ -15,7 +15,16 @@ from itertools import islice
 from math import gcd, lcm
 from typing import Any, NamedTuple, Protocol
 
-from glyphscope.registry.keywords import ABOUT, ANY_TYPE, KEYWORDS, LIMITS, TYPES, Measure, type_names
+from glyphscope.registry.keywords import (
+    ABOUT,
+    ANY_TYPE,
+    KEYWORDS,
+    LIMITS,
+    PATTERNS,
+    TYPES,
+    Measure,
+    type_names,
+)
 from glyphscope.registry.pointer import follow_reference, to_pointer
 
 
@@ -161,7 +170,7 @@ def applied(root: Any, *given: Placed) -> Iterator[Placed]:
 
     In the order in which a grammar writes their properties: first the schema, then `$ref`, then `allOf`.
 
-    A reference that leads out of `root` gives None in place of a schema.
+    A reference that leads out of `root` gives its own pointer, and None in place of a schema.
     """
     seen: set[str] = set()
     waiting = [*reversed(given)]
@@ -180,7 +189,7 @@ def applied(root: Any, *given: Placed) -> Iterator[Placed]:
         if isinstance(reference := schema.get("$ref"), str):
             target = follow_reference(root, reference) if reference.startswith("#") else None
             waiting.append(
-                Whole(None, reference) if target is None else Whole(target[1], to_pointer(target[0]))
+                Whole(None, f"{pointer}/$ref") if target is None else Whole(target[1], to_pointer(target[0]))
             )
 
 
@@ -244,6 +253,13 @@ def count_of(placed: Iterable[Placed], measure: Measure) -> Count:
             if count.most is None or most < count.most:
                 count = count._replace(most=most, most_rule=f"{at.pointer}/{most_name}")
     return count
+
+
+def patterns_of(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The regular expressions that a schema requires of texts, by keyword."""
+    for name, pattern in PATTERNS.items():
+        if isinstance(given := schema.get(name), str):
+            yield name, pattern(given)
 
 
 def listed(schema: Any) -> Listed | None:

@@ -13,6 +13,7 @@ from typing import Any
 from glyphscope.errors import Problem, RegistryError
 from glyphscope.registry.check import meant_type
 from glyphscope.registry.document import plain
+from glyphscope.registry.keywords import ABOUT, LIMITS
 from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.registry.tool import VERSION, ToolRegistry
 from glyphscope.text.json_values import json_file
@@ -42,18 +43,8 @@ _ARG_TYPES = {
     "number": "number",
 }
 _ARG_TYPES |= {"bool": "boolean", "boolean": "boolean", "array": "array", "object": "object"}
-_ARG_KEYWORDS = {"min": "minimum", "max": "maximum"}
-_ARG_PLAIN = {
-    "minLength",
-    "maxLength",
-    "pattern",
-    "enum",
-    "description",
-    "default",
-    "minItems",
-    "maxItems",
-    "format",
-}
+_ARG_KEYWORDS = dict(zip(("min", "max"), LIMITS["value"], strict=True))
+_ARG_PLAIN = ABOUT["string"] | {*LIMITS["items"], "enum", "description", "default"}
 """The short form of arguments: its types and bounds of numbers in JSON Schema, and the keywords that both share."""
 
 

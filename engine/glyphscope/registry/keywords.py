@@ -1,7 +1,8 @@
 """The keywords of JSON Schema, for all drafts from 4 to 2020-12: a row for each, and what follows from the rows.
 
 Where a row says nothing else, jsonschema judges the keyword, a violation has the code CONSTRAINT_OTHER, and it can be
-relaxed. So a keyword is added by its row and, unless jsonschema knows it, by its function in `grammar.checking`.
+relaxed. So a keyword is added by its row and, unless jsonschema knows it or it is a pattern, by its function in
+`grammar.checking`.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ class Keyword(NamedTuple):
     """Whether the bound itself is excluded."""
     both: Callable[[Any, Any], Any] = lambda first, second: second
     """The value for two schemas that apply together, as far as one keyword can express it."""
+    pattern: Callable[[str], str] | None = None
+    """The regular expression of the texts that it allows; with one, grammars and validators need nothing else."""
     rejects: Callable[[Any], bool] = lambda value: False
     """Whether it rejects any value at all, apart from the schemas inside it."""
     breaks: Break | None = None
@@ -129,7 +132,7 @@ KEYWORDS: dict[str, Keyword] = {
         Keyword("enum", "any", both=lambda first, second: [value for value in first if value in second],
                 rejects=_always, breaks="listed", code="CONSTRAINT_ENUM", said=True),
         Keyword("const", "any", since=6, rejects=_always, breaks="listed", code="CONSTRAINT_ENUM", said=True),
-        Keyword("pattern", "string", rejects=_always, code="CONSTRAINT_PATTERN", said=True),
+        Keyword("pattern", "string", pattern=str, rejects=_always, code="CONSTRAINT_PATTERN", said=True),
         Keyword("format", "string", rejects=_always, breaks="format", code="CONSTRAINT_FORMAT", said=True),
         _bound("maxLength", "string", "length", 1, "length", "CONSTRAINT_LEN"),
         _bound("minLength", "string", "length", -1, "length", "CONSTRAINT_LEN", rejects=_unless(0)),
@@ -217,6 +220,8 @@ ABOUT = {
     for kind in ("object", "array", "string", "number")
 }
 """The keywords that constrain values of one type only, and allow every value of another type."""
+PATTERNS = {name: keyword.pattern for name, keyword in KEYWORDS.items() if keyword.pattern}
+"""The keywords that are patterns of texts."""
 SILENT = names_with(lambda keyword: not keyword.decides)
 """Annotations, identifiers and definitions."""
 _SAID = names_with(lambda keyword: keyword.said)

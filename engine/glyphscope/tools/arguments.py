@@ -12,6 +12,7 @@ from jsonschema.exceptions import ValidationError
 
 from glyphscope.grammar.checking import SafeValidator
 from glyphscope.registry import Tool
+from glyphscope.registry.keywords import PATTERNS
 from glyphscope.text.shorten import json_excerpt, schema_error_words, shorten
 
 MAX_LISTED = 3
@@ -66,8 +67,8 @@ def _broken(error: ValidationError) -> str:
         return f"{where} is {shown}, and must be one of {', '.join(map(str, limit))}."
     if keyword in _BOUNDS:
         return f"{where} is {shown}{_BOUNDS[keyword].format(limit)}."
-    if keyword == "pattern":
-        return f"{where} is {shown}, and does not fit {limit}{_example(error.schema)}."
+    if keyword in PATTERNS:
+        return f"{where} is {shown}, and does not fit {PATTERNS[keyword](limit)}{_example(error.schema)}."
     return f"{where or 'The call'}: {schema_error_words(error)}."
 
 

@@ -26,7 +26,7 @@ from glyphscope.grammar.tree import (
     terminal,
 )  # fmt: skip
 from glyphscope.registry.facts import EVERY_NUMBER
-from glyphscope.registry.keywords import TYPES
+from glyphscope.registry.keywords import ABOUT, TYPES
 from glyphscope.turns.arguments_tagged import MAX_KEY
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.grammar_markers import Markers
@@ -242,7 +242,7 @@ def _any_text(context: ToolContext, parts: Parts, depth: int = 0) -> bool:
         "string" not in types_of(parts) and any("type" in part.schema for part in parts)
     ) or depth > _MAX_DEPTH:
         return False
-    limits = {"enum", "const", "pattern", "format", "minLength", "maxLength", "not", "if", "x-grammar"}
+    limits = ABOUT["string"] | {"enum", "const", "not", "if", "x-grammar"}
     for part in parts:
         if limits & part.schema.keys():
             return False

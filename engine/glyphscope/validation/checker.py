@@ -16,6 +16,7 @@ from glyphscope.grammar.checking import DeepStack, SafeValidator
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.formats import FORMATS, meets_condition, written_format
 from glyphscope.grammar.regular.regex import unreadable
+from glyphscope.registry.facts import patterns_of
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.registry.references import Places
 
@@ -50,8 +51,7 @@ def unchecked(schema: Any) -> Iterator[Unchecked]:
         patterns = {
             (*place.path, "patternProperties", name): name for name in keywords.get("patternProperties", ())
         }
-        if isinstance(keywords.get("pattern"), str):
-            patterns[*place.path, "pattern"] = keywords["pattern"]
+        patterns |= {(*place.path, keyword): source for keyword, source in patterns_of(keywords)}
         for path, source in patterns.items():
             if why := unreadable(source):
                 yield Unchecked(to_pointer(path), why)

@@ -22,7 +22,16 @@ from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.formats import FORMATS
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.notation.scalars import ARRAY, BOOLEAN, DECIMAL, INTEGER, NULL, NUMBER, OBJECT, STRING
-from glyphscope.registry.facts import Count, applied, count_of, forbidden_key, listed, range_of, types_of
+from glyphscope.registry.facts import (
+    Count,
+    applied,
+    count_of,
+    forbidden_key,
+    listed,
+    patterns_of,
+    range_of,
+    types_of,
+)
 from glyphscope.registry.keywords import KEYWORDS, companions
 from glyphscope.registry.pointer import step_of
 from glyphscope.validation.checker import Checker
@@ -176,7 +185,7 @@ class SchemaSet:
             for keyword in ("anyOf", "oneOf"):
                 if keyword in part.schema:
                     branches = self._spread(branches, keyword, part, above)
-            if len(companions("if") & part.schema.keys()) > 1:
+            if "if" in part.schema and ("then" in part.schema or "else" in part.schema):
                 branches = self._product(branches, self._conditional(part, above), part.schema, part)
         return branches
 
@@ -351,8 +360,8 @@ def _kinds_of_value(value: Any) -> int:
 
 def _patterns(place: Place) -> Iterable[StringPattern]:
     schema, pointer = place.schema, place.pointer
-    if "pattern" in schema and not unreadable(schema["pattern"]):
-        source = schema["pattern"]
-        yield StringPattern(source, f"{pointer}/pattern", "", pattern.linear(source))
+    for keyword, source in patterns_of(schema):
+        if not unreadable(source):
+            yield StringPattern(source, f"{pointer}/{keyword}", "", pattern.linear(source))
     if (name := schema.get("format")) in FORMATS:
         yield StringPattern(FORMATS[name], f"{pointer}/format", name, True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from glyphscope.registry.keywords import LIMITS, Measure, names_with
 from glyphscope.registry.pointer import follow_reference
 from glyphscope_gui.shared.language import tr
 
@@ -27,21 +28,7 @@ _CHOICES: dict[str, Callable[[object], str]] = {
     "allOf": lambda count: tr("all of {count}", count=count),
 }
 COMBINATIONS = tuple(_CHOICES)
-_BOUNDS = {
-    "string": ("minLength", "maxLength"),
-    "integer": ("minimum", "maximum"),
-    "number": ("minimum", "maximum"),
-    "array": ("minItems", "maxItems"),
-}
-# A change of type removes the keywords that the new type cannot use: `minimum` does not constrain a string.
-_OWN_KEYWORDS = {
-    "string": {"minLength", "maxLength", "pattern", "format"},
-    "integer": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
-    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
-    "array": {"items", "prefixItems", "minItems", "maxItems", "uniqueItems"},
-    "object": {"properties", "required", "additionalProperties"},
-    "boolean": set[str](),
-}
+_MEASURES: dict[str, Measure] = {"string": "length", "integer": "value", "number": "value", "array": "items"}
 
 
 def arguments(parameters: Schema) -> dict[str, Any]:
@@ -118,8 +105,8 @@ def _type_words(schema: Any, root: Schema, depth: int = 0) -> str:
 
 def bounds_text(schema: Schema) -> str:
     """`1–100`, `≥1`, `≤100`, or "" without bounds."""
-    low_key, high_key = _BOUNDS.get(type_of(schema), ("", ""))
-    low, high = schema.get(low_key), schema.get(high_key)
+    measure = _MEASURES.get(type_of(schema))
+    low, high = (None, None) if measure is None else map(schema.get, LIMITS[measure])
     if low is None:
         return "" if high is None else f"≤{high}"
     return f"≥{low}" if high is None else f"{low}–{high}"
@@ -137,10 +124,11 @@ def with_keyword(parameters: Schema, argument: str, keyword: str, value: Any) ->
 
 
 def with_type(parameters: Schema, argument: str, kind: str) -> Schema:
-    """Set the argument's type, and remove the keywords that belong only to other types."""
+    """Set the argument's type, and remove the keywords of other types: `minimum` does not constrain a string."""
     schema = arguments(parameters).get(argument)
     schema = dict(schema) if isinstance(schema, dict) else {}
-    foreign = set().union(*_OWN_KEYWORDS.values()) - _OWN_KEYWORDS.get(kind, set())
+    own = "number" if kind == "integer" else kind
+    foreign = names_with(lambda keyword: keyword.about not in ("", "any", own))
     rest = {k: v for k, v in schema.items() if k not in foreign and k != "type"}
     return _with_properties(parameters, {**arguments(parameters), argument: {"type": kind, **rest}})
 

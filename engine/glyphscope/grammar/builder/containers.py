@@ -34,8 +34,8 @@ from glyphscope.grammar.tree import (
     separated,
     seq,
 )
-from glyphscope.registry.facts import count_of, forbidden_key, listed
-from glyphscope.registry.keywords import LIMITS
+from glyphscope.registry.facts import count_of, forbidden_key, listed, patterns_of
+from glyphscope.registry.keywords import ANY_TYPE, LIMITS
 from glyphscope.text.shorten import json_excerpt
 
 _FEW = 16  # members that are written inline in the object's rule; more become a shared rule
@@ -185,7 +185,7 @@ MAX_NAMED = 256
 _MAX_COMBINED = 3
 """Patterns of which a key may match several; with more of them, free keys that match two are not written."""
 
-_UNLISTED = ("not", "anyOf", "oneOf", "if", "$dynamicRef")
+_UNLISTED = ANY_TYPE - {"$ref", "allOf", "const", "enum"}
 
 
 class FreeKeys(NamedTuple):
@@ -347,21 +347,19 @@ class ObjectKeys:
         parts = self.context.schema.expand(limits)
         assert not isinstance(parts, str), "then the list of names is empty"
         for part in parts:
+            for _, pattern in patterns_of(part.schema):
+                try:
+                    contents.append(pattern_node(pattern))
+                except PatternNotEnforced as reason:
+                    self._note_names(str(reason), checked=reason.checked)
+            if "format" in part.schema:
+                written = written_format(part.schema["format"])
+                contents += () if written.node is None else (written.node,)
+                if written.why:
+                    self._note_names(written.why, checked=written.checked)
             for keyword in part.schema:
-                why, checked = "", True
-                if keyword == "pattern":
-                    try:
-                        contents.append(pattern_node(part.schema["pattern"]))
-                    except PatternNotEnforced as reason:
-                        why, checked = str(reason), reason.checked
-                elif keyword == "format":
-                    written = written_format(part.schema["format"])
-                    contents += () if written.node is None else (written.node,)
-                    why, checked = written.why, written.checked
-                elif keyword in _UNLISTED:
-                    why = f"{keyword} of keys is not enforced"
-                if why:
-                    self._note_names(why, checked=checked)
+                if keyword in _UNLISTED:
+                    self._note_names(f"{keyword} of keys is not enforced")
         low, high = sizes_of(parts, "length")
         if low or high is not None:
             contents.append(repeat(CHARACTER, low, high))

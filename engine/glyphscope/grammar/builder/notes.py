@@ -12,6 +12,7 @@ from glyphscope.grammar.regular.numbers import MAX_DIGITS, MAX_INTEGER, PRECISIO
 from glyphscope.grammar.regular.pattern import linear
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
+from glyphscope.registry.facts import patterns_of
 from glyphscope.registry.keywords import KEYWORDS, said
 from glyphscope.text.shorten import shorten
 
@@ -40,7 +41,8 @@ def judged_late(schema: Any, keyword: str) -> str:
     value = schema.get(keyword) if isinstance(schema, dict) else None
     if keyword == "format":
         return LATE.get(str(value), "")
-    return "the pattern" if keyword == "pattern" and isinstance(value, str) and not linear(value) else ""
+    patterns = dict(patterns_of(schema)) if isinstance(schema, dict) else {}
+    return f"the {keyword}" if keyword in patterns and not linear(patterns[keyword]) else ""
 
 
 def unwritten(schema: Any, keyword: str) -> str:

@@ -88,8 +88,8 @@ class Schema:
                 return pointer
             if schema is None:
                 raise GrammarError(
-                    f"The reference {pointer!r} leads out of the schema.",
-                    where=self.tool,
+                    f"The reference {self.at(pointer)!r} leads out of the schema.",
+                    where=f"{self.tool}: {pointer}",
                     hint="Copy what it refers to into $defs.",
                 )
             # with `taken`, so that choices are not offered again

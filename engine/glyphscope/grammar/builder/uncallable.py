@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from glyphscope.bounded_cache import BoundedCache
 from glyphscope.errors import GrammarError
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.registry.facts import listed
+from glyphscope.registry.facts import listed, patterns_of
 from glyphscope.registry.keywords import ABOUT, LIMITS, SILENT
 from glyphscope.registry.pointer import follow_reference
 from glyphscope.text.shorten import and_more
@@ -184,12 +184,13 @@ def _surely_text(given: Set[str], schema: dict[str, Any]) -> bool:
     """The same for a text with a format or a pattern: with both, or with a format and a length, nothing is certain."""
     if "format" in given:
         return given == {"format"}
-    pattern = schema["pattern"]
-    if not given <= {"pattern", *_ENDS["string"]} or not _PLAIN.fullmatch(pattern):
+    patterns = dict(patterns_of(schema))
+    pattern = next(iter(patterns.values()), "")
+    if len(patterns) != 1 or not given <= {*patterns, *_ENDS["string"]} or not _PLAIN.fullmatch(pattern):
         return False
     least, most = (schema.get(name, end) for name, end in zip(_ENDS["string"], (0, _EXACT), strict=True))
     try:
         found = re.compile(pattern).search
     except re.error:
         return False
-    return given == {"pattern"} or any(found(word) for word in _WORDS if least <= len(word) <= most)
+    return given == patterns.keys() or any(found(word) for word in _WORDS if least <= len(word) <= most)

@@ -53,7 +53,15 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )
-from glyphscope.registry.facts import accepted, common_step, exact, forbidden_key, listed, range_of
+from glyphscope.registry.facts import (
+    accepted,
+    common_step,
+    exact,
+    forbidden_key,
+    listed,
+    patterns_of,
+    range_of,
+)
 from glyphscope.registry.keywords import KEYWORDS, LIMITS, TYPES, Keyword, companions
 
 CUSTOM = "x-grammar"
@@ -335,11 +343,11 @@ def _note_types(context: ToolContext, parts: Parts, nodes: Mapping[str, Node]) -
 def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> Node:
     contents = []
     for part in parts:
-        if "pattern" in part.schema:
+        for keyword, pattern in patterns_of(part.schema):
             try:
-                contents.append(text_node(part.schema["pattern"]))
+                contents.append(text_node(pattern))
             except PatternNotEnforced as reason:
-                context.note_unenforced(part, "pattern", str(reason), checked=reason.checked)
+                context.note_unenforced(part, keyword, str(reason), checked=reason.checked)
         if "format" in part.schema:
             written = written_format(part.schema["format"])
             if written.why:
@@ -352,9 +360,9 @@ def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> No
     possible = [_is_possible(node) for node in nodes]
     if None in possible:
         for part in parts:
-            for keyword in LIMITS["length"]:
-                if keyword in part.schema:
-                    context.note_unenforced(part, keyword, _TOO_LONG)
+            for limit in LIMITS["length"]:
+                if limit in part.schema:
+                    context.note_unenforced(part, limit, _TOO_LONG)
         return alt(*(string_node(each, tuple(contents)) for each in styles))
     return alt(*(node for node, some in zip(nodes, possible, strict=True) if some))
 

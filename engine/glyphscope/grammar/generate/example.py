@@ -16,7 +16,7 @@ from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.shortest import shortest_path
-from glyphscope.registry.facts import Whole, exact, merged, range_of
+from glyphscope.registry.facts import Whole, exact, merged, patterns_of, range_of
 from glyphscope.registry.keywords import children
 
 _MAX_DEPTH = 24  # levels of an example
@@ -240,7 +240,7 @@ def _text(schema: dict[str, Any], name: str) -> str:
     usual = (
         _BY_FORMAT.get(schema.get("format", "")) or _BY_NAME.get(last) or (last if last.isalpha() else "text")
     )
-    if isinstance(pattern := schema.get("pattern"), str):
+    for _, pattern in patterns_of(schema):
         if least <= len(usual) <= most and found(pattern, usual):
             return usual
         return matching_text(pattern, least) or usual
