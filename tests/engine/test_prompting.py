@@ -202,12 +202,17 @@ def test_a_signature_is_short_and_has_the_constraints():
         "e": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
         "f": {"type": ["string", "null"], "pattern": "^a", "maxLength": 5},
         "g": True,
+        "h": {"allOf": [{"$ref": "#/$defs/h"}], "maximum": 5},
     }
     schema = {"type": "object", "properties": properties, "required": ["a"]}
-    schema["$defs"] = {"d": {"type": "object", "properties": {"self": {"$ref": "#/$defs/d"}}}}
+    schema["$defs"] = {
+        "h": {"type": "integer", "minimum": 1, "maximum": 9},
+        "d": {"type": "object", "properties": {"self": {"$ref": "#/$defs/d"}}},
+    }
     assert "".join(text for _, text in signature_pieces(Tool("t", "", schema))) == (
         't(a: integer 1..9, b?: array of number >0 with ..3, c?: "x"|1|null, d?: {self?: {self?: {self?: object}}}, '
-        "e?: string (date)|null, f?: string of length ..5 matching ^a|null, g?: any)"
+        "e?: string (date)|null, f?: string of length ..5 matching ^a|null, g?: any, "
+        "h?: integer 1..5)"
     )
 
 
