@@ -10,10 +10,11 @@ first ends by itself (a quote, a bracket). One difference: `[x {k=v}]` is a word
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from glyphscope.notation import structure as s
-from glyphscope.notation.reader import SPACE, Reader, after
+from glyphscope.notation.reader import BLANK, GAP, Reader
 from glyphscope.notation.scalars import (
     GLYPH_NUMBERISH,
     MAX_NUMBER_LENGTH,
@@ -22,10 +23,7 @@ from glyphscope.notation.scalars import (
     scalar_value,
     words,
 )
-from glyphscope.notation.structure import Structural
 
-_BLANK = " \t\r"
-_GAP = " \t\r\n,"
 _IDENT = re.compile(r"[\w\-./@+]+")
 
 
@@ -51,93 +49,104 @@ class GlyphReader(Reader):
         self._pieces: list[str] = []  # the word's pieces since it is certainly none: words may be long
         self._numberish = False
 
-    # the call and its head
-
-    @after(SPACE)
-    def _start(self, text: str, at: int, out: list[Structural]) -> int:
-        char = text[at]
-        if not self._calls:
-            return self._value(text, at, out)
-        if char == "{":
-            return self._open(text, at, out)
+    def _call_begins(self, char: str) -> Iterator[None]:
         if char.isalpha() or char == "_":
             self._begin_word("")
-            self._state = self._head
-            return self._head(text, at, out)
-        return self._leading(text, at, out)
+            while found := _IDENT.match(self._text, self._at):
+                self._pieces.append(found[0])
+                self._emit(s.HEAD_TEXT, len(found[0]), found[0])
+                self._at = found.end()
+                yield from self.char()
+            while not (char := self._ink(BLANK)):
+                yield
+            if char == "{":
+                self._emit(s.HEAD_END, 1, self._whole_word())
+        yield from super()._call_begins(char)
 
-    def _head(self, text: str, at: int, out: list[Structural]) -> int:
-        match = _IDENT.match(text, at)
-        if match:
-            self._pieces.append(match[0])
-            out.append((s.HEAD_TEXT, self._base + at, self._base + match.end(), match[0]))
-            at = match.end()
-            if at == len(text):
-                return at
-        self._word = "".join(self._pieces)
-        self._state = self._after_head
-        return self._after_head(text, at, out)
+    def _contents(self) -> Iterator[None]:
+        while self._stack:
+            while not (char := self._ink(GAP)):
+                yield
+            if char in "}]":
+                self._close(char)
+                continue
+            if self._stack[-1] == "{":
+                yield from self._string(key=True) if char == '"' else self._key(char)
+                while not (char := self._ink(BLANK)):
+                    yield
+                if char not in "=:":
+                    self._reject(f"'=' must follow a key, not '{char}'")
+                self._at += 1
+                while not (char := self._ink(BLANK)):
+                    yield
+            yield from self._value(char)
 
-    @after(_BLANK)
-    def _after_head(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] != "{":
-            return self._leading(text, at, out)
-        out.append((s.HEAD_END, self._base + at, self._base + at + 1, self._word))
-        return self._open(text, at, out)
-
-    # values
-
-    def _value(self, text: str, at: int, out: list[Structural]) -> int:
-        char = text[at]
+    def _value(self, char: str) -> Iterable[None]:
         if char == '"':
-            return self._open_string(at, out, key=False)
+            return self._string(key=False)
         if char in "{[":
-            return self._open(text, at, out)
-        if char == "∅":
-            place = self._base + at
-            out.append((s.SCALAR_TEXT, place, place + 1, char))
-            self._begin_word("")
-            self._pieces.append(char)
-            self._state = self._scalar
-            return at + 1
-        if not (char.isalpha() or char in "_-0123456789"):
-            return self._reject(text, at, out, f"a value must begin here, and '{char}' begins none")
-        self._begin_word(char)
-        self._state = self._scalar
-        return self._scalar(text, at, out)
+            self._open()
+            return ()
+        return self._scalar(char)
 
-    def _scalar(self, text: str, at: int, out: list[Structural]) -> int:
-        start = at
-        at = self._word_run(text, at)
-        if at > start:
-            if self._pieces and self._pieces[0][0] == "_" and (at - start > 1 or len(self._pieces) > 1):
-                if len(self._pieces) == 1:
-                    out.append((s.SCALAR_TEXT, self._base + start, self._base + start + 1, "_"))
-                    start += 1
-                return self._reject(text, start, out, _UNDERSCORE)
-            out.append((s.SCALAR_TEXT, self._base + start, self._base + at, text[start:at]))
-            if self._numberish and len(self._word) > MAX_NUMBER_LENGTH:
-                return self._reject(text, at - 1, out, f"a number longer than {MAX_NUMBER_LENGTH} characters")
-        if at == len(text):
-            return at
-        if text[at] not in _ENDS_WORD:
-            return self._reject(text, at, out, _bad_word(self._whole_word(), text[at]))
-        return self._end_scalar(text, at, out)
+    # unquoted scalars and keys
+
+    def _scalar(self, char: str) -> Iterator[None]:
+        if not (char.isalpha() or char in "∅_-0123456789"):
+            self._reject(f"a value must begin here, and '{char}' begins none")
+        self._begin_word(char)
+        self._in_scalar = True
+        if char == "∅":
+            self._pieces.append(char)
+            self._emit(s.SCALAR_TEXT, 1, char)
+            self._at += 1
+        while True:
+            found = self._word_run()
+            if found and self._pieces and self._pieces[0][0] == "_":
+                self._underscore(found)
+            if found:
+                self._taken(s.SCALAR_TEXT, found, f"a number longer than {MAX_NUMBER_LENGTH} characters")
+            if self._at < len(self._text):
+                break
+            yield
+        if (char := self._text[self._at]) not in _ENDS_WORD:
+            self._reject(_bad_word(self._whole_word(), char))
+        self._end_scalar()
+
+    def _underscore(self, found: str) -> None:
+        """Reject a word of more than the underscore with which it begins."""
+        if len(self._pieces) == 1 and len(found) > 1:
+            self._emit(s.SCALAR_TEXT, 1, "_")
+            self._at += 1
+        elif len(self._pieces) == 1:
+            return
+        self._reject(_UNDERSCORE)
+
+    def _taken(self, kind: int, found: str, too_long: str) -> None:
+        """Pass these characters of a word on."""
+        end = self._at + len(found)
+        self._out.append((kind, self._base + self._at, self._base + end, found))
+        self._at = end
+        if self._numberish and len(self._word) > MAX_NUMBER_LENGTH:
+            self._at -= 1
+            self._reject(too_long)
 
     def _begin_word(self, first: str) -> None:
         self._word = ""
         self._pieces = []
         self._numberish = first != "" and first in "-0123456789"
 
-    def _word_run(self, text: str, at: int) -> int:
-        """Read further characters of the word, like glyph-py's lexer.
+    def _word_run(self) -> str:
+        """The next characters of the word, like glyph-py's lexer.
 
         A number is read up to the first character that makes it too long, however the text is divided into pieces.
         """
+        text, start = self._text, self._at
+        at = start
         while self._numberish and at < len(text):
             room = MAX_NUMBER_LENGTH + 1 - len(self._word)
             if room <= 0:
-                return at
+                return text[start:at]
             match = _DIGITS.match(text, at, at + room)
             if match:
                 self._word += match[0]
@@ -146,7 +155,7 @@ class GlyphReader(Reader):
             char = text[at]
             if not GLYPH_NUMBERISH.fullmatch(self._word + char):
                 if not (char.isalpha() or char == "_"):
-                    return at
+                    return text[start:at]
                 self._numberish = False
                 self._pieces.append(self._word)
                 break
@@ -157,78 +166,37 @@ class GlyphReader(Reader):
             if match:
                 self._pieces.append(match[0])
                 at = match.end()
-        return at
+        return text[start:at]
 
     def _whole_word(self) -> str:
         if not self._numberish:
             self._word = "".join(self._pieces)
         return self._word
 
-    def _end_scalar(self, text: str, at: int, out: list[Structural]) -> int:
+    def _end_scalar(self) -> None:
         word = self._whole_word()
         if scalar_value(word, "glyph")[0] == 0:
-            return self._reject(text, at, out, _no_value(word))
-        place = self._base + at
-        out.append((s.SCALAR_END, place, place + 1, word))
-        self._value_done(place, out)
-        return at
+            self._reject(_no_value(word))
+        self._emit(s.SCALAR_END, 1, word)
+        self._in_scalar = False
 
-    # maps and lists
-
-    @after(_GAP)
-    def _first_member(self, text: str, at: int, out: list[Structural]) -> int:
-        char = text[at]
-        if char in "}]":
-            return self._close(text, at, out)
-        if char == '"':
-            return self._open_string(at, out, key=True, after=self._equals)
+    def _key(self, char: str) -> Iterator[None]:
         if not (char.isalpha() or char in "_-0123456789"):
-            return self._reject(text, at, out, f"a key or '}}' must come here, not '{char}'")
-        out.append((s.KEY_OPEN, self._base + at, self._base + at, ""))
+            self._reject(f"a key or '}}' must come here, not '{char}'")
+        self._emit(s.KEY_OPEN, 0)
         self._begin_word(char)
-        self._state = self._bare_key
-        return self._bare_key(text, at, out)
-
-    _after_member = _first_member
-
-    def _bare_key(self, text: str, at: int, out: list[Structural]) -> int:
-        start = at
-        at = self._word_run(text, at)
-        if at > start:
-            out.append((s.KEY_TEXT, self._base + start, self._base + at, text[start:at]))
-            if len(self._word) > MAX_NUMBER_LENGTH and self._numberish:
-                return self._reject(text, at - 1, out, "a number is not a key")
-        if at == len(text):
-            return at
+        while True:
+            if found := self._word_run():
+                self._taken(s.KEY_TEXT, found, "a number is not a key")
+            if self._at < len(self._text):
+                break
+            yield
         word = self._whole_word()
-        if text[at] not in _ENDS_KEY:
-            return self._reject(text, at, out, f"'=' must follow the key '{word}', not '{text[at]}'")
+        if (char := self._text[self._at]) not in _ENDS_KEY:
+            self._reject(f"'=' must follow the key '{word}', not '{char}'")
         if not is_bare_key(word):
-            return self._reject(
-                text, at, out, f"'{word}' is a value in GLYPH; as a key it needs double quotes"
-            )
-        out.append((s.KEY_END, self._base + at, self._base + at + 1, ""))
-        self._state = self._equals
-        return at
-
-    @after(_BLANK)
-    def _equals(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] not in "=:":
-            return self._reject(text, at, out, f"'=' must follow a key, not '{text[at]}'")
-        self._state = self._member_value
-        return at + 1
-
-    @after(_BLANK)
-    def _member_value(self, text: str, at: int, out: list[Structural]) -> int:
-        return self._value(text, at, out)
-
-    @after(_GAP)
-    def _first_item(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] in "]}":
-            return self._close(text, at, out)
-        return self._value(text, at, out)
-
-    _after_item = _first_item
+            self._reject(f"'{word}' is a value in GLYPH; as a key it needs double quotes")
+        self._emit(s.KEY_END)
 
 
 _UNDERSCORE = "'_' alone is null; text that begins with '_' needs double quotes"

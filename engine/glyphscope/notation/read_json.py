@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from glyphscope.notation import structure as s
-from glyphscope.notation.reader import SPACE, Reader, State, after
+from glyphscope.notation.reader import Reader
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value, words
-from glyphscope.notation.structure import Structural
 
 _WORD = re.compile(r"[0-9A-Za-z.+\-]+")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?=[,\]} ])")
@@ -28,106 +28,92 @@ class JsonReader(Reader):
     }
     SURROGATES = True
 
-    @after(SPACE)
-    def _start(self, text: str, at: int, out: list[Structural]) -> int:
-        if self._calls:
-            return self._open(text, at, out) if text[at] == "{" else self._leading(text, at, out)
-        return self._value(text, at, out)
-
-    @after(SPACE)
-    def _value(self, text: str, at: int, out: list[Structural]) -> int:
-        char = text[at]
-        if char == '"':
-            return self._open_string(at, out, key=False)
+    def _value(self, char: str) -> Iterable[None]:
         if char in "{[":
-            return self._open(text, at, out)
-        plain = _PLAIN_NUMBER.match(text, at)
+            self._open()
+            return ()
+        self._first = False
+        if char == '"':
+            return self._string(key=False)
+        plain = _PLAIN_NUMBER.match(self._text, self._at)
         # a whole number inside one piece: the common case, in one step
         if plain and len(plain[0]) <= MAX_NUMBER_LENGTH:
-            start, end = self._base + at, self._base + plain.end()
-            out.append((s.SCALAR_TEXT, start, end, plain[0]))
-            out.append((s.SCALAR_END, end, end + 1, plain[0]))
-            self._value_done(end, out)
-            return plain.end()
-        self._word = ""
-        self._state = self._scalar
-        return self._scalar(text, at, out)
+            self._emit(s.SCALAR_TEXT, len(plain[0]), plain[0])
+            self._at = plain.end()
+            self._emit(s.SCALAR_END, 1, plain[0])
+            return ()
+        return self._scalar(char)
 
-    def _scalar(self, text: str, at: int, out: list[Structural]) -> int:
-        match = _WORD.match(text, at)
-        if match:
-            for offset, char in enumerate(match[0]):
-                grown = self._word + char
-                if len(grown) > MAX_NUMBER_LENGTH:
-                    self._flush(at, at + offset, text, out)
-                    return self._reject(
-                        text, at + offset, out, f"a number longer than {MAX_NUMBER_LENGTH} characters"
-                    )
-                if not (number_prefix(grown) or any(w.startswith(grown) for w in words("json"))):
-                    self._flush(at, at + offset, text, out)
-                    return self._reject(text, at + offset, out, _no_scalar(grown))
-                self._word = grown
-            self._flush(at, match.end(), text, out)
-            at = match.end()
-            if at == len(text):
-                return at
-        elif not self._word:
-            return self._reject(text, at, out, f"a value must begin here, and '{text[at]}' begins none")
-        return self._end_scalar(text, at, out)
+    def _scalar(self, char: str) -> Iterator[None]:
+        self._word, self._in_scalar = "", True
+        while found := _WORD.match(self._text, self._at):
+            self._grow(found[0])
+            while self._at >= len(self._text):
+                yield
+        if not self._word:
+            self._reject(f"a value must begin here, and '{char}' begins none")
+        self._end_scalar()
 
-    def _flush(self, start: int, end: int, text: str, out: list[Structural]) -> None:
-        if end > start:
-            out.append((s.SCALAR_TEXT, self._base + start, self._base + end, text[start:end]))
+    def _grow(self, more: str) -> None:
+        """The scalar continues with these characters."""
+        word = self._word
+        for count, char in enumerate(more):
+            word += char
+            why = ""
+            if len(word) > MAX_NUMBER_LENGTH:
+                why = f"a number longer than {MAX_NUMBER_LENGTH} characters"
+            elif not (number_prefix(word) or any(w.startswith(word) for w in words("json"))):
+                why = _no_scalar(word)
+            if why:
+                self._taken(more[:count])
+                self._reject(why)
+        self._word = word
+        self._taken(more)
 
-    def _end_scalar(self, text: str, at: int, out: list[Structural]) -> int:
+    def _taken(self, text: str) -> None:
+        if text:
+            self._emit(s.SCALAR_TEXT, len(text), text)
+            self._at += len(text)
+
+    def _end_scalar(self) -> None:
         if scalar_value(self._word, "json")[0] == 0:
-            return self._reject(text, at, out, f"'{self._word}' is not a whole value")
-        place = self._base + at
-        out.append((s.SCALAR_END, place, place + 1, self._word))
-        self._value_done(place, out)
-        return at
+            self._reject(f"'{self._word}' is not a whole value")
+        self._emit(s.SCALAR_END, 1, self._word)
+        self._in_scalar = False
 
-    @after(SPACE)
-    def _first_member(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] == "}":
-            return self._close(text, at, out)
-        return self._key(text, at, out)
-
-    @after(SPACE)
-    def _key(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] != '"':
-            return self._reject(text, at, out, f"a key in double quotes must come here, not '{text[at]}'")
-        return self._open_string(at, out, key=True, after=self._colon)
-
-    @after(SPACE)
-    def _colon(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] != ":":
-            return self._reject(text, at, out, f"':' must follow a key, not '{text[at]}'")
-        self._state = self._value
-        return at + 1
-
-    @after(SPACE)
-    def _after_member(self, text: str, at: int, out: list[Structural]) -> int:
-        return self._separated(text, at, out, self._key, "',' or '}' must follow a member")
-
-    @after(SPACE)
-    def _first_item(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] == "]":
-            return self._close(text, at, out)
-        return self._value(text, at, out)
-
-    @after(SPACE)
-    def _after_item(self, text: str, at: int, out: list[Structural]) -> int:
-        return self._separated(text, at, out, self._value, "',' or ']' must follow an item")
-
-    def _separated(self, text: str, at: int, out: list[Structural], following: State, expected: str) -> int:
-        if text[at] == ",":
-            out.append((s.SEPARATOR, self._base + at, self._base + at + 1, ""))
-            self._state = following
-            return at + 1
-        if text[at] in "}]":
-            return self._close(text, at, out)
-        return self._reject(text, at, out, f"{expected}, not '{text[at]}'")
+    def _contents(self) -> Iterator[None]:
+        while self._stack:
+            while not (char := self._ink()):
+                yield
+            in_object = self._stack[-1] == "{"
+            if not self._first:
+                if char in "}]":
+                    self._close(char)
+                    continue
+                if char != ",":
+                    expected = (
+                        "',' or '}' must follow a member" if in_object else "',' or ']' must follow an item"
+                    )
+                    self._reject(f"{expected}, not '{char}'")
+                self._emit(s.SEPARATOR)
+                self._at += 1
+                while not (char := self._ink()):
+                    yield
+            elif char == ("}" if in_object else "]"):
+                self._close(char)
+                continue
+            if in_object:
+                if char != '"':
+                    self._reject(f"a key in double quotes must come here, not '{char}'")
+                yield from self._string(key=True)
+                while not (char := self._ink()):
+                    yield
+                if char != ":":
+                    self._reject(f"':' must follow a key, not '{char}'")
+                self._at += 1
+                while not (char := self._ink()):
+                    yield
+            yield from self._value(char)
 
 
 def _no_scalar(word: str) -> str:

@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import NoReturn
 
 from glyphscope.notation import structure as s
+from glyphscope.notation.ahead import Ended, TextAhead
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value
 from glyphscope.notation.structure import Structural
-from glyphscope.turns.ahead import Ended, TextAhead
 from glyphscope.turns.literals import CLOSING, ESCAPES
 from glyphscope.turns.tools import ArgumentTypes
 

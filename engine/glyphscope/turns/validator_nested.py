@@ -11,7 +11,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from glyphscope.notation import structure as s
-from glyphscope.turns.ahead import TextAhead
+from glyphscope.notation.ahead import TextAhead
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.tools import ArgumentTypes
 from glyphscope.turns.validator_one_call import OneCallValidator

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from glyphscope.notation import structure as s
+from glyphscope.notation.ahead import Ended, TextAhead
 from glyphscope.text.lines import common_length
-from glyphscope.turns.ahead import Ended, TextAhead
 from glyphscope.turns.arguments_tagged import BEGUN_BEFORE, doubled, lacks_space, untyped, value_of
 from glyphscope.turns.form import CallForm
 from glyphscope.turns.tools import TurnTools
