@@ -78,7 +78,11 @@ def test_the_card_shows_which_server_would_run_which_tool(qtbot, card):
     assert card.identity.text().replace("\u200b", "") == "uvx mcp-server-x --all"
     assert "read-only" in card.claims.text()
     assert "not verified" in card.claims.text()
-    assert [card.verdict(name) for name in ("query", "max_results", "sources")] == ["holds", "holds", None]
+    assert [card.rows.by_name[name].pill.status for name in ("query", "max_results", "sources")] == [
+        "holds",
+        "holds",
+        None,
+    ]
     assert card.allow_button.isEnabled()
 
 
@@ -123,12 +127,14 @@ def test_the_buttons_stay_where_they_are_while_arguments_are_edited(qtbot, card)
     buttons = (card.deny_button, card.wider_button, card.allow_button)
     before = [button.mapTo(card, button.rect().topLeft()) for button in buttons]
     for text in ("500", "5\n0\n0\n0", '{"a":\n1,\n"b": 2}'):
-        card.field("max_results").setPlainText(text)
+        card.rows.by_name["max_results"].field.setPlainText(text)
         judged(qtbot, card)
         qtbot.wait(20)
         assert [button.mapTo(card, button.rect().topLeft()) for button in buttons] == before
-    assert card.field("max_results").property("edited") and not card.field("query").property("edited")
-    edited = {row.name: not row.edited.isHidden() for row in card._rows}
+    assert card.rows.by_name["max_results"].field.property("edited") and not card.rows.by_name[
+        "query"
+    ].field.property("edited")
+    edited = {name: not label.isHidden() for name, label in card._edited.items()}
     assert edited["max_results"] and not edited["query"]
 
 
@@ -140,17 +146,17 @@ def test_arguments_that_were_not_edited_are_sent_unchanged(qtbot, card):
 
 def test_an_edit_is_checked_and_its_error_disables_allow(qtbot, card):
     ask(qtbot, card)
-    field = card.field("max_results")
+    field = card.rows.by_name["max_results"].field
     field.setPlainText("500")
     assert not card.allow_button.isEnabled()  # also before the verdict
     judged(qtbot, card)
-    assert card.verdict("max_results") == "impossible"
+    assert card.rows.by_name["max_results"].pill.status == "impossible"
     assert not card.allow_button.isEnabled()
     card.allow_button.click()
     assert card.said == []
     field.setPlainText("5")
     judged(qtbot, card)
-    assert card.verdict("max_results") == "holds"
+    assert card.rows.by_name["max_results"].pill.status == "holds"
     card.allow_button.click()
     assert card.said[0].arguments == {"query": "AI news", "max_results": 5}
 
@@ -158,11 +164,11 @@ def test_an_edit_is_checked_and_its_error_disables_allow(qtbot, card):
 def test_a_field_that_is_not_json_disables_allow(qtbot, card):
     ask(qtbot, card)
     for text in ("1e", "NaN", "[1,"):
-        card.field("max_results").setPlainText(text)
+        card.rows.by_name["max_results"].field.setPlainText(text)
         judged(qtbot, card)
-        assert card.verdict("max_results") == "impossible"
+        assert card.rows.by_name["max_results"].pill.status == "impossible"
         assert not card.allow_button.isEnabled()
-    card.field("max_results").setPlainText("")  # removed
+    card.rows.by_name["max_results"].field.setPlainText("")  # removed
     judged(qtbot, card)
     assert card.arguments == {"query": "AI news"}
     assert card.allow_button.isEnabled()
@@ -170,7 +176,7 @@ def test_a_field_that_is_not_json_disables_allow(qtbot, card):
 
 def test_an_optional_argument_can_be_added(qtbot, card):
     ask(qtbot, card)
-    card.field("sources").setPlainText('["web"]')
+    card.rows.by_name["sources"].field.setPlainText('["web"]')
     judged(qtbot, card)
     assert card.arguments["sources"] == ["web"]
 
@@ -178,7 +184,7 @@ def test_an_optional_argument_can_be_added(qtbot, card):
 def test_escape_undoes_the_edit_of_a_field(qtbot, card):
     ask(qtbot, card)
     card.show()
-    field = card.field("query")
+    field = card.rows.by_name["query"].field
     field.setFocus()
     field.setPlainText("other")
     qtbot.keyClick(field, Qt.Key.Key_Escape)
@@ -193,8 +199,8 @@ def test_choices_are_typed_as_json(qtbot, card):
         "required": ["unit"],
     }
     ask(qtbot, card, make_tool("measure", "Measure.", schema), arguments={"unit": "m"})
-    card.field("unit").setCurrentIndex(1)
-    card.field("deep").setCurrentIndex(2)
+    card.rows.by_name["unit"].field.setCurrentIndex(1)
+    card.rows.by_name["deep"].field.setCurrentIndex(2)
     judged(qtbot, card)
     assert card.arguments == {"unit": "km", "deep": False}
 
@@ -219,7 +225,7 @@ def test_a_denial_has_its_reason(qtbot, card):
 def test_a_call_of_an_unknown_tool_can_be_allowed_unchecked(qtbot, card):
     ask(qtbot, card, None)
     assert "not checked" in card.problem.text()
-    assert card.verdict("query") is None
+    assert card.rows.by_name["query"].pill.status is None
     assert card.allow_button.isEnabled()
 
 
@@ -228,10 +234,10 @@ def test_a_huge_call_shows_some_of_its_arguments_and_sends_all(qtbot, card):
     many = {f"a{n}": n for n in range(3000)} | {"query": "x" * (MAX_LENGTH * 50)}
     arguments = {"query": many.pop("query")} | many
     ask(qtbot, card, None, arguments=arguments)
-    assert len(card._rows) == MAX_ARGUMENTS
-    assert card.field("query").isReadOnly()
+    assert len(card.rows.by_name) == MAX_ARGUMENTS
+    assert card.rows.by_name["query"].field.isReadOnly()
     assert card.arguments == arguments
-    card.field("a3").setPlainText("7")
+    card.rows.by_name["a3"].field.setPlainText("7")
     judged(qtbot, card)
     card.allow_button.click()
     assert card.said[0].arguments == arguments | {"a3": 7}

@@ -57,12 +57,12 @@ def test_resources_are_read_and_saved_and_prompts_got(page, qtbot, tmp_path):
     assert "does not match the declaration" in fetched(qtbot, page, view.resource).pill.words
     view.resources.choose("note://{day}/{topic}")
     for name, text in (("day", "1 May"), ("topic", "tea")):
-        view.resource.form.field(name).setPlainText(text)
+        view.resource.form.rows.by_name[name].field.setPlainText(text)
     assert "note://1%20May/tea" in fetched(qtbot, page, view.resource).text
     view.kinds.button("prompts").click()
     view.prompts.choose("review")
     qtbot.waitUntil(lambda: "Required: code" in view.prompt.words.text())
-    view.prompt.form.field("code").setPlainText("x = 1")
+    view.prompt.form.rows.by_name["code"].field.setPlainText("x = 1")
     assert "Review this in a" in fetched(qtbot, page, view.prompt).text
     assert fetched(qtbot, page, view.prompt).view.pieces[0].title.startswith("user")
 
@@ -71,7 +71,7 @@ def test_values_that_the_server_proposes_are_offered_and_inserted_unchanged(page
     view = page.view
     view.kinds.button("prompts").click()
     view.prompts.choose("review")
-    field, words = view.prompt.form.field("style"), view.prompt.words
+    field, words = view.prompt.form.rows.by_name["style"].field, view.prompt.words
     suggestions = field.findChild(Suggestions)
     field.setFocus()
     qtbot.waitUntil(field.hasFocus)
@@ -82,7 +82,7 @@ def test_values_that_the_server_proposes_are_offered_and_inserted_unchanged(page
         qtbot.keyClick(field, Qt.Key.Key_Down)
         qtbot.keyClick(field, Qt.Key.Key_Return)
     assert field.toPlainText() == "st\u202eart" and not suggestions.list.isVisible()
-    code = view.prompt.form.field("code")
+    code = view.prompt.form.rows.by_name["code"].field
     code.setFocus()
     qtbot.waitUntil(code.hasFocus)
     qtbot.keyClick(code, Qt.Key.Key_Space, Qt.KeyboardModifier.ControlModifier)

@@ -56,7 +56,7 @@ def call_it(qtbot, page, tool, **fields):
     view = page.view
     view.tools.choose(tool)
     for name, text in fields.items():
-        view.panel.form.field(name).setPlainText(text)
+        view.panel.form.rows.by_name[name].field.setPlainText(text)
     qtbot.waitUntil(view.panel.call_button.isEnabled)
     view.panel.call_button.click()
     qtbot.waitUntil(lambda: not page.calls.jobs.is_busy)
@@ -290,11 +290,11 @@ def test_the_enforcement_of_a_tool_is_shown(connected, qtbot):
 def test_arguments_are_checked_before_the_call(connected, qtbot):
     panel = connected().view.panel
     qtbot.waitUntil(lambda: panel.words.text() == "Required: text")
-    panel.form.field("text").setPlainText("far too long for this field")
-    qtbot.waitUntil(lambda: panel.form.verdict("text") == "impossible")
+    panel.form.rows.by_name["text"].field.setPlainText("far too long for this field")
+    qtbot.waitUntil(lambda: panel.form.rows.by_name["text"].pill.status == "impossible")
     assert panel.call_button.text() == "Call anyway"
-    panel.form.field("text").setPlainText("short")
-    qtbot.waitUntil(lambda: panel.form.verdict("text") == "holds")
+    panel.form.rows.by_name["text"].field.setPlainText("short")
+    qtbot.waitUntil(lambda: panel.form.rows.by_name["text"].pill.status == "holds")
     assert panel.call_button.text() == "Call"
     panel.json_button.click()
     assert json.loads(panel.form.editor.toPlainText()) == {"text": "short"}

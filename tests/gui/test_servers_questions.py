@@ -70,12 +70,14 @@ def test_a_form_an_address_and_a_prompt_for_a_model_are_answered_by_clicks_only(
     assert "Where to?" in card.message.text()
     qtbot.waitUntil(lambda: "city, nights" in card.words.text())
     assert not card.send_button.isEnabled()
-    card.form.field("city").setPlainText("Constantinople")
-    card.form.field("nights").setPlainText("2")
-    qtbot.waitUntil(lambda: card.form.verdict("city") == "impossible")
+    card.form.rows.by_name["city"].field.setPlainText("Constantinople")
+    card.form.rows.by_name["nights"].field.setPlainText("2")
+    qtbot.waitUntil(lambda: card.form.rows.by_name["city"].pill.status == "impossible")
     assert card.send_button.text() == "Send anyway"
-    card.form.field("city").setPlainText("Rome")
-    qtbot.waitUntil(lambda: card.form.verdict("city") == "holds" and card.send_button.text() == "Send")
+    card.form.rows.by_name["city"].field.setPlainText("Rome")
+    qtbot.waitUntil(
+        lambda: card.form.rows.by_name["city"].pill.status == "holds" and card.send_button.text() == "Send"
+    )
     card.send_button.click()
     assert answer(qtbot, page) == "accept: Rome, 2"
     asked("book").decline_button.click()

@@ -7,18 +7,16 @@ initially has the focus. Esc undoes an edit; without one, it stops the run, as e
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QLabel, QMenu, QPushButton, QSizePolicy, QWidget
 
-from glyphscope.events import ApprovalNeeded, Status
+from glyphscope.events import ApprovalNeeded
 from glyphscope.registry import Tool
 from glyphscope.runs import Decision
 from glyphscope.visible import one_line, unseen, visible
-from glyphscope_gui.calls.arguments import MISSING, ArgumentCheck, TextArgument, check_arguments, make_field
+from glyphscope_gui.calls.arguments import MISSING, ArgumentCheck, ArgumentRows, TextArgument, check_arguments
 from glyphscope_gui.calls.call_texts import argument_text, claim_words, json_text
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
@@ -35,7 +33,6 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import ScrollArea, grid_layout, hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import LineEdit
-from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.shared.whole_text import Whole, show_whole
 
 MAX_ARGUMENTS = 60
@@ -46,44 +43,6 @@ _MAX_SHOWN = 300
 """Characters of a value that is shown a second time, with signs for invisible characters."""
 MAX_HEIGHT = 210
 """Height of the arguments, in pixels, before they scroll."""
-
-
-class VerdictPill(QWidget):
-    """One verdict as a pill; None before there is one."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.status: Status | None = None
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-
-    def show_status(self, status: Status | None) -> None:
-        self.status = status
-        words = VERDICTS[status].words if status else tr("not checked")
-        self.setAccessibleName(words)
-        self.setToolTip(VERDICTS[status].tip if status else "")
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        metrics = QFontMetrics(pill_font(self.font()))
-        widest = max(metrics.horizontalAdvance(f"{each.sign} {each.words}") for each in VERDICTS.values())
-        return QSize(widest + 18, metrics.height() + 6)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        if self.status is not None:
-            verdict = VERDICTS[self.status]
-            words = f"{verdict.sign} {verdict.words}"
-            paint_pill(QPainter(self), QRectF(self.rect()), words, verdict.role, self.font())
-
-
-@dataclass
-class _Row:
-    """The parts of one argument. `field` is a TextArgument or ChoiceArgument."""
-
-    name: str
-    field: Any
-    edited: QLabel
-    pill: VerdictPill
-    problem: QLabel
 
 
 class ApprovalCard(Card):
@@ -101,7 +60,9 @@ class ApprovalCard(Card):
         self._needed: ApprovalNeeded | None = None
         self._tool: Tool | None = None
         self._closed = True
-        self._rows: list[_Row] = []
+        self.rows = ArgumentRows(self._edit)
+        self._edited: dict[str, QLabel] = {}
+        """The mark of an edited argument, by the argument's name."""
         self._unshown: dict[str, Any] = {}
         """The arguments beyond `MAX_ARGUMENTS`, which are sent unchanged."""
         self._settled = False
@@ -160,15 +121,7 @@ class ApprovalCard(Card):
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments as edited. Raises ValueError while a field is not JSON."""
-        given = {row.name: row.field.value() for row in self._rows}
-        return {name: value for name, value in given.items() if value is not MISSING} | self._unshown
-
-    def verdict(self, name: str) -> Status | None:
-        return next((row.pill.status for row in self._rows if row.name == name), None)
-
-    def field(self, name: str) -> Any:
-        """The field of that argument."""
-        return next(row.field for row in self._rows if row.name == name)
+        return self.rows.values() | self._unshown
 
     def set_room(self, height: int) -> None:
         """Set the height of the arguments, in pixels, before they scroll."""
@@ -209,7 +162,8 @@ class ApprovalCard(Card):
     def _make_rows(self, needed: ApprovalNeeded, tool: Tool | None) -> None:
         box = named(QWidget(), "approvalArguments")
         grid = grid_layout(box, spacing=(10, 3), stretch=1)
-        self._rows = []
+        self.rows.clear()
+        self._edited.clear()
         schemas = tool.parameters.get("properties", {}) if tool is not None else {}
         names = list(dict.fromkeys([*needed.arguments, *schemas]))
         self._unshown = {
@@ -239,13 +193,13 @@ class ApprovalCard(Card):
     def _add_row(self, grid: QGridLayout, line: int, name: str, schema: Any, value: Any) -> None:
         label = PlainLabel(visible(name, spaces=True)[:40])
         label.setToolTip(plain_tip(visible(name, spaces=True)) if len(name) > 40 else "")
-        edited = PlainLabel(tr("edited"), role="hint")
+        edited = self._edited[name] = PlainLabel(tr("edited"), role="hint")
         room = edited.sizePolicy()
         room.setRetainSizeWhenHidden(True)
         edited.setSizePolicy(room)
-        field = named(make_field(schema, value), words=visible(name, spaces=True))
+        row = self.rows.add(name, schema, value)
+        field = row.field
         label.setBuddy(field)
-        pill, problem = VerdictPill(), words_label(role="problem")
         label.setMinimumHeight(field.sizeHint().height())
         grid.addWidget(label, line, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
@@ -257,8 +211,8 @@ class ApprovalCard(Card):
             beside.addWidget(open_link)
         beside.addStretch(1)
         grid.addLayout(beside, line, 2)
-        grid.addWidget(pill, line, 3, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
-        grid.addWidget(problem, line + 1, 1, 1, 3)
+        grid.addWidget(row.pill, line, 3, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+        grid.addWidget(row.problem, line + 1, 1, 1, 3)
         hidden = unseen(name + argument_text(value))
         if hidden and value is not MISSING:
             warning = words_label(
@@ -268,10 +222,6 @@ class ApprovalCard(Card):
             )
             grid.addWidget(warning, line + 2, 1, 1, 3)
         edited.hide()
-        problem.hide()
-        row = _Row(name, field, edited, pill, problem)
-        self._rows.append(row)
-        row.field.changed.connect(self._edit)
 
     def _open_argument(self, name: str, value: Any) -> None:
         note = tr("The call runs with all of it.")
@@ -306,22 +256,15 @@ class ApprovalCard(Card):
     def _edit(self) -> None:
         """Mark edited arguments in place; from now on, the buttons do not move."""
         self._settled = True
-        for row in self._rows:
-            row.edited.setVisible(row.field.is_edited)
+        for name, row in self.rows.by_name.items():
+            self._edited[name].setVisible(row.field.is_edited)
             set_role(row.field, row.field.is_edited, key="edited")
         self._check()
 
     def _check(self) -> None:
         """Check the arguments as edited; until the result is known, the call cannot be allowed."""
         self._set_allowable(False)
-        broken = False
-        for row in self._rows:
-            try:
-                row.field.value()
-            except ValueError as error:
-                broken = True
-                self._show_verdict(row, "impossible", str(error))
-        if broken:
+        if self.rows.show_unreadable():
             self._background.wait("check")
             return
         tool, arguments, closed = self._tool, self.arguments, self._closed
@@ -338,11 +281,7 @@ class ApprovalCard(Card):
     def _show_check(self, check: ArgumentCheck | None) -> None:
         if self._needed is None:
             return
-        for row in self._rows:
-            given = row.field.value() is not MISSING
-            wrong = check.by_name.get(row.name, "") if check is not None else ""
-            status: Status | None = None if check is None or not given else "impossible" if wrong else "holds"
-            self._show_verdict(row, status, wrong)
+        self.rows.show_check(check)
         words = (
             check.whole
             if check is not None
@@ -356,10 +295,6 @@ class ApprovalCard(Card):
         self.problem.show()
         raise error  # a bug is reported like any other
 
-    def _show_verdict(self, row: _Row, status: Status | None, words: str) -> None:
-        row.pill.show_status(status)
-        show_words(row.problem, visible(words))
-
     def _set_allowable(self, allowable: bool) -> None:
         self.allow_button.setEnabled(allowable)
         self.wider_button.setEnabled(allowable)
@@ -369,7 +304,7 @@ class ApprovalCard(Card):
     def _allow(self, scope: Any) -> None:
         if self._needed is None or not self.allow_button.isEnabled():
             return
-        edited = any(row.field.is_edited for row in self._rows)
+        edited = any(row.field.is_edited for row in self.rows.by_name.values())
         self.decided.emit(
             Decision(action="allow", arguments=self.arguments if edited else None, scope=scope, by="person")
         )

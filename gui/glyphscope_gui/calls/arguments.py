@@ -1,25 +1,28 @@
-"""The arguments of a call that waits for the user: checked again after each edit, and a field for each, whose value is
-unchanged until it is edited.
+"""The arguments of a call that a user edits: checked again after each edit, and for each a field, whose value is
+unchanged until it is edited, and a verdict.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QWidget
 
+from glyphscope.events import Status
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import steps_of
 from glyphscope.validation.value import ValueValidator
 from glyphscope.visible import visible
+from glyphscope_gui.shared.labels import named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import LeavesWheel
 from glyphscope_gui.shared.text_edits import GrowingEdit
+from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.theme import mono_font
 
 
@@ -179,3 +182,86 @@ def _is_escape(event: QEvent) -> bool:
 
 def _refuse(word: str) -> Any:
     raise ValueError(tr("{word} is not a JSON value", word=word))
+
+
+class VerdictPill(QWidget):
+    """One verdict as a pill; None before there is one."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.status: Status | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def show_status(self, status: Status | None) -> None:
+        self.status = status
+        words = VERDICTS[status].words if status else tr("not checked")
+        self.setAccessibleName(words)
+        self.setToolTip(VERDICTS[status].tip if status else "")
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetrics(pill_font(self.font()))
+        widest = max(metrics.horizontalAdvance(f"{each.sign} {each.words}") for each in VERDICTS.values())
+        return QSize(widest + 18, metrics.height() + 6)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.status is not None:
+            verdict = VERDICTS[self.status]
+            words = f"{verdict.sign} {verdict.words}"
+            paint_pill(QPainter(self), QRectF(self.rect()), words, verdict.role, self.font())
+
+
+@dataclass(frozen=True)
+class ArgumentRow:
+    """The parts of one argument, in no layout yet."""
+
+    field: TextArgument | ChoiceArgument
+    pill: VerdictPill
+    problem: QLabel
+
+    def show_verdict(self, status: Status | None, words: str) -> None:
+        self.pill.show_status(status)
+        show_words(self.problem, visible(words))
+
+
+class ArgumentRows:
+    """The rows of a call's arguments; `changed` is called after each edit."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self.by_name: dict[str, ArgumentRow] = {}
+
+    def clear(self) -> None:
+        """Begin with no rows, for another call."""
+        self.by_name = {}
+
+    def add(self, name: str, schema: Any, value: Any) -> ArgumentRow:
+        """Make the row of an argument with that value, or MISSING."""
+        field_ = named(make_field(schema, value), words=visible(name, spaces=True))
+        field_.changed.connect(self._changed)
+        row = self.by_name[name] = ArgumentRow(field_, VerdictPill(), words_label(role="problem"))
+        row.problem.hide()
+        return row
+
+    def values(self) -> dict[str, Any]:
+        """The given arguments. Raises ValueError while a field is not JSON."""
+        given = {name: row.field.value() for name, row in self.by_name.items()}
+        return {name: value for name, value in given.items() if value is not MISSING}
+
+    def show_unreadable(self) -> bool:
+        """Mark the fields that are not JSON; whether there are any."""
+        found = False
+        for row in self.by_name.values():
+            try:
+                row.field.value()
+            except ValueError as error:
+                found = True
+                row.show_verdict("impossible", str(error))
+        return found
+
+    def show_check(self, check: ArgumentCheck | None) -> None:
+        """Show the verdict on each argument that is given; None if they were not checked."""
+        for name, row in self.by_name.items():
+            wrong = check.by_name.get(name, "") if check is not None else ""
+            given = check is not None and row.field.value() is not MISSING
+            row.show_verdict("impossible" if wrong else "holds" if given else None, wrong)

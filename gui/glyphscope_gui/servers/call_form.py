@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor
-from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QStackedWidget, QWidget
+from PySide6.QtWidgets import QGridLayout, QSizePolicy, QStackedWidget, QWidget
 
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
-from glyphscope_gui.calls.approval_card import VerdictPill
-from glyphscope_gui.calls.arguments import MISSING, ArgumentCheck, TextArgument, check_arguments, make_field
+from glyphscope_gui.calls.arguments import MISSING, ArgumentCheck, ArgumentRows, TextArgument, check_arguments
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.completion_list import CompletionList
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.json_places import located, parse_object, places
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, show_words, words_label
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, grid_layout, replace_content, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -42,17 +40,6 @@ CHECK_MS = 120
 """Delay after the last edit before the arguments are checked."""
 _NO_OBJECT = parse_object("[]")
 """The error for JSON that is not an object, in the terms of a schema."""
-
-
-@dataclass
-class _Row:
-    """The parts of one argument. `field` is a TextArgument or ChoiceArgument."""
-
-    name: str
-    field: Any
-    pill: VerdictPill
-    problem: QLabel
-    suggestions: Suggestions | None = None
 
 
 class _Name(ElidedLabel):
@@ -85,7 +72,9 @@ class CallForm(QStackedWidget):
         self._suggests = suggests
         named(self, "callForm", tr("Arguments of the call"))
         self._tool: Tool | None = None
-        self._rows: list[_Row] = []
+        self.rows = ArgumentRows(self._edited)
+        self._suggestions: dict[str, Suggestions] = {}
+        """By argument, if the form `suggests` values."""
         self._scroll = ScrollArea(parent=self)
         self.editor = named(JsonEditor(self), "callJsonEdit", tr("Arguments as JSON"), description=TAB_WORDS)
         self._background = Background(self)
@@ -156,19 +145,19 @@ class CallForm(QStackedWidget):
             if found == _NO_OBJECT:
                 raise ValueError(tr("Arguments are a JSON object: it starts with “{”."))
             raise ValueError(found.message)
-        given = {row.name: row.field.value() for row in self._rows}
-        return {name: value for name, value in given.items() if value is not MISSING}
+        return self.rows.values()
 
     def filled(self) -> dict[str, Any]:
         """The values of the fields; the text of a field that is not valid JSON."""
         given = {}
-        for row in self._rows:
+        for name, row in self.rows.by_name.items():
             try:
                 value = row.field.value()
             except ValueError:
+                assert isinstance(row.field, TextArgument), "only a text may not be JSON"
                 value = row.field.toPlainText()
             if value is not MISSING:
-                given[row.name] = value
+                given[name] = value
         return given
 
     @property
@@ -184,19 +173,10 @@ class CallForm(QStackedWidget):
         """The required arguments."""
         return list(schema.required(self._tool.parameters)) if self._tool is not None else []
 
-    def field(self, name: str) -> Any:
-        """Return the field of that argument."""
-        return next(row.field for row in self._rows if row.name == name)
-
     def offer_values(self, name: str, values: Sequence[str]) -> None:
         """Show values that the server proposes for an argument."""
-        for row in self._rows:
-            if row.name == name and row.suggestions is not None:
-                row.suggestions.offer(values)
-
-    def verdict(self, name: str) -> str:
-        """The shown verdict on an argument; "" for none."""
-        return next((row.pill.status or "" for row in self._rows if row.name == name), "")
+        if (suggestions := self._suggestions.get(name)) is not None:
+            suggestions.offer(values)
 
     def _edited(self) -> None:
         """Announce other arguments, and check them soon."""
@@ -227,12 +207,8 @@ class CallForm(QStackedWidget):
         if self.is_json:
             found = parse_object(self.editor.toPlainText())
             self.editor.set_problems([] if isinstance(found, dict) else [found])
-            return
-        for row in self._rows:
-            try:
-                row.field.value()
-            except ValueError as error:
-                self._show(row, "impossible", str(error))
+        else:
+            self.rows.show_unreadable()
 
     def _show_check(self, check: ArgumentCheck) -> None:
         if self.is_json:
@@ -241,19 +217,14 @@ class CallForm(QStackedWidget):
             self.editor.set_problems(
                 [located(text, known, to_pointer((name,)), words) for name, words in check.by_name.items()]
             )
-            return
-        for row in self._rows:
-            wrong = check.by_name.get(row.name, "")
-            try:
-                given = row.field.value() is not MISSING
-            except ValueError:
-                continue
-            self._show(row, "impossible" if wrong else "holds" if given else "", wrong)
+        else:
+            self.rows.show_check(check)
 
     def _make_rows(self, names: list[str], given: dict[str, Any], words: str) -> None:
         box = QWidget()
         grid = grid_layout(box, spacing=(12, 5), margins=(0, 2, 6, 2), stretch=1)
-        self._rows = []
+        self.rows.clear()
+        self._suggestions.clear()
         for place, name in enumerate(names):
             self._add_row(grid, 2 * place, name, given.get(name, MISSING))
         if words:
@@ -268,7 +239,8 @@ class CallForm(QStackedWidget):
         needed = name in schema.required(self._tool.parameters)
         label = _Name(f"{name} *" if needed else name)
         hint = _Name(schema.summary(about, self._tool.parameters), "faint")
-        field = named(make_field(about, value), "", visible(name))
+        row = self.rows.add(name, about, value)
+        field = row.field
         words = about.get("description") if isinstance(about, dict) else None
         words = f"{words[:600]}\n" if isinstance(words, str) else ""
         words += tr("Required in every call.") if needed else tr("Optional: a call may omit it.")
@@ -277,23 +249,14 @@ class CallForm(QStackedWidget):
         field.setToolTip(plain_tip(words))
         field.setAccessibleDescription(visible(words, lines=True))
         label.setBuddy(field)
-        pill, problem = VerdictPill(), words_label(role="problem")
-        problem.hide()
         column = vbox(label, hint, STRETCH, spacing=0)
         grid.addLayout(column, line, 0)
         grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(pill, line, 2, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(problem, line + 1, 1, 1, 2)
-        row = _Row(name, field, pill, problem)
-        self._rows.append(row)
-        row.field.changed.connect(self._edited)
+        grid.addWidget(row.pill, line, 2, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(row.problem, line + 1, 1, 1, 2)
         if self._suggests and isinstance(field, TextArgument):
-            row.suggestions = Suggestions(field)
-            row.suggestions.requested.connect(lambda asked: self.valuesRequested.emit(name, asked))
-
-    def _show(self, row: _Row, status: Any, words: str) -> None:
-        row.pill.show_status(status or None)
-        show_words(row.problem, words)
+            suggestions = self._suggestions[name] = Suggestions(field)
+            suggestions.requested.connect(lambda asked: self.valuesRequested.emit(name, asked))
 
 
 TYPED_MS = 250
