@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from importlib import import_module
 
+import msgspec
 import pytest
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QSplitter
+from PySide6.QtWidgets import QApplication, QSplitter
 
 from fake_context import fake_context, scripted
 from glyphscope.sessions import places
+from glyphscope_gui.project import first_project
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.main_window import MainWindow
@@ -18,11 +22,37 @@ from glyphscope_gui.theme import ThemeManager
 CALL = '{action="search" query="AI news" max_results=10}'
 
 
+def until(is_so: Callable[[], bool]) -> None:
+    """Handle events until it is so, where there is no `qtbot`: between tests."""
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline, "the window does not rest"
+        QApplication.processEvents()
+        time.sleep(0.001)
+
+
+def make_window(app, opener, theme="light", size=(1440, 900)):
+    owner = QObject()
+    window = MainWindow(make_services(places(), owner, opener), ThemeManager(app, theme, parent=owner))
+    if size:
+        window.resize(*size)
+    window.show()
+    window.start()
+    until(lambda: window.runs.model.phase in ("ready", "failed"))
+    return window, owner
+
+
+def end_window(window, owner):
+    window.shut_down()
+    window.deleteLater()
+    owner.deleteLater()
+
+
 @pytest.fixture(autouse=True)
 def without_a_style_sheet(request):
     """Remove a style sheet with the test that set it: under one, making widgets takes five times as long."""
     yield
-    if "qapp" in request.fixturenames and (app := request.getfixturevalue("qapp")).styleSheet():
+    if "window" not in request.fixturenames and (app := QApplication.instance()) and app.styleSheet():
         app.setStyleSheet("")
 
 
@@ -31,23 +61,51 @@ def open_window(qapp, qtbot):
     """Make the whole window, with the model that `opener` opens; it ends with the test."""
     made = []
 
-    def build(opener, *, theme="light", size=(1440, 900)):
-        owner = QObject()
-        window = MainWindow(make_services(places(), owner, opener), ThemeManager(qapp, theme, parent=owner))
-        if size:
-            window.resize(*size)
-        window.show()
-        window.start()
-        qtbot.waitUntil(lambda: window.runs.model.phase in ("ready", "failed"))
-        made.append((window, owner))
-        return window
+    def build(opener, **looks):
+        made.append(make_window(qapp, opener, **looks))
+        return made[-1][0]
 
     yield build
     for window, owner in made:
-        window.shut_down()
-        window.deleteLater()
-        owner.deleteLater()
+        end_window(window, owner)
     qtbot.wait(1)
+
+
+@pytest.fixture(scope="module")
+def window_of_the_file(qapp, tmp_path_factory):
+    """A window, its arrangement and its settings, for the tests of a file that use `window`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GLYPHSCOPE_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("GLYPHSCOPE_PROMPT_CACHE_MB", "0")
+        window, owner = make_window(qapp, scripted)
+    yield window, window.saveState(), window.services.settings.value
+    end_window(window, owner)
+    QApplication.processEvents()
+    qapp.setStyleSheet("")
+
+
+@pytest.fixture
+def window(window_of_the_file, qtbot):
+    """The whole window, made once for the file, as at its beginning: the playground without a run in 1440 by 900
+    pixels, a new project, no dialog. A test with another model or another theme, or that ends the window, opens its
+    own; such tests come first in a file, as two windows are dressed together.
+    """
+    window, arranged, settings = window_of_the_file
+    yield window
+    for dialog in QApplication.topLevelWidgets():
+        if dialog.parent() is not None and dialog.isVisible():
+            dialog.close()
+    window.runs.stop()
+    until(lambda: not window.runs.is_busy)
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(())
+    if window.services.settings.value != settings:
+        window.services.settings.update(**msgspec.structs.asdict(settings))
+    window.services.project.new(first_project(settings))
+    window.navigator.show(PageId.PLAYGROUND)
+    window.restoreState(arranged)
+    window.resize(1440, 900)
+    QApplication.processEvents()
 
 
 @pytest.fixture

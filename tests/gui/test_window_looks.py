@@ -89,17 +89,6 @@ def test_the_top_bar_is_restored_after_larger_text(open_window, qtbot):
 
 
 @pytest.mark.slow
-def test_the_top_bar_is_one_line_whatever_the_models_name(open_window, qtbot):
-    window = open_window(scripted)
-    window.picker.set_model("embedded", "SmolLM2-135M-Instruct-with-a-long-name", "Q4_1")
-    for size in ((1432, 820), (1280, 800), (1024, 700)):
-        window.resize(*size)
-        QApplication.processEvents()
-        qtbot.waitUntil(lambda: window.header.seed.y() == window.header.notation.y())
-        assert window.width() == size[0]
-
-
-@pytest.mark.slow
 def test_a_window_at_its_first_start_is_inside_the_screen_with_its_frame(open_window, qtbot, monkeypatch):
     """Also where the frame, which is known only after the window is shown, is larger than expected."""
 
@@ -133,20 +122,6 @@ def test_the_first_place_leaves_room_for_a_frame_and_is_in_the_middle_of_a_large
     assert place.size() == FIRST_SIZE and abs(place.center().x() - large.center().x()) <= 2
 
 
-@pytest.mark.parametrize(
-    ("window", "fits"),
-    [
-        (QRect(10, 80, 800, 600), QRect(10, 80, 800, 600)),
-        (QRect(0, 0, 1440, 900), QRect(2, 67, 1436, 831)),
-        (QRect(1000, 500, 800, 600), QRect(638, 298, 800, 600)),
-    ],
-)
-def test_a_window_that_reaches_beyond_the_screen_is_moved_and_made_smaller(window, fits):
-    frame = window.adjusted(-2, -40, 2, 2)
-    placed = inside_screen(window, frame, FREE)
-    assert placed == fits and FREE.contains(placed.adjusted(-2, -40, 2, 2))
-
-
 @pytest.mark.slow
 def test_a_branch_of_a_record_scrolls_nothing_sideways(open_window, qtbot):
     """The fullest state of the playground: a record, a notice, branches, four entries of the legend."""
@@ -162,43 +137,6 @@ def test_a_branch_of_a_record_scrolls_nothing_sideways(open_window, qtbot):
             wide = [area.objectName() for area in areas if area.horizontalScrollBar().isVisible()]
             assert not wide, size
     window.context.themes.choose("light", 0)
-
-
-@pytest.mark.slow
-def test_the_timeline_and_the_fields_show_no_part_of_a_row(open_window, qtbot):
-    window = open_window(scripted)
-    view = window.page(PageId.PLAYGROUND).view
-    records = talk(*numbered(9), max_turns=2), bundled_run("verbs-loop.jsonl")
-    for size, events in product(((1024, 700), (1440, 900)), records):
-        window.resize(*size)
-        with qtbot.waitSignal(window.runs.ended):
-            window.runs.replay(tuple(events), 0)
-        view.notice.show_words("A limit ended the run: a banner takes the height of some rows. " * 3)
-        QApplication.processEvents()
-        assert view.timeline.isVisible() and view.field_card.isVisible()
-        for table in (view.timeline.table, view.fields):
-            assert table.viewport().height() % table.rowHeight(0) == 0
-
-
-@pytest.mark.slow
-def test_a_low_window_has_no_empty_table_of_fields_and_no_headings_even_below_a_banner(open_window, qtbot):
-    window = open_window(scripted, size=(1024, 700))
-    view = window.page(PageId.PLAYGROUND).view
-    for events, has_fields in (
-        (talk("Hello."), False),
-        (bundled_run(ABORTED), True),
-        (talk("Hello."), False),
-    ):
-        with qtbot.waitSignal(window.runs.ended):
-            window.runs.show_record(tuple(events))
-        assert view.field_card.isVisible() is has_fields
-    view.notice.show_words("A banner of several lines, with which the page is higher than its place. " * 9)
-    qtbot.waitUntil(lambda: view.height() > LOW)
-    assert not view.token_card.heading.isVisible()
-    view.notice.hide()
-    window.resize(1440, 900)
-    qtbot.waitUntil(view.field_card.isVisible)
-    assert view.field_card.heading.isVisible()
 
 
 def test_a_table_hides_columns_rather_than_the_name(qtbot):
@@ -226,19 +164,6 @@ def test_sides_stored_by_a_larger_window_are_fitted_to_a_smaller_one(open_window
     large.services.settings.update(state=bytes(large.saveState().toBase64()).decode())
     window = open_window(scripted, size=(1024, 700))
     qtbot.waitUntil(lambda: not window.navigator.is_cut_off)
-
-
-@pytest.mark.slow
-def test_the_sides_have_their_widths_whatever_the_other_pages_need_and_follow_the_window(open_window, qtbot):
-    window = open_window(scripted)
-    assert max(page.widget.minimumSizeHint().width() for page in window.pages.values()) > 800
-    window.fit_sides()
-    qtbot.waitUntil(lambda: abs(window.right.width() - RIGHT) < 10)
-    qtbot.waitUntil(lambda: abs(window.panels.docks[PanelId.TOOLS].width() - LEFT) < 10)
-    window.resize(1024, 700)
-    qtbot.waitUntil(lambda: window.right.width() < 0.8 * RIGHT)
-    window.resize(1440, 900)
-    qtbot.waitUntil(lambda: abs(window.right.width() - RIGHT) < 10)
 
 
 @pytest.mark.slow
@@ -299,9 +224,91 @@ def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(ope
     window.context.themes.choose("light", 0)
 
 
+def test_a_number_at_the_end_of_an_elided_line_is_whole_or_left_out(qtbot):
+    label = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
+    qtbot.addWidget(label)
+    label.setText("464 tokens     tools 1,219, examples 121, prompt 7")
+    shown = {label.elided(width) for width in range(20, label.sizeHint().width() + 20)}
+    assert label.text() in shown and "464 tokens     tools …" in shown
+    assert all(len(text.rstrip("…").strip()) >= 4 for text in shown if text), "less says nothing"
+    numbers = {number for text in shown for number in re.findall(r"[\d,]*\d", text)}
+    assert numbers == {"464", "1,219", "121", "7"}
+
+
 @pytest.mark.slow
-def test_the_reason_of_an_abort_fits_a_narrow_page_and_is_then_no_higher_than_its_lines(open_window, qtbot):
-    window = open_window(scripted)
+def test_the_top_bar_is_one_line_whatever_the_models_name(window, qtbot):
+    window.picker.set_model("embedded", "SmolLM2-135M-Instruct-with-a-long-name", "Q4_1")
+    for size in ((1432, 820), (1280, 800), (1024, 700)):
+        window.resize(*size)
+        QApplication.processEvents()
+        qtbot.waitUntil(lambda: window.header.seed.y() == window.header.notation.y())
+        assert window.width() == size[0]
+
+
+@pytest.mark.parametrize(
+    ("window", "fits"),
+    [
+        (QRect(10, 80, 800, 600), QRect(10, 80, 800, 600)),
+        (QRect(0, 0, 1440, 900), QRect(2, 67, 1436, 831)),
+        (QRect(1000, 500, 800, 600), QRect(638, 298, 800, 600)),
+    ],
+)
+def test_a_window_that_reaches_beyond_the_screen_is_moved_and_made_smaller(window, fits):
+    frame = window.adjusted(-2, -40, 2, 2)
+    placed = inside_screen(window, frame, FREE)
+    assert placed == fits and FREE.contains(placed.adjusted(-2, -40, 2, 2))
+
+
+@pytest.mark.slow
+def test_the_timeline_and_the_fields_show_no_part_of_a_row(window, qtbot):
+    view = window.page(PageId.PLAYGROUND).view
+    records = talk(*numbered(9), max_turns=2), bundled_run("verbs-loop.jsonl")
+    for size, events in product(((1024, 700), (1440, 900)), records):
+        window.resize(*size)
+        with qtbot.waitSignal(window.runs.ended):
+            window.runs.replay(tuple(events), 0)
+        view.notice.show_words("A limit ended the run: a banner takes the height of some rows. " * 3)
+        QApplication.processEvents()
+        assert view.timeline.isVisible() and view.field_card.isVisible()
+        for table in (view.timeline.table, view.fields):
+            assert table.viewport().height() % table.rowHeight(0) == 0
+
+
+@pytest.mark.slow
+def test_a_low_window_has_no_empty_table_of_fields_and_no_headings_even_below_a_banner(window, qtbot):
+    window.resize(1024, 700)
+    view = window.page(PageId.PLAYGROUND).view
+    for events, has_fields in (
+        (talk("Hello."), False),
+        (bundled_run(ABORTED), True),
+        (talk("Hello."), False),
+    ):
+        with qtbot.waitSignal(window.runs.ended):
+            window.runs.show_record(tuple(events))
+        assert view.field_card.isVisible() is has_fields
+    view.notice.show_words("A banner of several lines, with which the page is higher than its place. " * 9)
+    qtbot.waitUntil(lambda: view.height() > LOW)
+    assert not view.token_card.heading.isVisible()
+    view.notice.hide()
+    window.resize(1440, 900)
+    qtbot.waitUntil(view.field_card.isVisible)
+    assert view.field_card.heading.isVisible()
+
+
+@pytest.mark.slow
+def test_the_sides_have_their_widths_whatever_the_other_pages_need_and_follow_the_window(window, qtbot):
+    assert max(page.widget.minimumSizeHint().width() for page in window.pages.values()) > 800
+    window.fit_sides()
+    qtbot.waitUntil(lambda: abs(window.right.width() - RIGHT) < 10)
+    qtbot.waitUntil(lambda: abs(window.panels.docks[PanelId.TOOLS].width() - LEFT) < 10)
+    window.resize(1024, 700)
+    qtbot.waitUntil(lambda: window.right.width() < 0.8 * RIGHT)
+    window.resize(1440, 900)
+    qtbot.waitUntil(lambda: abs(window.right.width() - RIGHT) < 10)
+
+
+@pytest.mark.slow
+def test_the_reason_of_an_abort_fits_a_narrow_page_and_is_then_no_higher_than_its_lines(window, qtbot):
     with qtbot.waitSignal(window.runs.ended):
         window.runs.replay(bundled_run(ABORTED), 0)
     banner = window.findChild(AbortBanner)
@@ -314,14 +321,3 @@ def test_the_reason_of_an_abort_fits_a_narrow_page_and_is_then_no_higher_than_it
     qtbot.waitUntil(lambda: banner.title.height() > 1.5 * line)
     banner.setMaximumWidth(10_000)
     qtbot.waitUntil(lambda: banner.title.height() < 1.5 * line)
-
-
-def test_a_number_at_the_end_of_an_elided_line_is_whole_or_left_out(qtbot):
-    label = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
-    qtbot.addWidget(label)
-    label.setText("464 tokens     tools 1,219, examples 121, prompt 7")
-    shown = {label.elided(width) for width in range(20, label.sizeHint().width() + 20)}
-    assert label.text() in shown and "464 tokens     tools …" in shown
-    assert all(len(text.rstrip("…").strip()) >= 4 for text in shown if text), "less says nothing"
-    numbers = {number for text in shown for number in re.findall(r"[\d,]*\d", text)}
-    assert numbers == {"464", "1,219", "121", "7"}
