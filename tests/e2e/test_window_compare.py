@@ -8,8 +8,7 @@ import signal
 import pytest
 
 from comparing import variant
-from glyphscope_gui.compare.experiment import RunPhase
-from glyphscope_gui.compare.variants import PRESETS
+from glyphscope_gui.compare import PRESETS, RunPhase
 from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]

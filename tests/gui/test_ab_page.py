@@ -14,8 +14,7 @@ from glyphscope.events import RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import save_project
-from glyphscope_gui.compare.seeded_presenters import planned_results, result_lines
-from glyphscope_gui.compare.words import earlier_words
+from glyphscope_gui.compare import earlier_words, planned_results, result_lines
 from glyphscope_gui.context import PromptsPlace
 from glyphscope_gui.shared.page_ids import PageId
 

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 
 from every_page import ABORTED, dialogs, in_sight, in_turn
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.evaluate.page import RESULT
+from glyphscope_gui.evaluate import RESULT
 from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.runs.field_table import FIELD, VALUE
 from glyphscope_gui.shared.code_edit import CodeEdit

@@ -18,8 +18,8 @@ from glyphscope.evals import share
 from glyphscope.events import Token, TokenStep
 from glyphscope.notation import call_sizes
 from glyphscope.runs import run_state
-from glyphscope_gui.compare.seeds_page import SHARE_ROLE, ShareDelegate
-from glyphscope_gui.evaluate.result_view import EvalCharts, ShareChart
+from glyphscope_gui.compare import SHARE_ROLE, ShareDelegate
+from glyphscope_gui.evaluate import EvalCharts, ShareChart
 from glyphscope_gui.playground.charts import MIN_SLOT, SavingsChart, SizeChart, StepChart
 from glyphscope_gui.playground.evidence_words import size_words, token_words
 from glyphscope_gui.runs import Saving, bundled_run

@@ -29,8 +29,7 @@ from comparing import (
 )
 from glyphscope.errors import ModelDied, ModelError
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.compare.experiment import RunPhase
-from glyphscope_gui.compare.variants import MAX_COLUMNS, OWN, PRESETS, next_variant, variant_names
+from glyphscope_gui.compare import MAX_COLUMNS, OWN, PRESETS, RunPhase, next_variant, variant_names
 from glyphscope_gui.runs import BackgroundEvents, Phase, bundled_run
 from glyphscope_gui.runs.compare_fields import FIELD, FIRST_RUN, MARK, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD

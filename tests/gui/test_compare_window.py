@@ -18,7 +18,7 @@ from comparing import (
     pills,
     run_all,
 )
-from glyphscope_gui.compare.column_view import MIN_WIDTH
+from glyphscope_gui.compare import MIN_WIDTH
 from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = pytest.mark.slow

@@ -15,10 +15,7 @@ from glyphscope.evals.suites import JudgeCheck, PathCheck, PythonCheck, load_sui
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import end_of, run_state
-from glyphscope_gui.evaluate.assertions_form import loose_text, loose_value
-from glyphscope_gui.evaluate.consent import PythonConsent
-from glyphscope_gui.evaluate.page import SETUP
-from glyphscope_gui.evaluate.suite_editor import SuiteEditor
+from glyphscope_gui.evaluate import SETUP, PythonConsent, SuiteEditor, loose_text, loose_value
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import GOOD
 

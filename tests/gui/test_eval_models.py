@@ -30,15 +30,40 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.strategies import run
-from glyphscope_gui.evaluate.evaluations import Growing
-from glyphscope_gui.evaluate.reading import read_result
-from glyphscope_gui.evaluate.result import EvalResult
-from glyphscope_gui.evaluate.result_details import COUNT, FIRST, EvalFailuresModel, EvalPair, EvalPairsModel
-from glyphscope_gui.evaluate.setup import _tokens_at_most, price, price_words, seconds_a_sample, suite_choice
-from glyphscope_gui.evaluate.setup_lists import Tickable, TicksModel
-from glyphscope_gui.evaluate.table import PORTION, REASON, TEXT, VERDICT, EvalRunsModel, contrast, ground, ink
-from glyphscope_gui.evaluate.table_model import MANY, ROW_ROLE, SHOWN_ROLE, EvalTableModel
-from glyphscope_gui.evaluate.words import MEASURES, arm_labels, population_words, provenance, summary_words
+from glyphscope_gui.evaluate import (
+    COUNT,
+    FIRST,
+    MANY,
+    MEASURES,
+    PORTION,
+    REASON,
+    ROW_ROLE,
+    SHOWN_ROLE,
+    TEXT,
+    VERDICT,
+    EvalFailuresModel,
+    EvalPair,
+    EvalPairsModel,
+    EvalResult,
+    EvalRunsModel,
+    EvalTableModel,
+    Growing,
+    Tickable,
+    TicksModel,
+    arm_labels,
+    contrast,
+    ground,
+    ink,
+    population_words,
+    price,
+    price_words,
+    provenance,
+    read_result,
+    seconds_a_sample,
+    suite_choice,
+    summary_words,
+    tokens_at_most,
+)
 from glyphscope_gui.runs.compare_fields import CompareFieldsModel
 from glyphscope_gui.shared.named_files import NamedFiles
 from glyphscope_gui.theme import ThemeManager
@@ -533,11 +558,11 @@ def test_the_token_limit_includes_repairs_and_the_loop():
     loop = msgspec.convert(
         {**ask, "request": {"strategy": "loop", "loop": {"max_total_tokens": 700}}}, Scenario
     )
-    assert _tokens_at_most(arm, suite, direct) == 300
-    assert _tokens_at_most(arm, suite, loop) == 700
+    assert tokens_at_most(arm, suite, direct) == 300
+    assert tokens_at_most(arm, suite, loop) == 700
     routing = Suite(glyphscope_suite=1, name="s", about="", strategy="route-execute")
-    assert _tokens_at_most(arm, routing, direct) == 600
-    assert _tokens_at_most(Arm(model="m", repair=2, strategy="direct"), routing, direct) == 300
+    assert tokens_at_most(arm, routing, direct) == 600
+    assert tokens_at_most(Arm(model="m", repair=2, strategy="direct"), routing, direct) == 300
 
 
 def test_a_time_is_estimated_from_finished_results_only(tmp_path):

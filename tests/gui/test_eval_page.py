@@ -34,9 +34,7 @@ from glyphscope.errors import ModelError
 from glyphscope.evals.results import ResultFolder
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import places
-from glyphscope_gui.evaluate.evaluations import EvalPhase
-from glyphscope_gui.evaluate.page import RESULT, SETUP
-from glyphscope_gui.evaluate.table import PORTION
+from glyphscope_gui.evaluate import PORTION, RESULT, SETUP, EvalPhase
 from glyphscope_gui.history.model import when
 from glyphscope_gui.model_picker import EndpointDialog
 from glyphscope_gui.runs import TokenPlace

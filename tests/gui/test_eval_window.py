@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from evaluating import ended, good, open_it, open_wrong_run
-from glyphscope_gui.evaluate.page import RESULT, SETUP
+from glyphscope_gui.evaluate import RESULT, SETUP
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import TOO_MANY, made_result, recorded_result
 

@@ -15,7 +15,7 @@ from glyphscope.events import AnyEvent, RunFailed
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import Project
 from glyphscope.visible import unseen, visible
-from glyphscope_gui.evaluate.page import RESULT
+from glyphscope_gui.evaluate import RESULT
 from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.errors import ErrorDialog, Explanation
 from glyphscope_gui.shared.page_ids import PageId, PanelId

@@ -21,7 +21,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run
-from glyphscope_gui.run_settings.sampling_settings import SamplingSettings, effect_of
+from glyphscope_gui.run_settings import SamplingSettings, effect_of
 from glyphscope_gui.runs import ShownStage, StreamView
 from glyphscope_gui.runs.alternatives_table import FINAL, TEXT, AlternativesModel
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 from comparing import variant
 from glyphscope.errors import ModelError
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.compare.seeds_page import ANSWER, ANSWERS, DIFFERENCE, RUNS, SHARE, SHARE_ROLE, TOKEN
+from glyphscope_gui.compare import ANSWER, ANSWERS, DIFFERENCE, RUNS, SHARE, SHARE_ROLE, TOKEN
 from glyphscope_gui.runs import TokenPlace
 from glyphscope_gui.shared.page_ids import PageId
 

@@ -20,7 +20,7 @@ from glyphscope.events import (
 from glyphscope.models import ScriptedModel
 from glyphscope.strategies import compose, router_preset
 from glyphscope_gui.prompt import PromptDock
-from glyphscope_gui.run_settings.strategy_settings import (
+from glyphscope_gui.run_settings import (
     StrategySettings,
     approvals_text,
     lists_text,

@@ -10,10 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from evaluating import ended
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.suites import Expectation, Scenario, Suite, encode_suite, load_suite
-from glyphscope_gui.evaluate.assertions_form import field_text, field_value
-from glyphscope_gui.evaluate.scenario_form import FORM, JSON
-from glyphscope_gui.evaluate.setup import editable
-from glyphscope_gui.evaluate.suite_editor import SuiteEditor
+from glyphscope_gui.evaluate import FORM, JSON, SuiteEditor, editable, field_text, field_value
 from glyphscope_gui.shared.page_ids import PageId
 
 

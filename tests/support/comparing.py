@@ -6,7 +6,7 @@ import threading
 import time
 
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.compare.variants import OWN
+from glyphscope_gui.compare import OWN
 
 GLYPH = '{action="search" query="AI news" max_results=10}'
 

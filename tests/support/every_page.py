@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from glyphscope import resources
 from glyphscope.lessons import Prose, find_lesson
-from glyphscope_gui.evaluate.page import RESULT, SETUP
+from glyphscope_gui.evaluate import RESULT, SETUP
 from glyphscope_gui.grammar.page import GrammarHelp
 from glyphscope_gui.history.export_dialog import ExportDialog
 from glyphscope_gui.mcp.servers import DEMO

@@ -31,7 +31,7 @@ from glyphscope.registry import ToolRegistry, default_registry, parse_document
 from glyphscope.sessions import places
 from glyphscope.strategies import run
 from glyphscope_gui.app import SWITCH_SECONDS
-from glyphscope_gui.evaluate.suite_editor import SuiteEditor
+from glyphscope_gui.evaluate import SuiteEditor
 from glyphscope_gui.runs import Phase, bundled_run
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.background import Background

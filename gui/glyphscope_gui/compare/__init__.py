@@ -2,8 +2,40 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from glyphscope.interfaces import interface
 from glyphscope_gui.compare.presenter import ComparePresenter
 from glyphscope_gui.context import AppContext, Page
+
+if TYPE_CHECKING:
+    from glyphscope_gui.compare.column_view import MIN_WIDTH
+    from glyphscope_gui.compare.experiment import RunPhase
+    from glyphscope_gui.compare.seeded_presenters import planned_results, result_lines
+    from glyphscope_gui.compare.seeds_page import (
+        ANSWER,
+        ANSWERS,
+        DIFFERENCE,
+        RUNS,
+        SHARE,
+        SHARE_ROLE,
+        TOKEN,
+        ShareDelegate,
+    )
+    from glyphscope_gui.compare.variants import (
+        BRIEF,
+        MAX_COLUMNS,
+        OWN,
+        PICKED,
+        PRESETS,
+        TEMPERATURES,
+        column_request,
+        next_variant,
+        variant_names,
+    )
+    from glyphscope_gui.compare.words import earlier_words
+else:
+    __getattr__ = interface(__name__)
 
 
 def create(context: AppContext) -> Page:

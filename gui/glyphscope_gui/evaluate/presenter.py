@@ -54,6 +54,8 @@ from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.run_words import model_name
 from glyphscope_gui.slices import Slices, Steps
 
+LOOK_MS = 50
+"""Milliseconds from showing the page to reading what may be new: a thread that reads slows down the page's painting."""
 PRICE_MS = 150
 """Milliseconds from the last change of the set-up to the computation of its price."""
 RESULT_VIEW = "glyphscope_gui.evaluate.result_view"
@@ -95,6 +97,8 @@ class EvaluatePresenter(Page):
         self.reading = EvalReading(context.services.named_files, self)
         self._price_timer = QTimer(self, singleShot=True, interval=PRICE_MS)
         self._price_timer.timeout.connect(self._ask_price)
+        self._look_timer = QTimer(self, singleShot=True, interval=LOOK_MS)
+        self._look_timer.timeout.connect(self._look_again)
         context.navigator.shown.connect(self._page_shown)
 
     def run(self) -> None:
@@ -136,7 +140,7 @@ class EvaluatePresenter(Page):
         if page.window().focusWidget() in (page, None):  # otherwise the user has moved the focus
             page.setFocus()
         self._is_made = True
-        self._look_again()
+        self._look_timer.start()
 
     def _connect_setup(self) -> None:
         page, setup = self.view, self.view.setup
@@ -182,7 +186,7 @@ class EvaluatePresenter(Page):
         if page is not PageId.EVALUATE:
             return
         if self._is_made:
-            self._look_again()
+            self._look_timer.start()
         elif not self.making.is_busy:
             self.making.start(self._make())
 

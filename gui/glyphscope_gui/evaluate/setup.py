@@ -90,13 +90,13 @@ class Price(NamedTuple):
 def price(plan: Plan) -> Price:
     """Compute the price from arms and scenarios, without iterating over samples."""
     scenarios = [(loaded.suite, scenario) for loaded in plan.suites for scenario in loaded.suite.scenarios]
-    tokens = sum(_tokens_at_most(arm, suite, scenario) for arm in plan.arms for suite, scenario in scenarios)
+    tokens = sum(tokens_at_most(arm, suite, scenario) for arm in plan.arms for suite, scenario in scenarios)
     tokens += rubrics_of(plan) * len(plan.arms) * JUDGE_TOKENS
     trials = plan.matrix.trials
     return Price(len(plan.arms), len(scenarios), trials, plan.cost.samples, tokens * trials)
 
 
-def _tokens_at_most(arm: Arm, suite: Suite, scenario: Scenario) -> int:
+def tokens_at_most(arm: Arm, suite: Suite, scenario: Scenario) -> int:
     """From the limits of its runs: a run's limit, once more for each repair; the loop's limit for all its turns."""
     members: dict[str, Any] = {**suite.request, **scenario.request}
     turns = 1 + len(scenario.turns)
