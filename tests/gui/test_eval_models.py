@@ -25,7 +25,7 @@ from glyphscope.evals.results import (
 )
 from glyphscope.evals.running import Begun, Ended, ModelOpened, SampleDone
 from glyphscope.evals.suites import Scenario, Suite
-from glyphscope.events import RunRequest
+from glyphscope.events import RunRequest, Token
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
@@ -144,6 +144,7 @@ def test_rows_failures_and_pairs_of_a_result_are_of_the_same_samples(qapp, with_
     arms = result.arms
     top = result.rows()[0]
     assert top.name == "All scenarios except controls" and (result.scenarios, result.controls) == (12, 3)
+    assert len(list(result.samples_of(top))) == 12 * len(arms)
     suite = next(row for row in result.rows() if row.kind == "suite")
     wrong = 0
     for arm in arms:
@@ -182,15 +183,6 @@ def test_pairs_have_an_answer_in_both_arms_as_in_the_comparison(tmp_path):
     result = shown(tmp_path, manifest, samples, summarise(manifest, samples))
     pairs, count = result.pairs(first.id, second.id)
     assert count == 2 == result.summary.comparisons[0].pairs and not pairs
-
-
-def test_a_control_is_not_counted_among_all_scenarios(tmp_path):
-    arm = four_arms()[0]
-    samples = [made_sample(arm, 0), made_sample(arm, 1, ok=False, control=True)]
-    result = shown(tmp_path, made_manifest((arm,), 2, 1), samples)
-    everything = result.rows()[0]
-    assert result.figure(everything, arm.id, "ok").n == 1
-    assert len(list(result.samples_of(everything))) == 1
 
 
 def test_a_model_that_died_counts_as_a_wrong_answer(tmp_path):
@@ -436,43 +428,28 @@ def test_only_pairs_that_differ_are_listed(qapp, tmp_path):
 # -- the first bad token -----------------------------------------------------------------------------------------
 
 
-def test_the_token_of_the_deciding_character_is_found():
-    arm = four_arms()[0]
-    events = events_of(TOO_MANY)
-    sample = made_sample(arm, 3, ok=False)
-    found = bad_token(run_state(events), sample)
+@pytest.mark.parametrize(
+    ("text", "number", "place"),
+    [
+        pytest.param(TOO_MANY, 3, TOO_MANY.index("500") + 2, id="the deciding character"),
+        pytest.param(WRONG, 2, WRONG.index("11"), id="the wrong argument"),
+        pytest.param(GOOD, 1, GOOD.index("search"), id="the name of the wrong tool"),
+    ],
+)
+def test_a_run_opens_at_the_token_that_made_it_wrong(text, number, place):
+    events = events_of(text)
+    found = bad_token(run_state(events), made_sample(four_arms()[0], number, ok=False))
     assert found is not None
-    tokens = [event for event in events if type(event).__name__ == "Token"]
-    written = "".join(token.step.text for token in tokens[: found.token + 1])
-    assert written.endswith(("500", "500}")), "the third digit broke it"
-
-
-def test_a_valid_call_with_a_wrong_argument_opens_at_that_argument():
-    arm = four_arms()[0]
-    events = events_of(WRONG)
-    sample = made_sample(arm, 2, ok=False)
-    found = bad_token(run_state(events), sample)
-    assert found is not None
-    token = [event for event in events if type(event).__name__ == "Token"][found.token]
-    place = WRONG.index("11")
+    token = [event for event in events if isinstance(event, Token)][found.token]
     assert token.start <= place < token.end
 
 
-def test_a_wrong_tool_opens_at_its_name_and_a_missing_call_at_no_token():
-    arm = four_arms()[0]
-    events = events_of(GOOD)
-    wrong = made_sample(arm, 1, ok=False)
-    found = bad_token(run_state(events), wrong)
-    assert found is not None
-    token = [event for event in events if type(event).__name__ == "Token"][found.token]
-    assert token.start <= GOOD.index("search") < token.end or token.end == GOOD.index("search")
+def test_a_missing_call_opens_at_no_token():
+    arm, state = four_arms()[0], run_state(events_of(GOOD))
     missing = made_sample(arm, ok=False, failures=(Failure(reason="MISSING_CALL"),))
-    assert bad_token(run_state(events), missing) is None
-    assert bad_token(run_state(events), made_sample(arm)) is None
-    assert (
-        bad_turn(made_sample(arm, ok=False, failures=(Failure(reason="PARSE", turn=3),), runs=("a", "b")))
-        == 2
-    )
+    assert bad_token(state, missing) is None and bad_token(state, made_sample(arm)) is None
+    parsed = made_sample(arm, ok=False, failures=(Failure(reason="PARSE", turn=3),), runs=("a", "b"))
+    assert bad_turn(parsed) == 2
 
 
 def test_a_run_of_two_stages_opens_in_the_stage_of_the_name():
