@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
+from jsonschema_specifications import REGISTRY
 
 from examples import at_most
 from glyphscope.errors import RegistryError
 from glyphscope.grammar import SafeValidator, example_arguments
-from glyphscope.registry import check_schema, load_registry, normalise
+from glyphscope.registry import KEYWORDS, check_schema, load_registry, normalise
 from schema_test_suite import GAP, INTEGER, SELECTION, TYPE, try_folder
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "schemas" / "sample.jsonl"
@@ -205,6 +206,12 @@ def test_each_keyword_is_checked_as_by_the_metaschema(keyword, value):
         assert accepted
     elif accepted and not legacy and not repeated:  # it decides nothing, and is dropped
         assert normalise(schema) == {}
+
+
+def test_the_table_of_keywords_has_every_keyword_of_the_metaschema():
+    vocabularies = [each.contents["properties"] for uri, each in REGISTRY.items() if "2020-12/meta/" in uri]
+    assert len(vocabularies) == 8
+    assert set().union(*vocabularies) - KEYWORDS.keys() == set()
 
 
 def metaschema_accepts(schema: dict) -> bool:

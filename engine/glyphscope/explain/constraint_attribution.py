@@ -23,7 +23,7 @@ from glyphscope.events import ArgumentOrder, RunRequest, violations_of
 from glyphscope.grammar import Limits, MatchCancelled, MatchLimit, State, compile_grammar
 from glyphscope.grammar.match.report import Compiled
 from glyphscope.registry import ToolRegistry, follow_reference, to_pointer
-from glyphscope.registry.keywords import KEYWORDS
+from glyphscope.registry.keywords import CHOICES, COMBINATIONS, KEYWORDS, keyword_indices
 from glyphscope.registry.pointer import follow
 from glyphscope.runs.relaxation import parts_of, relaxed
 from glyphscope.strategies.constraints import expected_answer
@@ -204,11 +204,9 @@ def is_control_token(text: str) -> bool:
 
 def _choice_of(pointer: str) -> str:
     """The innermost `anyOf` or `oneOf` that the pointer passes through; empty for none."""
-    steps = pointer.split("/")
-    for place in range(len(steps) - 2, 0, -1):
-        if steps[place] in ("anyOf", "oneOf") and steps[place + 1].isdigit():
-            return "/".join(steps[: place + 1])
-    return ""
+    steps = pointer.split("/")[1:]
+    passed = [index for index in keyword_indices(steps[:-1]) if steps[index] in CHOICES]
+    return "/".join(["", *steps[: passed[-1] + 1]]) if passed else ""
 
 
 def _of_another(one: str, other: str, choice: str) -> bool:
@@ -261,6 +259,6 @@ def _constraints_at(schema: Any, pointer: str) -> Iterator[str]:
         target = follow_reference(schema, reference) if isinstance(reference, str) else None
         if target is not None:
             waiting.append((to_pointer(target[0]), f"{way}/$ref", depth + 1))
-        for keyword in ("allOf", "anyOf", "oneOf"):
+        for keyword in COMBINATIONS:
             inner = [f"/{keyword}/{index}" for index in range(len(node.get(keyword, ())))]
             waiting += [(place + step, way + step, depth + 1) for step in inner]

@@ -25,7 +25,7 @@ from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.tree import ByIdentity
 from glyphscope.registry.facts import exact, listed
-from glyphscope.registry.keywords import PATTERNS
+from glyphscope.registry.keywords import COMBINATIONS, PATTERNS
 
 
 def unevaluated_properties(validator: Any, expected: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -74,7 +74,7 @@ def _parts(validator: Any, schema: dict[str, Any], instance: dict[str, Any]) -> 
     """The subschemas that apply to the instance as a whole."""
     if "$ref" in schema:
         yield validator._resolver.lookup(schema["$ref"]).contents
-    for keyword in ("allOf", "anyOf", "oneOf"):
+    for keyword in COMBINATIONS:
         yield from schema.get(keyword, ())
     if "if" in schema:
         valid = validator.evolve(schema=schema["if"]).is_valid(instance)

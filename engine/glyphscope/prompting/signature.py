@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from glyphscope.registry import Tool
 from glyphscope.registry.facts import listed, merged, patterns_of
-from glyphscope.registry.keywords import KEYWORDS, LIMITS, Measure
+from glyphscope.registry.keywords import CHOICES, KEYWORDS, LIMITS, Measure
 
 _MAX_DEPTH = 3
 """Levels of nested objects and arrays that are written out; deeper ones are named by their type."""
@@ -59,7 +59,7 @@ def _type_text(schema: Any, root: dict[str, Any], depth: int, known: _Known) -> 
     if (found := listed(schema)) is not None:
         shown = [json.dumps(value, ensure_ascii=False) for value in found.values[:_MAX_VALUES]]
         return "|".join(shown if len(found.values) <= _MAX_VALUES else [*shown, "…"])
-    for keyword in ("anyOf", "oneOf"):
+    for keyword in CHOICES:
         if isinstance(choices := schema.get(keyword), list):
             texts = (
                 (type_text(choice, root, depth + 1, known) for choice in choices)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 from glyphscope.grammar.generate.example import matching_text
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.registry import facts
-from glyphscope.registry.keywords import KEYWORDS
+from glyphscope.registry.keywords import CHOICES, KEYWORDS
 from glyphscope.registry.pointer import Path, follow_reference, to_pointer
 
 MAX_CONSTRAINTS = 5_000
@@ -112,7 +112,7 @@ def _places_in(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
         yield replace(place, path=target[0], schema=target[1])
     for index, part in enumerate(schema.get("allOf", ())):
         yield replace(place, path=(*place.path, "allOf", index), schema=part)
-    for keyword in ("anyOf", "oneOf"):
+    for keyword in CHOICES:
         for index, part in enumerate(schema.get(keyword, ())):
             taken = here._replace(schemas=(*here.schemas, part), chosen=here.chosen | {keyword})
             chosen = replace(place, choices=(*place.choices, (*place.path, keyword)))

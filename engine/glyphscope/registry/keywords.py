@@ -7,7 +7,7 @@ relaxed. So a keyword is added by its row and, unless jsonschema knows it or it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -38,6 +38,8 @@ class Keyword(NamedTuple):
     Empty if it constrains none, or if only the schemas inside it do."""
     inside: Literal["", "one", "many", "named", "one or many"] = ""
     """The schemas that it contains: one, a list, or an object with schemas as values."""
+    choice: bool = False
+    """Whether a value satisfies one of its schemas, and not all of them."""
     in_place: bool = False
     """Whether these apply to the same value: following them does not descend into the instance."""
     part_of: str = ""
@@ -111,7 +113,7 @@ def _bound(
 
 
 def _choice(name: str) -> Keyword:
-    return Keyword(name, "any", "many", in_place=True, rejects=_always)
+    return Keyword(name, "any", "many", choice=True, in_place=True, rejects=_always)
 
 
 def _note(name: str, annotation: type) -> Keyword:
@@ -151,6 +153,7 @@ KEYWORDS: dict[str, Keyword] = {
         _bound("minProperties", "object", "members", -1, "members", "CONSTRAINT_OTHER", rejects=_unless(0)),
         Keyword("not", "any", "one", in_place=True, rejects=_always, late="is what `not` forbids"),
         Keyword("items", "array", "one or many", both=_together, rejects=_if_false),
+        Keyword("allOf", "any", "many", in_place=True),
         _choice("anyOf"),
         _choice("oneOf"),
         Keyword("propertyNames", "object", "one", since=6, rejects=_if_false, breaks="name"),
@@ -175,7 +178,6 @@ KEYWORDS: dict[str, Keyword] = {
         Keyword("$dynamicRef", "any", since=8, late="does not fit a dynamic reference", relaxing=""),
         Keyword("$recursiveRef", since=8, relaxing=""),
         Keyword("$ref", "any", said=True),
-        Keyword("allOf", "any", "many", in_place=True),
         Keyword("if", "any", "one", in_place=True, since=7, unenforced="it depends on the value as a whole"),
         Keyword("then", inside="one", in_place=True, part_of="if", since=7),
         Keyword("else", inside="one", in_place=True, part_of="if", since=7),
@@ -191,7 +193,8 @@ KEYWORDS: dict[str, Keyword] = {
         Keyword("type", both=_both_types, rejects=_always, code="TYPE_MISMATCH", said=True),
         _definitions("$defs"),
         _definitions("definitions"),
-        *(Keyword(name, decides=False, relaxing="") for name in ("$schema", "$id", "$anchor")),
+        *(Keyword(name, decides=False, relaxing="")
+          for name in ("$schema", "$id", "$anchor", "$dynamicAnchor", "$vocabulary")),
         *(_note(name, str) for name in ("$comment", "contentEncoding", "contentMediaType", "description", "title")),
         *(_note(name, bool) for name in ("deprecated", "readOnly", "writeOnly")),
         _note("default", object),
@@ -222,6 +225,13 @@ ABOUT = {
 """The keywords that constrain values of one type only, and allow every value of another type."""
 PATTERNS = {name: keyword.pattern for name, keyword in KEYWORDS.items() if keyword.pattern}
 """The keywords that are patterns of texts."""
+CHOICES = tuple(keyword.name for keyword in KEYWORDS.values() if keyword.choice)
+"""The keywords of which a value satisfies an alternative."""
+COMBINATIONS = tuple(
+    name for name, keyword in KEYWORDS.items() if keyword.in_place and keyword.inside == "many"
+)
+"""The keywords with a list of schemas that apply, or may apply, to the same value."""
+DEFINITIONS = names_with(lambda keyword: keyword.inside == "named" and not keyword.decides)
 SILENT = names_with(lambda keyword: not keyword.decides)
 """Annotations, identifiers and definitions."""
 _SAID = names_with(lambda keyword: keyword.said)
@@ -253,6 +263,17 @@ def companions(name: str) -> frozenset[str]:
     """The keyword, the one that it is a part of, and the parts of that one."""
     whole = KEYWORDS[name].part_of or name
     return names_with(lambda keyword: whole in (keyword.name, keyword.part_of))
+
+
+def keyword_indices(steps: Sequence[str | int]) -> Iterator[int]:
+    """The indices of the steps of a path in a schema that are keywords; the others are names and places in lists."""
+    index = 0
+    while index < len(steps):
+        yield index
+        keyword = KEYWORDS.get(str(steps[index]))
+        inside = keyword.inside if keyword is not None else ""
+        in_list = inside.endswith("many") and str(next(iter(steps[index + 1 :]), "")).isdigit()
+        index += 2 if in_list or inside == "named" else 1
 
 
 def said(schema: Any) -> dict[str, str]:

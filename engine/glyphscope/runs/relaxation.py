@@ -15,7 +15,7 @@ from glyphscope.errors import RegistryError
 from glyphscope.events import TOOL_CHOICES, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import plain
-from glyphscope.registry.keywords import MANY, NAMED, names_with
+from glyphscope.registry.keywords import DEFINITIONS, keyword_indices, names_with
 from glyphscope.registry.pointer import Path, follow_reference, key_of, steps_of, to_pointer, value_at
 from glyphscope.registry.references import Places, references
 from glyphscope.text.figures import pluralize
@@ -70,11 +70,9 @@ def parts_of(pointer: str) -> Parts:
     `/properties/required/enum` has the keyword `enum`.
     """
     steps = steps_of(pointer)
-    at = 0
-    while at < len(steps) - 1:
-        if steps[at] == "required":
-            return Parts(steps[:at], "required", steps[at + 1])
-        at += 2 if steps[at] in NAMED else 1
+    for index in keyword_indices(steps[:-1]):
+        if steps[index] == "required":
+            return Parts(steps[:index], "required", steps[index + 1])
     return Parts(steps[:-1], steps[-1] if steps else "")
 
 
@@ -245,12 +243,7 @@ def _used_at(root: dict[str, Any], path: Path, keyword: str) -> list[str]:
 
 def _in_definition(path: Path) -> bool:
     """Whether it is in a definition, so that it applies only through references."""
-    at = 0
-    while at < len(path):
-        if path[at] in ("$defs", "definitions"):
-            return True
-        at += 2 if path[at] in NAMED or (path[at] in MANY and path[at] != "items") else 1
-    return False
+    return any(path[index] in DEFINITIONS for index in keyword_indices(path))
 
 
 def _remove(root: dict[str, Any], path: Path, keyword: str, name: str, where: str) -> None:

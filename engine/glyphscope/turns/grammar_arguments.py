@@ -26,7 +26,7 @@ from glyphscope.grammar.tree import (
     terminal,
 )  # fmt: skip
 from glyphscope.registry.facts import EVERY_NUMBER
-from glyphscope.registry.keywords import ABOUT, TYPES
+from glyphscope.registry.keywords import ABOUT, CHOICES, TYPES
 from glyphscope.turns.arguments_tagged import MAX_KEY
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.grammar_markers import Markers
@@ -246,7 +246,7 @@ def _any_text(context: ToolContext, parts: Parts, depth: int = 0) -> bool:
     for part in parts:
         if limits & part.schema.keys():
             return False
-        for keyword in ("anyOf", "oneOf"):
+        for keyword in CHOICES:
             branches = part.schema.get(keyword, ())
             inner = (context.schema.expand((part.at(keyword, place),)) for place in range(len(branches)))
             if branches and not any(
@@ -265,7 +265,7 @@ def _types(context: ToolContext, parts: Parts, depth: int = 0) -> frozenset[str]
             found &= {type_of(value) for value in listed} | {"number"} & {
                 "number" for value in listed if type_of(value) == "integer"
             }
-        for keyword in ("anyOf", "oneOf"):
+        for keyword in CHOICES:
             if depth < _MAX_DEPTH and keyword in part.schema:
                 branches = range(len(part.schema[keyword]))
                 inner = [context.schema.expand((part.at(keyword, place),)) for place in branches]

@@ -32,7 +32,7 @@ from glyphscope.registry.facts import (
     range_of,
     types_of,
 )
-from glyphscope.registry.keywords import KEYWORDS, companions
+from glyphscope.registry.keywords import CHOICES, COMBINATIONS, KEYWORDS, companions
 from glyphscope.registry.pointer import step_of
 from glyphscope.validation.checker import Checker
 from glyphscope.validation.numbers import is_empty
@@ -182,7 +182,7 @@ class SchemaSet:
         above |= set(places)
         branches = [_Branch(places, tuple(late for part in places for late in self._late(part)))]
         for part in places[1:] + places[:1]:
-            for keyword in ("anyOf", "oneOf"):
+            for keyword in CHOICES:
                 if keyword in part.schema:
                     branches = self._spread(branches, keyword, part, above)
             if "if" in part.schema and ("then" in part.schema or "else" in part.schema):
@@ -338,11 +338,12 @@ def _deferred(place: Place) -> Iterable[Deferred]:
 def _weight(branch: _Branch) -> int:
     """About the number of schemas by which each listed value is judged."""
     schemas = [*(place.schema for place in branch.places), *(one.fragment for one in branch.deferred)]
-    kinds = ("anyOf", "oneOf", "allOf")
-    choices = [
-        schema[key] for schema in schemas if isinstance(schema, dict) for key in kinds if key in schema
-    ]
-    return len(schemas) + sum(map(len, choices))
+    return len(schemas) + sum(
+        len(schema[keyword])
+        for schema in schemas
+        for keyword in COMBINATIONS
+        if isinstance(schema, dict) and keyword in schema
+    )
 
 
 def _kinds_of_value(value: Any) -> int:

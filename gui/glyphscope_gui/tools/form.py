@@ -203,7 +203,7 @@ class ToolForm(QScrollArea):
 Kind = Literal["text", "number", "count", "values", "flag", "format", "items"]
 
 
-class Keyword(NamedTuple):
+class KeywordInput(NamedTuple):
     """`name` is the keyword of JSON Schema; `types` are the types that can have it, empty for all."""
 
     name: str
@@ -219,35 +219,41 @@ _HIDDEN_VALUES = frozenset({"$ref", "const", *schema.COMBINATIONS})
 """Keywords beside which an empty list of values would be a false statement."""
 
 KEYWORDS = (
-    Keyword("minimum", tr("Minimum"), "number", _NUMBERS, tr("The smallest allowed number (minimum).")),
-    Keyword("maximum", tr("Maximum"), "number", _NUMBERS, tr("The largest allowed number (maximum).")),
-    Keyword("minLength", tr("Min length"), "count", ("string",), tr("The minimum number of characters (minLength).")),
-    Keyword("maxLength", tr("Max length"), "count", ("string",), tr("The maximum number of characters (maxLength).")),
-    Keyword(
+    KeywordInput("minimum", tr("Minimum"), "number", _NUMBERS, tr("The smallest allowed number (minimum).")),
+    KeywordInput("maximum", tr("Maximum"), "number", _NUMBERS, tr("The largest allowed number (maximum).")),
+    KeywordInput(
+        "minLength", tr("Min length"), "count", ("string",), tr("The minimum number of characters (minLength)."),
+    ),
+    KeywordInput(
+        "maxLength", tr("Max length"), "count", ("string",), tr("The maximum number of characters (maxLength)."),
+    ),
+    KeywordInput(
         "pattern", tr("Pattern"), "text", ("string",),
         tr("A regular expression that must match in the text; anchor it with ^ and $ (pattern)."), "^https?://",
     ),
-    Keyword(
+    KeywordInput(
         "format", tr("Format"), "format", ("string",),
         tr("A predefined format of the text, such as a date (format)."),
     ),
-    Keyword("items", tr("Items"), "items", ("array",), tr("The type of every item (items).")),
-    Keyword("minItems", tr("Min items"), "count", ("array",), tr("The minimum number of items (minItems).")),
-    Keyword("maxItems", tr("Max items"), "count", ("array",), tr("The maximum number of items (maxItems).")),
-    Keyword("uniqueItems", tr("Unique items"), "flag", ("array",), tr("All items must be different (uniqueItems).")),
-    Keyword(
+    KeywordInput("items", tr("Items"), "items", ("array",), tr("The type of every item (items).")),
+    KeywordInput("minItems", tr("Min items"), "count", ("array",), tr("The minimum number of items (minItems).")),
+    KeywordInput("maxItems", tr("Max items"), "count", ("array",), tr("The maximum number of items (maxItems).")),
+    KeywordInput(
+        "uniqueItems", tr("Unique items"), "flag", ("array",), tr("All items must be different (uniqueItems)."),
+    ),
+    KeywordInput(
         "enum", tr("Enum"), "values", ("string", *_NUMBERS, ""),
         tr("The allowed values, separated by commas (enum)."), tr("low, high"),
     ),
 )  # fmt: skip
 
 
-def offered(kind: str, keyword: Keyword) -> bool:
+def offered(kind: str, keyword: KeywordInput) -> bool:
     """Whether an argument of type `kind` can have the keyword."""
     return kind in keyword.types
 
 
-def keyword_field(keyword: Keyword) -> Field:
+def keyword_field(keyword: KeywordInput) -> Field:
     """The field that edits a keyword's value."""
     match keyword.kind:
         case "number" | "count":

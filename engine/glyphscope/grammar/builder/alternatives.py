@@ -16,11 +16,10 @@ from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, names_
 from glyphscope.grammar.checking import identity
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.registry.facts import listed
+from glyphscope.registry.keywords import DEFINITIONS
 from glyphscope.registry.pointer import is_under
 
 MAX_FOLLOWED = 8  # unenforced constraints that one rule passes on to its users; one is enough
-
-_DEFINITIONS = ("$defs", "definitions")
 
 
 def note_weak_choices(context: ToolContext) -> None:
@@ -78,7 +77,7 @@ def _belongs(place: str, part: Part, choice: Choice) -> bool:
     if not is_under(place, pointer):
         return False
     step = place[len(pointer) + 1 :].partition("/")[0]
-    return step not in _DEFINITIONS and not (part is choice.part and step == choice.keyword)
+    return step not in DEFINITIONS and not (part is choice.part and step == choice.keyword)
 
 
 _MAX_COMPARED = 200  # alternatives of a `oneOf` that are compared in pairs

@@ -35,7 +35,7 @@ from glyphscope.grammar.tree import (
     seq,
 )
 from glyphscope.registry.facts import count_of, forbidden_key, listed, patterns_of
-from glyphscope.registry.keywords import ANY_TYPE, LIMITS
+from glyphscope.registry.keywords import ANY_TYPE, CHOICES, COMBINATIONS, LIMITS
 from glyphscope.text.shorten import json_excerpt
 
 _FEW = 16  # members that are written inline in the object's rule; more become a shared rule
@@ -381,7 +381,7 @@ def _listed_by(context: ToolContext, parts: Parts) -> list[Any] | None:
     for part in parts:
         if (found := listed(part.schema)) is not None:
             return found.values
-        for keyword in ("anyOf", "oneOf"):
+        for keyword in CHOICES:
             branches = [
                 context.schema.expand([part.at(keyword, index)])
                 for index in range(len(part.schema.get(keyword, ())))
@@ -409,7 +409,7 @@ def within(part: Part, parts: Parts) -> tuple[Part, ...]:
 
 def in_place(part: Part) -> Iterator[Place]:
     """The schemas that may apply to the same value because of this one."""
-    for keyword in ("allOf", "anyOf", "oneOf"):
+    for keyword in COMBINATIONS:
         yield from (part.at(keyword, index) for index in range(len(part.schema.get(keyword, ()))))
     if "$ref" in part.schema:
         yield part.target

@@ -62,7 +62,7 @@ from glyphscope.registry.facts import (
     patterns_of,
     range_of,
 )
-from glyphscope.registry.keywords import KEYWORDS, LIMITS, TYPES, Keyword, companions
+from glyphscope.registry.keywords import CHOICES, KEYWORDS, LIMITS, TYPES, Keyword, companions
 
 CUSTOM = "x-grammar"
 _MAX_STATES = 2_000  # of a custom grammar that becomes one lexeme
@@ -100,7 +100,7 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
     if listing is not None and (found := listed(listing.schema)) is not None:
         context.note_unenforced(listing, found.keyword, "whole calls are not listed")
     for part in parts:
-        for keyword in ("anyOf", "oneOf"):
+        for keyword in CHOICES:
             if keyword in part.schema and keyword not in part.place.taken:
                 return _branches(context, name, part, keyword, parts, form)
     known = len(context.impossible)

@@ -17,7 +17,7 @@ from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.shortest import shortest_path
 from glyphscope.registry.facts import Whole, exact, merged, patterns_of, range_of
-from glyphscope.registry.keywords import children
+from glyphscope.registry.keywords import CHOICES, children
 
 _MAX_DEPTH = 24  # levels of an example
 _MAX_OPTIONAL_DEPTH = 4  # levels with optional members, which may contain themselves
@@ -132,7 +132,7 @@ class _Maker:
             for keyword in ("const", "default"):
                 if keyword in schema:
                     return schema[keyword]
-        for keyword in ("anyOf", "oneOf"):
+        for keyword in CHOICES:
             if isinstance(choices := schema.get(keyword), list) and choices:
                 rest = {key: value for key, value in schema.items() if key != keyword}
                 chosen = choices[0] if depth < _MAX_OPTIONAL_DEPTH else _ending(choices)
