@@ -433,7 +433,7 @@ def test_only_pairs_that_differ_are_listed(qapp, tmp_path):
     [
         pytest.param(TOO_MANY, 3, TOO_MANY.index("500") + 2, id="the deciding character"),
         pytest.param(WRONG, 2, WRONG.index("11"), id="the wrong argument"),
-        pytest.param(GOOD, 1, GOOD.index("search"), id="the name of the wrong tool"),
+        pytest.param(GOOD, 1, GOOD.index('"search'), id="the name of the wrong tool"),
     ],
 )
 def test_a_run_opens_at_the_token_that_made_it_wrong(text, number, place):
