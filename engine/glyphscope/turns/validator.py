@@ -5,8 +5,8 @@ continues if that is safe, so that the rest is shown. At the end of the text, `r
 turn.
 
 Text and reasoning are read up to the next marker, which a `Finder` finds; from a call's marker on, `Calls` reads. Text
-that turns out not to be a marker or a call is read again (`_Piece`). An apparent call where text is allowed is a trial:
-its events wait until it names a known tool; otherwise they are dropped, and it is text.
+that turns out not to be a marker or a call is read again (`_put_back`). An apparent call where text is allowed is a
+trial: its events wait until it names a known tool; otherwise they are dropped, and it is text.
 """
 
 from __future__ import annotations
@@ -52,13 +52,6 @@ _MAX_BEFORE, _MAX_GAP = 16, 100
 """The number of characters kept: before a call, to compare a marker's white space; between calls, the separator."""
 
 Mode: TypeAlias = Literal["text", "reasoning", "calls"]
-
-
-class _Piece(NamedTuple):
-    """A text to read, and the index of its first character in the turn; negative in the prompt's part."""
-
-    text: str
-    at: int
 
 
 class _Opening(NamedTuple):
@@ -121,6 +114,11 @@ class FormValidator:
         self._token = -1  # the number of the token being read
         self._counted = 0  # events of this feed whose violations are recorded
         self._pieces: list[str] = []  # all of the text
+        begun = form.begun.get(state_of(thinking), "")
+        self._ahead, self._place = (
+            "",
+            -len(begun),
+        )  # the text to read, and the position of its first character
         self._records: list[Record] = []
         self._final: tuple[TurnCall, ...] | None = None  # the calls at the end of the text
         self._out: list[RunEvent] = []  # where events go
@@ -145,8 +143,7 @@ class FormValidator:
         self._validated_to = -1  # text before this character was part of a failed call, and is read again
         self._unasked = False  # the prompt opened reasoning with thinking off: text, unless it is closed
         self._whole = False  # the last allowed call is complete
-        begun = form.begun.get(state_of(thinking), "")
-        self._run(begun, -len(begun))
+        self._run(begun)
         self._early, self._out = self._out, []  # events of the prompt's part, for the first feed
 
     # the result so far
@@ -218,7 +215,7 @@ class FormValidator:
         room = self._limits.text - base
         self._pieces.append(text if len(text) <= room else text[:room])
         for start in range(0, min(len(text), room), _SLICE):
-            self._run(text[start : min(start + _SLICE, room)], base + start)
+            self._run(text[start : min(start + _SLICE, room)])
             self._count(out)
         if len(text) > room and not self._stopped:
             self._stop(f"the text is longer than {self._limits.text} characters", self._limits.text)
@@ -278,60 +275,55 @@ class FormValidator:
 
     # from marker to marker
 
-    def _run(self, text: str, base: int) -> None:
-        """Read a piece, and the parts of it that must be read again."""
-        stack = [_Piece(text, base)]
-        while stack and not self._stopped:
-            text, base = stack.pop()
-            at = 0
-            while at < len(text) and not self._stopped:
-                again: list[_Piece] = []
-                if self._mode == "calls":
-                    at = self._in_calls(text, at, base, again)
-                else:
-                    at = self._free(text, at, base, again)
-                if again:
-                    stack.append(_Piece(text[at:], base + at))
-                    stack += again
-                    break
+    def _run(self, text: str) -> None:
+        """Read on with more text."""
+        self._ahead += text
+        while self._ahead and not self._stopped:
+            if self._mode == "calls":
+                self._in_calls()
+            else:
+                self._free()
 
-    def _free(self, text: str, at: int, base: int, again: list[_Piece]) -> int:
-        """Read text or reasoning up to the next marker. Returns the index after it."""
-        finder, size = self._finder, len(text)
-        while at < size:
-            if not finder.open:
-                found = finder.first.search(text, at)
-                stop = found.start() if found else size
-                if stop > at:
-                    self._take_text(text[at:stop], base + at, -1)
-                if found is None:
-                    return size
-                at = stop
-            marker = finder.step(text[at], base + at)
-            at += 1
-            if marker is not None:
-                self._marker(marker, again)
-                return at
-            start, left = finder.start, finder.left
-            if dropped := finder.dropped():
-                self._take_text(dropped, start, left)
-        return at
+    def _take(self, count: int) -> str:
+        """Read characters."""
+        text, self._ahead = self._ahead[:count], self._ahead[count:]
+        self._place += count
+        return text
 
-    def _marker(self, found: FoundMarker, again: list[_Piece]) -> None:
+    def _put_back(self, text: str) -> None:
+        """Read again the text that was read last."""
+        self._ahead = text + self._ahead
+        self._place -= len(text)
+
+    def _free(self) -> None:
+        """Read text or reasoning up to a character that may begin a marker, or one character of a marker."""
+        finder, at = self._finder, self._place
+        if not finder.open:
+            found = finder.first.search(self._ahead)
+            if found is None or found.start():
+                self._take_text(self._take(found.start() if found else len(self._ahead)), at, -1)
+                return
+        marker = finder.step(self._take(1), at)
+        if marker is not None:
+            self._marker(marker)
+            return
+        start, left = finder.start, finder.left
+        if dropped := finder.dropped():
+            self._take_text(dropped, start, left)
+
+    def _marker(self, found: FoundMarker) -> None:
         """Continue after a marker, or take its first character as text."""
         pending, start = "".join(self._finder.buffer), self._finder.start
         if found.start > start:
             self._take_text(pending[: found.start - start], start, found.left)
         self._open_to = max(self._open_to, self._finder.left)
-        if pending[found.end - start :]:
-            again.append(_Piece(pending[found.end - start :], found.end))
+        self._put_back(pending[found.end - start :])
         written = pending[found.start - start : found.end - start]
         if found.marker.kind == "call":
-            self._begin_calls(found, written, again)
+            self._begin_calls(found, written)
         elif not self._mark(found):
             self._take_text(written[0], found.start, found.left)
-            if written[1:]:
-                again.append(_Piece(written[1:], found.start + 1))
+            self._put_back(written[1:])
             self._finder = Finder(self._finder.markers)
 
     # text and reasoning
@@ -431,7 +423,7 @@ class FormValidator:
 
     # calls
 
-    def _begin_calls(self, found: FoundMarker, written: str, again: list[_Piece]) -> None:
+    def _begin_calls(self, found: FoundMarker, written: str) -> None:
         mode, self._unread = self._mode, False
         form = self._form.calls[found.marker.form]
         opening = found.marker.text
@@ -458,7 +450,7 @@ class FormValidator:
                 self._violate(
                     "SYNTAX", f"{form.separator!r} was expected", found.end - 1, repr(form.separator)
                 )
-        again.append(_Piece(written, found.start))
+        self._put_back(written)
 
     def _certain(self, at: int, calls: Calls) -> None:
         """From here on, this is a call, no longer a trial."""
@@ -501,38 +493,37 @@ class FormValidator:
         end = max(at, record.start)
         self._out.append(SegmentClosed(kind="call", start=record.start, end=end, call_index=index))
 
-    def _in_calls(self, text: str, at: int, base: int, again: list[_Piece]) -> int:
+    def _in_calls(self) -> None:
         calls = self._calls
         assert calls is not None
         calls.attach(self._out, self._token)
-        end = calls.feed(text, at, base)
+        written = self._take(calls.feed(self._ahead, 0, self._place))
         if self._trial is not None:
-            self._trial.text.append(text[at:end])
+            self._trial.text.append(written)
             call = calls.last_validator
             known = call is not None and call.tool is not None
             if (call is not None and known and not call.tool_allowed) or (not known and calls.is_none):
-                self._no_call(self._trial, calls, again)
-                return end
+                self._no_call(self._trial, calls)
+                return
             if known:
                 found, self._out = self._out, self._trial.out
                 self._certain(self._opening.at, calls)
                 self._out += found  # after the end of the text before the call
                 calls.attach(self._out, self._token)
         if calls.state != "open":
-            self._end_calls(calls, again)
-        return end
+            self._end_calls(calls)
 
-    def _no_call(self, trial: _Trial, calls: Calls, again: list[_Piece]) -> None:
+    def _no_call(self, trial: _Trial, calls: Calls) -> None:
         """End a trial: the apparent call is text."""
         written, at = "".join(trial.text), self._opening.at
         self._trial, self._calls, self._out = None, None, trial.out
         del self._records[calls.earlier :]
         self._mode = self._opening.mode
         self._take_text(written[0], at, -1)
-        again.append(_Piece(written[1:], at + 1))
+        self._put_back(written[1:])
         self._enter(self._mode)
 
-    def _end_calls(self, calls: Calls, again: list[_Piece]) -> None:
+    def _end_calls(self, calls: Calls) -> None:
         self._calls = None
         self._gap = ""
         self._after_call = calls.again_at
@@ -550,18 +541,15 @@ class FormValidator:
             self._open_to = max(self._open_to, at + len(text) - 1)
         if text and calls.state == "failed" and at <= calls.at:
             self._take_text(text[0], at, -1)
-            text, at = text[1:], at + 1
-        if text:
-            again.append(_Piece(text, at))
+            text = text[1:]
+        self._put_back(text)
 
     # the end
 
     def _end_text(self) -> None:
-        again: list[_Piece] = []
         if self._mode != "calls" and (found := self._finder.pending()) is not None:
-            self._marker(found, again)
-        for text, at in again:
-            self._run(text, at)
+            self._marker(found)
+            self._run("")
         if self._mode == "calls":
             self._end_in_calls()
         if self._mode == "reasoning" and self._unasked:
