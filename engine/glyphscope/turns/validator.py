@@ -40,11 +40,13 @@ from glyphscope.turns.validator_markers import (
     strays_of,
     without_bare,
 )
-from glyphscope.turns.validator_one_call import OneCallValidator
-from glyphscope.turns.validator_records import MAX_CALLS, Record, final_calls, opening_words
+from glyphscope.turns.validator_one_call import OneCallValidator, Record
+from glyphscope.turns.violations import final_calls
 from glyphscope.validation.streaming_validator import Limits
 from glyphscope.validation.turn import TurnCall
 
+MAX_CALLS = 1000
+"""The maximum number of calls that are read in one turn."""
 _SLICE = 4096
 """The number of characters read at a time; violations are counted and limited after each slice."""
 _NOT_SPACE = re.compile(r"\S")
@@ -109,7 +111,7 @@ class FormValidator:
         self._tools = TurnTools(registry)
         self._markers = markers_of(form, self._names)
         self._beginnings = beginnings_of(form)
-        self._call_opening = opening_words(form)
+        self._call_opening = _opening_words(form)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._token = -1  # the number of the token being read
         self._counted = 0  # events of this feed whose violations are recorded
@@ -576,7 +578,7 @@ class FormValidator:
         """Take the result of `read_turn`, and report violations that only the whole text shows."""
         self.turn = turn = read_turn("".join(self._pieces), self._form, self._tools, self._thinking)
         self._has_text = self._has_text or bool(turn.content)
-        self._final, events = final_calls(turn, self.calls, self._tools, self._names, self._token)
+        self._final, events = final_calls(turn, self.calls, self._tools, self._names, self._token, MAX_CALLS)
         self._out += events
         if not self._final and not self._text_allowed:
             self._violate("NO_TOOL_CALL", "the text holds no tool call", self.chars, self._call_opening)
@@ -586,3 +588,9 @@ class FormValidator:
             self._violate("TRUNCATED", "the text ends in the middle of a marker", self.chars, "")
         elif turn.left_at is not None and turn.left_why != FOREIGN:
             self._violate("SYNTAX", turn.left_why, turn.left_at, "")
+
+
+def _opening_words(form: TurnForm) -> str:
+    """The beginning of the form's calls, in words."""
+    own = next((call for call in form.calls if call.strict), None)
+    return "a call" if own is None or not own.opening.strip() else repr(own.opening)

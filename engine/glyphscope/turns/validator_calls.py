@@ -20,9 +20,8 @@ from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.starts import starts
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_arguments import Driver, JsonArguments, JsonCall, Members
-from glyphscope.turns.validator_one_call import OneCallValidator
+from glyphscope.turns.validator_one_call import OneCallValidator, Record
 from glyphscope.turns.validator_paths import Op, Path, Steps, beginning_of, expected, ops_of
-from glyphscope.turns.validator_records import Record
 from glyphscope.turns.validator_tagged import Parameter
 from glyphscope.validation.streaming_validator import Limits
 

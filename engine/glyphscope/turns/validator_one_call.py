@@ -7,11 +7,13 @@ structure. The paths of its violations point into the arguments.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from glyphscope.events import Code, FieldChanged, RunEvent
+from glyphscope.events import Code, FieldChanged, RunEvent, Violation
 from glyphscope.notation import structure as s
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
@@ -20,9 +22,14 @@ from glyphscope.validation.candidates import Candidate
 from glyphscope.validation.reasons import Reason
 from glyphscope.validation.spec import ANYTHING
 from glyphscope.validation.streaming_validator import Limits, StreamingValidator
+from glyphscope.validation.turn import TurnCall
 
 _EXTRAS = ("id", "type", "index", "tool_call_id")
 """Members that a call as a JSON object may have in addition to its name and arguments."""
+
+
+_OF_THE_TURN = ("LEADING_TEXT", "TRAILING_TEXT", "NO_TOOL_CALL")
+"""Violations that do not belong to a call."""
 
 
 class Hypothesis(StreamingValidator):
@@ -166,3 +173,20 @@ class OneCallValidator(CallValidator):
     def violate(self, code: Code, message: str, at: int, viable: str) -> None:
         """A violation of the form, not of a schema."""
         self._violate(Reason(code, message, "", (viable,) if viable else ()), at, "")
+
+
+@dataclass
+class Record:
+    """A call while it is read, at characters `start` to `end` (exclusive; -1 while it is open)."""
+
+    start: int
+    end: int = -1
+    validator: OneCallValidator | None = None
+
+    def call(self, index: int, violations: Sequence[Violation], chars: int) -> TurnCall:
+        """The call with its violations, from all violations of the turn; `chars` characters were read so far."""
+        own = tuple(v for v in violations if v.call_index == index and v.code not in _OF_THE_TURN)
+        tool = None if self.validator is None else self.validator.tool
+        arguments = None if self.validator is None else self.validator.arguments
+        end, complete = (self.end, arguments is not None) if self.end >= 0 else (chars, False)
+        return TurnCall(tool, arguments, self.start, end, complete, own)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
 
-from glyphscope.events import Code
+from glyphscope.events import Code, RunEvent, ToolKnown, Violation
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.turns.read import TurnCall
+from glyphscope.turns.read import Turn, TurnCall
 from glyphscope.turns.tools import TurnTools
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.tools import code_of
+from glyphscope.validation.turn import TurnCall as JudgedCall
 
 MAX_VIOLATIONS = 20
 """The maximum number of violations listed for one call."""
@@ -74,3 +76,45 @@ def _by_schema(call: TurnCall, schemas: SchemaSet, arguments: dict[str, Any]) ->
         rule = to_pointer(error.absolute_schema_path)
         found.append(CallViolation(code, error.message[:200], path, rule, call.start))
     return found[:MAX_VIOLATIONS]
+
+
+def final_calls(
+    turn: Turn,
+    streamed: Sequence[JudgedCall],
+    tools: TurnTools,
+    allowed: Collection[str],
+    token: int,
+    limit: int,
+) -> tuple[tuple[JudgedCall, ...], list[RunEvent]]:
+    """The calls of the complete turn, `limit` at most, and the events for those that differ from `streamed`.
+
+    A call that was read in the same way while it was written keeps its violations.
+    """
+    final: list[JudgedCall] = []
+    events: list[RunEvent] = []
+    place = 0
+    for call in turn.calls[:limit]:
+        while place < len(streamed) and streamed[place].end <= call.start:
+            place += 1
+        seen = streamed[place] if place < len(streamed) and streamed[place].start < call.end else None
+        own = () if seen is None else seen.violations
+        same = seen is not None and (seen.tool, seen.arguments) == (call.name, call.arguments)
+        if not own and not (same and call.complete):
+            index = len(final)
+            if seen is None or seen.tool != call.name:
+                known = call.name in allowed
+                events.append(ToolKnown(name=call.name, allowed=known, char=call.start, call_index=index))
+            own = _violations(call, tools, index, token)
+            events += own
+        final.append(JudgedCall(call.name, call.arguments, call.start, call.end, call.complete, own))
+    return tuple(final), events
+
+
+def _violations(call: TurnCall, tools: TurnTools, index: int, token: int) -> tuple[Violation, ...]:
+    return tuple(
+        Violation(
+            code=each.code, message=each.message, path=each.path, char=max(each.char, 0), token=token, rule=each.rule,
+            call_index=index,
+        )
+        for each in call_violations(call, tools)
+    )  # fmt: skip
