@@ -256,6 +256,13 @@ def test_verdicts_do_not_depend_on_the_chunking(
         assert [e for e in by_char if isinstance(e, kind)] == [e for e in by_piece if isinstance(e, kind)]
 
 
+@pytest.mark.parametrize("value", ['"lang": "fr"}', "[1] 2", "{} x", "5 6", '"a" "b"'])
+def test_a_text_after_a_whole_value_has_the_same_verdict_in_one_piece(value: str) -> None:
+    text = write("tagged", "weather", city="Paris", where=value)
+    found = [_verdicts(read(TAGGED, *pieces)[0]) for pieces in (text, [text])]
+    assert found[0] == found[1] and found[0][1]
+
+
 def _verdicts(validator: FormValidator) -> Any:
     calls = [(c.tool, c.arguments, c.start, c.end, c.complete) for c in validator.calls]
     found = [(v.code, v.char, v.path, v.call_index, v.message) for v in validator.violations]

@@ -12,6 +12,9 @@ from glyphscope.turns.validator_one_call import Hypothesis, OneCallValidator
 from glyphscope.validation.streaming_validator import Limits
 
 
+_ENDS = (s.STRING_END, s.ARRAY_CLOSE, s.OBJECT_CLOSE)
+
+
 class Piece(NamedTuple):
     """A part of a value's text. `broke`: the character that ruled out a marker, -1 if none was possible."""
 
@@ -66,7 +69,7 @@ class TypedValue:
             self.invalid_at = max(start + at, broke)
             events = events[:-1] if events and events[-1][0] == s.SCALAR_END else events
         self._drive(events)
-        self.ended = self.ended or (self._reader.done and bool(events) and self.invalid_at < 0)
+        self.ended = self.ended or (self._reader.done and bool(events) and events[-1][0] in _ENDS)
 
     def _drive(self, events: list[Structural]) -> None:
         """Pass on the structure without syntax errors, because an invalid value is a violation of its type."""
