@@ -64,9 +64,9 @@ class Parameter(Driver, TextAhead):
             with suppress(Ended):
                 self._end(len(self._text))
 
-    def _marker(self, markers: tuple[Marker, ...], ahead: int) -> Generator[None, None, FoundMarker | int]:
+    def _marker(self, finder: Finder, ahead: int) -> Generator[None, None, FoundMarker | int]:
         """The marker that begins at a character ahead, or the position of the character that rules out all of them."""
-        finder = Finder(markers)
+        finder.pending()
         start, place = self.place + ahead, self.place + ahead
         while True:
             char = yield from self.char(place - self.place)
@@ -200,6 +200,7 @@ class Parameter(Driver, TextAhead):
         lost = lost_of(
             msgspec.json.encode(self._call), self._tools.properties(self._tool), tuple(self._tools.longest_first)
         )  # fmt: skip
+        lost_closing, follow = Finder(lost), Finder(self._heads())
         begins = {marker.signs[0].char for marker in lost}
         first = "".join({(lead or core)[0], core[0], *begins})
         plain = re.compile(f"[^{re.escape(first)}]+")
@@ -209,10 +210,10 @@ class Parameter(Driver, TextAhead):
                 self._give(found.end() - self._at, -1)
                 continue
             if char in begins:
-                marker = yield from self._marker(lost, 0)
+                marker = yield from self._marker(lost_closing, 0)
                 if isinstance(marker, FoundMarker) and self._is_lost():
                     self._end_lost(marker)
-            yield from self._read_closing()
+            yield from self._read_closing(follow)
 
     def _give(self, count: int, ruled_out: int) -> None:
         """Pass characters to the value; at `ruled_out`, they could no longer be a closing (-1: they never could)."""
@@ -246,8 +247,8 @@ class Parameter(Driver, TextAhead):
         self.validator.violate("SYNTAX", "a value without markers was expected", at, "")
         self._break(end)
 
-    def _read_closing(self) -> Iterator[None]:
-        """Read a closing marker, after which the form must continue, or what only begins like one."""
+    def _read_closing(self, follow: Finder) -> Iterator[None]:
+        """Read a closing marker, which one of the markers in `follow` must follow, or what only begins like one."""
         lead, core = self._lead, self._core
         wholes = (lead + core, core)
         closing = yield from self.one_of(wholes)
@@ -263,7 +264,7 @@ class Parameter(Driver, TextAhead):
         while True:
             while (yield from self.char(self._closed + blank)).isspace():
                 blank += 1
-            found = yield from self._marker(self._heads(), self._closed + blank)
+            found = yield from self._marker(follow, self._closed + blank)
             if isinstance(found, int):
                 break
             if found.marker.kind != "again":

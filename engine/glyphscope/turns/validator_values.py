@@ -11,7 +11,6 @@ from glyphscope.turns.validator_literals import LiteralReader
 from glyphscope.turns.validator_one_call import Hypothesis, OneCallValidator
 from glyphscope.validation.streaming_validator import Limits
 
-
 _ENDS = (s.STRING_END, s.ARRAY_CLOSE, s.OBJECT_CLOSE)
 
 
