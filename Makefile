@@ -23,7 +23,7 @@ run: setup
 		$(BIN)/glyphscope run "$(PROMPT)"; \
 	fi
 
-# Everything: 500 examples for each law of the validator, 100 for other properties (`at_most`), and whole programs with
+# Everything: 200 examples for each law of the validator, 50 for other properties (`at_most`), and whole programs with
 # the embedded model. Two workers on each of two cores (tests/conftest.py), as a window's test often waits for its
 # timers; each file stays in one worker, so what it makes of the model is made once. The linters run beside them, and end
 # them with their errors: without a cache the types take half a minute.

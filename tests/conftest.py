@@ -44,7 +44,7 @@ if worker and hasattr(os, "sched_setaffinity"):
 # `make check` uses quick, `make test` full; deep is for a night. With CI set the examples are the same ones each time:
 # there a change is judged by its own effects, and everywhere else other examples are tried.
 DEEP = 50_000
-for name, examples in (("quick", 25), ("full", 500), ("deep", DEEP)):
+for name, examples in (("quick", 25), ("full", 200), ("deep", DEEP)):
     settings.register_profile(
         name,
         max_examples=examples,

@@ -9,9 +9,9 @@ from hypothesis import settings
 
 Row = TypeVar("Row")
 
-FULL = 500
+FULL = 200
 """Examples of the profile that `make test` uses."""
-PUSH = 100
+PUSH = 50
 """Examples in `make test` of the properties that have a separate number."""
 
 
