@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from glyphscope.cli.bundle import _comparable, rerun
+from glyphscope.cli.bundle import repeated
 from glyphscope.events import (
     AnyEvent,
     ApprovalRule,
@@ -68,7 +68,7 @@ def test_a_required_call_is_executed_and_its_result_shown_to_the_model(model, to
     ended = finished.reason in ("answered", "refused") or of(LimitReached, events)
     assert ended, finished
     record = [decode_event(encode_event(event)) for event in events]
-    assert first_difference(_comparable(record), _comparable(rerun(record))) == ""
+    assert first_difference(*repeated(record)) == ""
 
 
 def test_text_is_allowed_under_the_mask(model, tools):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from glyphscope import resources
-from glyphscope.cli.bundle import _comparable, rerun
+from glyphscope.cli.bundle import repeated
 from glyphscope.events import FinalAnswer, SegmentOpened, StageFinished, ToolResult, decode_event
 from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
@@ -24,7 +24,7 @@ def events(name):
 )
 def test_a_bundled_record_equals_a_new_run_of_its_tokens(name):
     recorded = events(name)
-    assert first_difference(_comparable(recorded), _comparable(rerun(recorded))) == ""
+    assert first_difference(*repeated(recorded)) == ""
     assert any(isinstance(event, StageFinished) for event in recorded)
 
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from cli_command import command as glyphscope
 from eval_suite import suite_file
 from glyphscope.cli.evaluate.run import ProgressView
-from glyphscope.cli.interaction import _card
+from glyphscope.cli.interaction import approval_card
 from glyphscope.cli.output import console, diagnostics, print_error
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix import Matrix, plan_of
@@ -178,7 +178,7 @@ def test_an_approval_in_a_terminal_shows_who_would_run_what(capsys):
         run="r", t=0, stage="s", call="1", tool="se\u2061arch", source="de\u202emo", identity="rm\u00a0-rf\u200b",
         arguments={"pa\u3164th": "a\ud800b", "list": ["\U000e0041"]}, claims={"ti\u180etle": "\u2066x"},
     )  # fmt: skip
-    for line in _card(needed):
+    for line in approval_card(needed):
         diagnostics().print(line)
     said = capsys.readouterr().err
     for code in ("2061", "202E", "00A0", "200B", "3164", "D800", "E0041", "180E", "2066"):

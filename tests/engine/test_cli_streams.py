@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from cli_command import command as glyphscope
 from glyphscope.cli.app import app
-from glyphscope.cli.mcp.answering import _answer
+from glyphscope.cli.mcp.answering import answer_to
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.events import AnyEvent, Token, encode_event
 from glyphscope.sessions import read_record
@@ -56,13 +56,13 @@ def test_an_answer_that_is_not_text_is_a_wrong_one():
 def test_a_servers_question_is_cancelled_where_standard_input_is_closed(monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     question = Question(number=1, server="s", kind="link", params={"url": "http://x/"}, deliver=print)
-    assert _answer(question, None).action == "cancel"
+    assert answer_to(question, None).action == "cancel"
 
 
 def test_a_servers_text_that_is_cut_says_its_length(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", None)
     params = {"message": "m" * 5000, "url": "http://x/" + "u" * 5000}
-    _answer(Question(number=1, server="s", kind="link", params=params, deliver=print), None)
+    answer_to(Question(number=1, server="s", kind="link", params=params, deliver=print), None)
     shown = capsys.readouterr().err
     assert "… (5,000 characters)" in shown and "… (5,009 characters)" in shown
 

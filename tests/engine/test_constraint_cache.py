@@ -8,8 +8,7 @@ from rich.console import Console
 
 from glyphscope.cli.run_printer import RunView
 from glyphscope.compilers.masks import byte_tokenizer
-from glyphscope.decoding import TokenMask
-from glyphscope.decoding.mask import MaskCache
+from glyphscope.decoding import MaskCache, TokenMask
 from glyphscope.errors import GrammarError
 from glyphscope.events import (
     ConstraintReady,

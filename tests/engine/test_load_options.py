@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from cli_command import command as glyphscope
-from glyphscope.cli.branch import _options_of
+from glyphscope.cli.branch import options_of
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.option_groups import Given
@@ -183,14 +183,14 @@ def test_options_that_exclude_each_other_are_an_error_of_the_model_too(tmp_path)
         open_model(str(tmp_path / "m.gguf"), options=LoadOptions(kv_type="q8_0", flash_attention="off"))
 
 
-def test_a_branch_has_the_options_of_its_run_that_change_the_result():
+def test_a_branch_has_theoptions_of_its_run_that_change_the_result():
     kept = LoadOptions(context=2048, kv_type="q8_0", flash_attention="on", batch=512)
     load = msgspec.structs.replace(kept, threads=64, gpu_layers=40)
-    usual = _options_of(ModelInfo(name="m", context=2048, load=load))
+    usual = options_of(ModelInfo(name="m", context=2048, load=load))
     assert usual == kept
     older = msgspec.structs.replace(load, batch=msgspec.UNSET)
-    assert _options_of(ModelInfo(name="m", context=2048, load=older)).batch == 64, "whatever is measured now"
-    assert _options_of(ModelInfo(name="m", context=512)) == LoadOptions(context=512), "an older record"
+    assert options_of(ModelInfo(name="m", context=2048, load=older)).batch == 64, "whatever is measured now"
+    assert options_of(ModelInfo(name="m", context=512)) == LoadOptions(context=512), "an older record"
     off = msgspec.structs.replace(usual, kv_type="f16", flash_attention="off")
     assert Loading(given=Given(kv_type="q8_0")).options("m", off).flash_attention == "auto"
     with pytest.raises(InputError):

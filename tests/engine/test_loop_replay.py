@@ -2,7 +2,7 @@
 
 import pytest
 
-from glyphscope.cli.bundle import _comparable, rerun
+from glyphscope.cli.bundle import repeated
 from glyphscope.events import ApprovalGiven, ApprovalRule, RunFinished, Token, ToolContent
 from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.runs import Decision, NonInteractive
@@ -15,7 +15,7 @@ from toolbox import DENY, Box, Leaving, Person, of
 
 def replays(events):
     record = parse_record(encode_record(events)).events
-    assert first_difference(_comparable(record), _comparable(rerun(record))) == ""
+    assert first_difference(*repeated(record)) == ""
 
 
 IMAGE = Outcome(content=(ToolContent(kind="image", data=b"123", mime="image/png"),), message="a picture")
@@ -141,6 +141,6 @@ def test_a_truncated_record_equals_its_replay_up_to_its_end():
         record = parse_record(encode_record(events[:count])).events
         if isinstance(record[-1], ApprovalGiven):
             continue  # otherwise the tool's owner would be asked next
-        again = list(_comparable(rerun(record)))
-        assert first_difference(_comparable(record), again, whole=False) == ""
-    assert "one more" in first_difference(_comparable(record), again)
+        then, again = repeated(record)
+        assert first_difference(then, again, whole=False) == ""
+    assert "one more" in first_difference(then, again)

@@ -23,7 +23,6 @@ from glyphscope.prompting import (
     spelled,
     tool_parts,
 )
-from glyphscope.prompting.template import _CLOSE, _MIDDLE, _OPEN, _Marks
 from glyphscope.registry import Tool, ToolRegistry, default_registry, make_tool, to_openai
 from glyphscope.strategies.request import (
     Span,
@@ -240,9 +239,6 @@ def test_the_lines_of_a_template_spell_the_prompt(pieces):
 
 
 def test_a_filter_that_removes_digits_leaves_the_text_readable():
-    assert _Marks("system").read(f"{_OPEN}{_MIDDLE}x{_CLOSE}") == [
-        Part("system", f"{_OPEN}{_MIDDLE}x{_CLOSE}")
-    ]
     for digit in "0123456789":
         template = f"{{% filter replace('{digit}', '') %}}{{{{ tool }}}} 1{{% endfilter %}}"
         parts = render(template, {"tool": PartText("tools", "search", "/search")}, rest="system")

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
 
 from glyphscope_gui.grammar.edit import LINES
-from glyphscope_gui.grammar.railroad_drawing import _ROLES as DIAGRAM
+from glyphscope_gui.grammar.railroad_drawing import ROLES as DIAGRAM
 from glyphscope_gui.playground import timeline
 from glyphscope_gui.runs import compare_fields
 from glyphscope_gui.servers import words as servers_words

@@ -10,8 +10,7 @@ import numpy as np
 from llguidance import LLTokenizer
 from llguidance._tokenizer import TokenizerWrapper
 
-from glyphscope.decoding import Budget, Decoder, Spelling, TokenMask
-from glyphscope.decoding.mask import _SLICE
+from glyphscope.decoding import SLICE, Budget, Decoder, Spelling, TokenMask
 from glyphscope.events import Sampling, TokenStep
 from glyphscope.grammar import lark_rules, pack, to_lark, unpack
 from glyphscope.grammar.reach import reach
@@ -35,7 +34,7 @@ class Words:
         self._ids = {piece: token for token, piece in enumerate(spelled)}
         self._longest = max(map(len, spelled))
         self.spelling = Spelling(self.tokens, self.special_token_ids, [self.eos_token_id])
-        self.tokenizer = LLTokenizer(TokenizerWrapper(self), n_vocab=len(self.tokens), slices=[_SLICE])
+        self.tokenizer = LLTokenizer(TokenizerWrapper(self), n_vocab=len(self.tokens), slices=[SLICE])
 
     def __call__(self, data: bytes) -> list[int]:
         """Greedily, which is the canonical tokenization here."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from glyphscope import resources
-from glyphscope.cli.bundle import rerun
+from glyphscope.cli.bundle import repeated
 from glyphscope.cli.run import show
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results import ResultFolder, changes_between, export_samples, publish
@@ -275,7 +275,7 @@ RECORD_USES: dict[str, Callable[[tuple[AnyEvent, ...]], Any]] = {
     "branch": _branch,
     "compare": _compare,
     "bundle": _bundle,
-    "replay": rerun,
+    "replay": repeated,
     "compare pages": lambda events: html_page([RecordedRun(redacted(events)), RecordedRun(RELATED)]),
     "spans": lambda events: spans_json(run_spans([RecordedRun(redacted(events))], content=True)),
     **{f"export {form}": lambda events, form=form: export(RecordedRun(events), form) for form in EXPORTS},

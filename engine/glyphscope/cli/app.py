@@ -24,7 +24,7 @@ from glyphscope.errors import GlyphscopeError
 
 BAD_INPUT = 2
 
-_COMMANDS = {
+COMMANDS = {
     "check": "check.check",
     "sizes": "sizes.sizes",
     "run": "run.run",
@@ -65,7 +65,7 @@ class _Commands(OpenGroup):
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        self.commands = _LazyCommands(dict.fromkeys(_COMMANDS))
+        self.commands = _LazyCommands(dict.fromkeys(COMMANDS))
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -122,7 +122,7 @@ def root(
 
 def _command(name: str) -> Any:
     """The command with that name: a group of commands, or a function."""
-    module, _, member = _COMMANDS[name].rpartition(".")
+    module, _, member = COMMANDS[name].rpartition(".")
     return made_command(name, getattr(import_module(f"glyphscope.cli.{module}"), member))
 
 

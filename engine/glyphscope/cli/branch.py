@@ -106,7 +106,7 @@ def branch(
             where=name,
             hint="Name the model that wrote it with --model.",
         )
-    options = loading.options(name, _options_of(started.model) if model is None else None)
+    options = loading.options(name, options_of(started.model) if model is None else None)
     request = msgspec.structs.replace(request, model=name)
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
@@ -122,7 +122,7 @@ def branch(
     raise typer.Exit(exit_code(state))
 
 
-def _options_of(model: ModelInfo) -> LoadOptions:
+def options_of(model: ModelInfo) -> LoadOptions:
     """The run's load options that change its result; its threads and GPU may be those of another machine."""
     usual = LoadOptions(context=max(16, model.context or DEFAULT_LOAD.context))
     if model.load is None:

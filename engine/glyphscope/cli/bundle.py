@@ -63,8 +63,11 @@ def warn_if_torn(record: Record, file: Path) -> None:
         print_note(f"{file}: the last line is incomplete and was skipped.")
 
 
-def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
-    """The events of the recorded tokens with the current validator. Raises InputError without a start."""
+def repeated(events: Iterable[AnyEvent]) -> tuple[list[AnyEvent], list[AnyEvent]]:
+    """The events, and those of the recorded tokens with the current validator, both as they can be compared.
+
+    Raises InputError without a start.
+    """
     events = list(events)
     started = next((event for event in events if isinstance(event, RunStarted)), None)
     if started is None:
@@ -77,13 +80,14 @@ def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
             "A continuation cannot be replayed without the run that it continues.",
             hint="Verify the run itself.",
         )
-    return list(run(started.request, RecordedModel(events), RecordedInteraction(events)))
+    again = run(started.request, RecordedModel(events), RecordedInteraction(events))
+    return list(_comparable(events)), list(_comparable(again))
 
 
 def _verify(record: Record, file: Path, as_json: bool) -> int:
     """Compare the events, up to the last one of an incomplete record; reworded messages are not differences."""
     whole = any(isinstance(event, RunFinished | RunFailed) for event in record.events)
-    then, now = list(_comparable(record.events)), list(_comparable(rerun(record.events)))
+    then, now = repeated(record.events)
     reworded = first_difference(then, now, whole=whole)
     difference = reworded and first_difference(map(strip_words, then), map(strip_words, now), whole=whole)
     if difference:

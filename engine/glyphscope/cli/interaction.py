@@ -49,7 +49,7 @@ class TerminalInteraction:
         if not self._asks:
             return DENIED
         out = diagnostics()
-        for line in _card(needed):
+        for line in approval_card(needed):
             out.print(line)
         chosen = self._ask(
             out, "Allow: y once, r for this run, t this tool, s this source, e edit; n deny", "yrtsen", "n"
@@ -86,7 +86,7 @@ class TerminalInteraction:
             return default
 
 
-def _card(needed: ApprovalNeeded) -> Iterable[Text]:
+def approval_card(needed: ApprovalNeeded) -> Iterable[Text]:
     yield Text(f"{visible(needed.tool, spaces=True)} wants to run", style="bold yellow")
     by = needed.source + (f": {needed.identity}" if needed.identity else "")
     yield Text(f"  by {visible(by, spaces=True)}")

@@ -9,7 +9,7 @@ from glyphscope.interfaces import interface
 if TYPE_CHECKING:
     from glyphscope.decoding.budget import Budget
     from glyphscope.decoding.loop import Decoder, Evidence, best_token
-    from glyphscope.decoding.mask import TokenMask
+    from glyphscope.decoding.mask import SLICE, MaskCache, TokenMask
     from glyphscope.decoding.response_prefix import commit_prefix
     from glyphscope.decoding.sampler import Draw, SamplerState, top
     from glyphscope.decoding.text import text_decoder

@@ -21,7 +21,7 @@ MaskTokenizer: TypeAlias = LLTokenizer
 _HINT = "Fix the grammar, or turn the constraint off. No run continues without the constraint it requested."
 
 
-_SLICE = r"""[^"'\\<\[{\x00-\x1F\x7F]{1,30}"""
+SLICE = r"""[^"'\\<\[{\x00-\x1F\x7F]{1,30}"""
 """Tokens with which most texts can continue, in strings, tags and prose: if all of them are allowed, none is checked.
 
 llguidance's own four slices are for JSON strings. Making them takes as long as all the rest, and in other texts of
@@ -56,7 +56,7 @@ def mask_tokenizer(pieces: Sequence[bytes], vocab: int, tokenize: int, ends: Seq
     0.6 s for 262,144 tokens; the result works for every grammar.
     """
     return LLTokenizer.from_llamacpp(  # type: ignore[attr-defined,no-any-return]
-        tokens=list(pieces), vocab_ptr=vocab, tokenize_fptr=tokenize, eos_token=list(ends), slices=[_SLICE]
+        tokens=list(pieces), vocab_ptr=vocab, tokenize_fptr=tokenize, eos_token=list(ends), slices=[SLICE]
     )
 
 

@@ -31,7 +31,7 @@ from glyphscope.visible import character_words, visible
 from glyphscope_gui.shared.language import tr
 
 MARGIN = 10
-_ROLES = {
+ROLES = {
     "text": ("holds-soft", "holds-line", "text"),
     "class": ("open-soft", "open-line", "text"),
     "rule": ("panel", "border-strong", "accent"),
@@ -110,7 +110,7 @@ def _dress(diagram: Any, colors: Mapping[str, str], family: str, boxes: list[Rai
         if item.name == "rect":
             _dress_box(item, owner, kind, colors, boxes)
         elif item.name == "text":
-            color = colors[_ROLES[kind][2]] if kind else colors["text-muted"]
+            color = colors[ROLES[kind][2]] if kind else colors["text-muted"]
             item.attrs.update(
                 {
                     "fill": color,
@@ -130,7 +130,7 @@ def _dress_box(rect: Any, owner: Any, kind: str, colors: Mapping[str, str], boxe
     if not kind:  # the frame of a group
         rect.attrs.update({"fill": "none", "stroke": colors["border-strong"], "stroke-dasharray": "4 3"})
         return
-    ground, line, _ = _ROLES[kind]
+    ground, line, _ = ROLES[kind]
     round_ = "4" if kind == "rule" else "11"
     rect.attrs.update({"fill": colors[ground], "stroke": colors[line], "rx": round_, "ry": round_})
     at = rect.attrs

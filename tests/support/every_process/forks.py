@@ -203,9 +203,9 @@ class Server:
             os.close(null)
             os.chdir("/")
             if module == "glyphscope":
-                from glyphscope.cli.app import _COMMANDS, app
+                from glyphscope.cli.app import COMMANDS, app
 
-                for command in _COMMANDS.values():
+                for command in COMMANDS.values():
                     importlib.import_module(f"glyphscope.cli.{command.rpartition('.')[0]}")
                 # typer imports pydantic for the first argument: most of the time of a short command
                 app(["grammar", "check", "--json", os.devnull], standalone_mode=False)

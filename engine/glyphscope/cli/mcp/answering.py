@@ -56,7 +56,7 @@ def answering(
     try:
         while thread.is_alive():
             for question in server.questions:
-                question.answer(_answer(question, sampler))
+                question.answer(answer_to(question, sampler))
             thread.join(_POLL_SECONDS)
     finally:
         cancel.set()
@@ -64,7 +64,7 @@ def answering(
     return found[0]
 
 
-def _answer(question: Question, sampler: Sampler | None) -> Answer:
+def answer_to(question: Question, sampler: Sampler | None) -> Answer:
     words = _excerpt(question.message) or "for an answer from a model"
     print_note(f"? {question.server} asks: {words}", "bold yellow")
     try:
