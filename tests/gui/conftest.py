@@ -9,7 +9,7 @@ from importlib import import_module
 import msgspec
 import pytest
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QApplication, QSplitter
+from PySide6.QtWidgets import QApplication, QDialog, QSplitter
 
 from fake_context import fake_context, scripted
 from glyphscope.sessions import places
@@ -52,7 +52,11 @@ def end_window(window, owner):
 def without_a_style_sheet(request):
     """Remove a style sheet with the test that set it: under one, making widgets takes five times as long."""
     yield
-    if "window" not in request.fixturenames and (app := QApplication.instance()) and app.styleSheet():
+    if (
+        "window_of_the_file" not in request.fixturenames
+        and (app := QApplication.instance())
+        and app.styleSheet()
+    ):
         app.setStyleSheet("")
 
 
@@ -92,9 +96,9 @@ def window(window_of_the_file, qtbot):
     """
     window, arranged, settings = window_of_the_file
     yield window
-    for dialog in QApplication.topLevelWidgets():
-        if dialog.parent() is not None and dialog.isVisible():
-            dialog.close()
+    for dialog in window.findChildren(QDialog):
+        dialog.close()
+        dialog.deleteLater()
     window.runs.stop()
     until(lambda: not window.runs.is_busy)
     with qtbot.waitSignal(window.runs.ended):

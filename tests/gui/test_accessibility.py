@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from every_page import ABORTED, dialogs, in_sight, in_turn
+from examples import some
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.evaluate import RESULT
 from glyphscope_gui.runs import bundled_run
@@ -410,13 +411,18 @@ def seen_part(widget, top):
     return box
 
 
+LOOKS = [
+    (small, times) for times in (1, 1.5, 2) for small in ((True, False) if times != 1.5 else (False, True))
+]
+"""Sizes of windows and of letters; all of them in a deeper profile, else each size of letters and of windows."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("times", [1, 1.5, 2])
-@pytest.mark.parametrize("size", [(1024, 700), (1440, 900)])
+@pytest.mark.parametrize(("small", "times"), some(LOOKS, 2))
 def test_no_column_is_narrower_than_its_title_and_no_row_lies_under_another_widget(
-    opened, own_letters, qtbot, tmp_path, size, times
+    opened, own_letters, qtbot, tmp_path, small, times
 ):
-    window = opened(size=size)
+    window = opened(size=(1024, 700) if small else (1440, 900))
     window.context.themes.choose("light", round(window_points() * times))
 
     def wrong_tables(window):

@@ -57,15 +57,11 @@ def with_model(open_page):
 def window_without_model(open_window, qtbot, monkeypatch):
     """Make the whole window of such a machine; return it, and its page of lessons with one open."""
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
-
-    def build():
-        window = open_window(no_model, size=(1280, 720))
-        window.navigator.show(PageId.LESSONS)
-        lessons = window.page(PageId.LESSONS)
-        open_in(qtbot, lessons, find_lesson("mask"))
-        return window, lessons
-
-    return build
+    window = open_window(no_model, size=(1280, 720))
+    window.navigator.show(PageId.LESSONS)
+    lessons = window.page(PageId.LESSONS)
+    open_in(qtbot, lessons, find_lesson("mask"))
+    return window, lessons
 
 
 def press(lessons, *keys):
@@ -394,8 +390,10 @@ def test_a_presentation_hides_all_distractions_and_restores_the_window(qtbot):
 
 
 @pytest.mark.slow
-def test_a_lecture_hides_all_distractions_and_restores_the_window(window_without_model):
-    window, lessons = window_without_model()
+def test_a_lecture_hides_all_distractions_until_it_or_its_page_or_the_window_is_left(
+    window_without_model, open_window
+):
+    window, lessons = window_without_model
     parts = (
         window.menuWidget(),
         window.rail,
@@ -411,6 +409,21 @@ def test_a_lecture_hides_all_distractions_and_restores_the_window(window_without
     press(lessons, Qt.Key.Key_Escape)
     assert not window.isFullScreen() and all(part.isVisible() for part in parts)
     assert window.actions_.stop.shortcuts()
+
+    docks = window.findChildren(QDockWidget)
+    evidence = window.findChild(QDockWidget, "evidenceDock")
+    evidence.show()  # as a user may arrange it beside a lesson
+    lessons.lecture.begin()
+    window.navigator.show(PageId.SERVERS)
+    assert window.rail.isVisible() and window.menuWidget().isVisible() and not window.isFullScreen()
+    assert not any(dock.isVisible() for dock in docks)
+    window.navigator.show(PageId.LESSONS)
+    assert window.rail.isVisible() and evidence.isVisible()
+
+    lessons.lecture.begin()
+    window.shut_down()
+    again = open_window(no_model, size=None)
+    assert not again.isFullScreen() and again.rail.isVisible()
 
 
 @pytest.mark.slow
@@ -460,31 +473,6 @@ def test_after_the_last_step_comes_the_next_lesson(without_model, qtbot):
     open_in(qtbot, lessons, rows.row(rows.rowCount() - 1).place)
     lessons.show_slide(len(lessons.slides) - 1)
     assert not button.isEnabled()
-
-
-@pytest.mark.slow
-def test_leaving_the_page_ends_a_lecture_and_restores_the_rail_and_docks(
-    window_without_model,
-):
-    window, lessons = window_without_model()
-    docks = window.findChildren(QDockWidget)
-    evidence = window.findChild(QDockWidget, "evidenceDock")
-    evidence.show()  # as a user may arrange it beside a lesson
-    lessons.lecture.begin()
-    window.navigator.show(PageId.SERVERS)
-    assert window.rail.isVisible() and window.menuWidget().isVisible() and not window.isFullScreen()
-    assert not any(dock.isVisible() for dock in docks)
-    window.navigator.show(PageId.LESSONS)
-    assert window.rail.isVisible() and evidence.isVisible()
-
-
-@pytest.mark.slow
-def test_a_window_that_was_closed_in_a_lecture_begins_as_a_normal_window(window_without_model, open_window):
-    window, lessons = window_without_model()
-    lessons.lecture.begin()
-    window.shut_down()
-    again = open_window(no_model, size=None)
-    assert not again.isFullScreen() and again.rail.isVisible()
 
 
 @pytest.mark.slow

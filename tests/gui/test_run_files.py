@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QLabel, QMenu
 
 from glyphscope.errors import ModelError
 from glyphscope.events import ApprovalRule
-from glyphscope.models import ScriptedModel
 from glyphscope.sessions import encode_record, read_bundle, read_record, write_bundle
 from glyphscope.sessions.exports import EXPORTS, export_forms, form_named
 from glyphscope_gui.history.export_dialog import MAX_SHOWN, ExportDialog, ExportMenu
@@ -25,11 +24,6 @@ from glyphscope_gui.shell.open_files import dropped_file, kind_of
 
 CALL = '{action="search" query="AI news" max_results=10}'
 EVENTS = bundled_run("search-mask.jsonl")
-
-
-@pytest.fixture
-def window(open_window):
-    return open_window(lambda _name, **_options: ScriptedModel(CALL))
 
 
 @pytest.fixture
@@ -256,7 +250,8 @@ def test_an_export_is_copied_whole_saved_and_available_from_the_history(qtbot, w
     qtbot.waitUntil(path.exists)
     assert json.loads(path.read_text()) == tools
     history = window.panels.history
-    qtbot.waitUntil(lambda: history.model.rowCount() == 1)
+    run = window.runs.events[0].run
+    qtbot.waitUntil(lambda: [row.id for row in history.model.rows[:1]] == [run])
     history.list.setCurrentIndex(history.model.index(0, 0))
     qtbot.waitUntil(lambda: window.findChild(ExportDialog) is None)
     history.ask_with_current(history.exportRequested, "curl")

@@ -354,7 +354,7 @@ def test_the_history_has_every_run_and_no_replay(qtbot, window):
     off(window)
     finish(qtbot, window)
     run = window.runs.events[0].run
-    qtbot.waitUntil(lambda: window.panels.history.model.row(0).id == run)
+    qtbot.waitUntil(lambda: [row.id for row in window.panels.history.model.rows[:1]] == [run])
     before = len(window.services.history.rows())
     finish(qtbot, window, lambda: window.panels.history.runOpened.emit(run))
     assert window.runs.state.text == GOOD

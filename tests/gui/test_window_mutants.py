@@ -12,7 +12,7 @@ from glyphscope_gui.tools import actions as tool_actions
 from window_mutants import STEPS, Windows
 
 pytestmark = pytest.mark.slow
-COUNTS = {"projects": rounds(4, 1000), "suites": rounds(3, 1000)}
+COUNTS = {"projects": rounds(2, 1000), "suites": rounds(2, 1000)}
 
 
 @pytest.fixture
@@ -28,6 +28,6 @@ def windows(qapp, monkeypatch):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", STEPS)
 def test_each_mutant_is_shown_or_rejected_and_the_window_answers_meanwhile(windows, tmp_path, kind):
-    for number in range(COUNTS.get(kind, rounds(2, 1000))):
+    for number in range(COUNTS.get(kind, rounds(1, 1000))):
         windows.try_mutant(kind, number, tmp_path)
     assert not windows.found, "\n".join(windows.found)

@@ -519,3 +519,6 @@ def test_a_record_is_shown_at_once_with_the_token_to_choose(qtbot, make):
     ended = finish(qtbot, controller, lambda: controller.show_record(events, place))
     assert ended.events == events and ended.kind == "replay" and ended.at == place
     assert finish(qtbot, controller, lambda: controller.show_record(events)).at is None
+    crashes = []
+    controller.crashed.connect(crashes.append)
+    assert finish(qtbot, controller, lambda: controller.show_record(())).events == () and crashes == []

@@ -11,7 +11,6 @@ from PySide6.QtCore import QObject, Signal
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import ModelInfo, RunRequest, RunStarted
 from glyphscope.models.interface import same_model
-from glyphscope.runs import RunState
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.runs.run_controller import Applied, RunController
 from glyphscope_gui.shared.language import tr
@@ -73,10 +72,7 @@ class ShownRecord(QObject):
         super().__init__(parent)
         self._project = project
         self.started: RunStarted | None = None
-        self.state = RunState()
-        """The state of the recorded run, with its tools."""
         self._using = False
-        runs.began.connect(self._begin)
         runs.applied.connect(self._apply)
         project.optionsChanged.connect(self.leave)
         project.tools.changed.connect(self.leave)
@@ -96,9 +92,6 @@ class ShownRecord(QObject):
             finally:
                 self._using = False
             self.leave()
-
-    def _begin(self, state: RunState) -> None:
-        self.state = state
 
     def _apply(self, applied: Applied) -> None:
         if not (began := applied.of(RunStarted)):

@@ -138,7 +138,7 @@ class RecordPresenter(QObject):
         started = self._shown
         if started is None:
             return None
-        whole = self._context.record.state.whole_registry
+        whole = self._context.runs.state.whole_registry
         try:
             return whole or prepare(started.request).registry
         except GlyphscopeError:

@@ -278,9 +278,10 @@ class RunWorker(QObject):
 
     def _replay(self, job: ReplayJob) -> Iterator[AnyEvent]:
         """Yield the recorded events, each at its time."""
-        if isinstance(started := job.events[0], RunStarted):
-            with suppress(GlyphscopeError):
-                prepare(started.request)  # of thousands of tools, the window finds the parsed ones
+        for started in job.events[:1]:
+            if isinstance(started, RunStarted):
+                with suppress(GlyphscopeError):
+                    prepare(started.request)  # of thousands of tools, the window finds the parsed ones
         begin, tokens = time.perf_counter(), 0
         for event in job.events:
             due = event.t if job.rate is None else tokens / job.rate if job.rate else 0.0
