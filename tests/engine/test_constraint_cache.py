@@ -21,8 +21,7 @@ from glyphscope.events import (
 from glyphscope.models import ConstraintMade, PromptReady, RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import run_state
-from glyphscope.strategies import BuiltGrammar, TextCache, call_constraint, run
-from glyphscope.strategies.constraints import expected_part
+from glyphscope.strategies import BuiltGrammar, TextCache, call_constraint, expected_part, run
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()

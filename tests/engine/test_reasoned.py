@@ -5,8 +5,7 @@ import pytest
 
 from glyphscope.events import SegmentClosed, SegmentOpened, ToolKnown
 from glyphscope.registry import default_registry
-from glyphscope.turns import ReasoningForm, TurnForm, Wrap
-from glyphscope.turns.reasoned import ReasonedValidator
+from glyphscope.turns import ReasonedValidator, ReasoningForm, TurnForm, Wrap
 from glyphscope.validation import CallValidator, TurnValidator
 
 REGISTRY = default_registry()

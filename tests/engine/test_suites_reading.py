@@ -24,8 +24,7 @@ from glyphscope.evals.suites import (
     suite_registry,
 )
 from glyphscope.inputs import files_below
-from glyphscope.registry import default_registry
-from glyphscope.registry.places import find_places
+from glyphscope.registry import default_registry, find_places
 from glyphscope.text.lines import line_and_column
 
 

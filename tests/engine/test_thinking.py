@@ -34,8 +34,7 @@ from glyphscope.sessions import (
     write_bundle,
 )
 from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.strategies import first_prompt, run
-from glyphscope.strategies.request import generate_request
+from glyphscope.strategies import first_prompt, generate_request, run
 from scripted_endpoint import Answer, endpoint, remote, said
 
 SWITCH = (

@@ -16,10 +16,18 @@ from glyphscope.events import RunFailed, RunRequest, RunStarted
 from glyphscope.models import ScriptedModel, TemplateRenderer
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.strategies import run
-from glyphscope.turns import Proof, TurnTools, form_of, load_form, read_turn, save_form
-from glyphscope.turns.corrections import corrections
+from glyphscope.turns import (
+    Proof,
+    Transcription,
+    TurnTools,
+    corrections,
+    form_of,
+    load_form,
+    prove,
+    read_turn,
+    save_form,
+)
 from glyphscope.turns.probe import IDS, KEYS, NAMES, Probe, SampleCall, sample_tools
-from glyphscope.turns.prove import Transcription, prove
 from glyphscope.turns.slots import written
 from renderers import derived_at, renderer_at
 

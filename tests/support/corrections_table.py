@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from glyphscope.turns.corrections import corrections
+from glyphscope.turns import corrections
 
 PAGE = Path(__file__).parents[2] / "docs" / "native-forms.md"
 SLOTS = ("call", "calls", "reasoning", "call_ends", "again", "wraps", "skips", "strays", "ends")

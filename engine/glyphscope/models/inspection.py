@@ -22,7 +22,7 @@ from glyphscope.text.figures import pluralize
 from glyphscope.turns import Derived, Proof, TurnForm, form_of
 from glyphscope.turns.pairs import Pair, more_renderings, pairs_of
 from glyphscope.turns.probe import NAMES
-from glyphscope.turns.prove import prove
+from glyphscope.turns.proving import prove
 from glyphscope.turns.slots import Slot, ThinkingState, form_markers, slots_of, thinking_states
 
 TokenKind: TypeAlias = Literal["control", "defined", "text"]

@@ -14,5 +14,6 @@ from glyphscope.registry.load import (
     parse_document,
 )
 from glyphscope.registry.normal_form import normalise
+from glyphscope.registry.places import find_places
 from glyphscope.registry.pointer import follow_reference, to_pointer
 from glyphscope.registry.tool import Tool, ToolRegistry

@@ -5,11 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glyphscope.interfaces import interface
-from glyphscope.strategies.constraints import BuiltGrammar, TextCache, call_constraint, expected_answer
+from glyphscope.strategies.constraints import (
+    BuiltGrammar,
+    TextCache,
+    call_constraint,
+    expected_answer,
+    expected_part,
+)
 from glyphscope.strategies.continuation import continue_aborted
 from glyphscope.strategies.extraction import MAX_CHANGES, extract
 from glyphscope.strategies.loop.presets import compose, loop_preset, loop_presets
-from glyphscope.strategies.request import first_prompt
+from glyphscope.strategies.request import (
+    Span,
+    first_prompt,
+    generate_request,
+    part_spans,
+    priced_by_counting,
+    priced_by_tokens,
+    render_prompt,
+)
 from glyphscope.strategies.routing.candidates import (
     MAX_CANDIDATES,
     find_candidates,

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 from glyphscope.interfaces import interface
 
 if TYPE_CHECKING:
+    from glyphscope.turns.correcting import corrections
     from glyphscope.turns.derive import Derived, form_of
+    from glyphscope.turns.foreign import known_forms
     from glyphscope.turns.form import (
         ArgumentsForm,
         CallForm,
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
     )
     from glyphscope.turns.grammar import TurnOptions, build_call_grammar, build_turn_grammar, turn_triggers
     from glyphscope.turns.own import own_form
-    from glyphscope.turns.prove import Proof, Prover
+    from glyphscope.turns.proving import Proof, Prover, Transcription, prove
     from glyphscope.turns.read import FOREIGN, Turn, TurnCall, read_turn
+    from glyphscope.turns.readers import Reading, departed, readings, resemblance
+    from glyphscope.turns.reasoned import ReasonedValidator
     from glyphscope.turns.tools import TurnTools
     from glyphscope.turns.validator import FormValidator
     from glyphscope.turns.violations import CallViolation, call_violations

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import msgspec
 from msgspec.structs import replace
 
-from glyphscope.turns.corrections import Row, corrections
+from glyphscope.turns.correcting import Row, corrections
 from glyphscope.turns.form import STATES, ArgumentsForm, CallForm, Piece, TurnForm
 
 ENCODINGS = {
