@@ -14,6 +14,7 @@ from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import write_call, write_value
 from glyphscope.proof.instances import value_at, with_value
 from glyphscope.registry.pointer import Path
+from glyphscope.registry.references import Places
 
 Order: TypeAlias = Callable[[Any], Any]
 """Reorders the members of each object, as engines require different orders."""
@@ -111,15 +112,5 @@ def _reordered(value: Any, order: Callable[[dict[str, Any]], Iterable[str]]) -> 
 
 def required_names(schema: Any) -> frozenset[str]:
     """All names that `schema`, or a schema inside it, requires."""
-    names: set[str] = set()
-    waiting = [schema]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            listed = value.get("required")
-            if isinstance(listed, list):
-                names.update(name for name in listed if isinstance(name, str))
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
-    return frozenset(names)
+    inside = (place.schema for place in Places(schema).all)
+    return frozenset(name for each in inside if isinstance(each, dict) for name in each.get("required", ()))

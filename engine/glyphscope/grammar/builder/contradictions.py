@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.builder.context import ToolContext
+from glyphscope.grammar.builder.context import MAX_RULES, ToolContext
 from glyphscope.grammar.builder.schema import Place, join
 from glyphscope.grammar.builder.values import build_values
 from glyphscope.grammar.notation_syntax import notation_syntax
@@ -59,18 +59,35 @@ def contradictions(tool: Tool, *, closed: bool = True) -> tuple[Contradiction, .
     `closed`: arguments that the schema does not name are rejected, as in a call.
     This takes as long as building the tool's grammar: milliseconds, or a second for a schema with thousands of places.
     """
-    book = RuleBook()
-    context = ToolContext(book, notation_syntax("json", "none"), tool.name, tool.parameters, closed=closed)
-    context.ref((Place(""),), "value", "arguments")
     try:
         with limited():
-            build_values(context)
+            context, _ = _built(tool, closed=closed)
     except GrammarError:
         return ()
     return tuple(
         Contradiction(tool.name, pointer, f"No {kind} is possible, as {why}." if kind else why)
         for pointer, (kind, why) in _unusable(context).items()
     )
+
+
+def why_uncallable(tool: Tool, most_rules: int) -> tuple[str, str] | tuple[()]:
+    """The place and the reason why no call of a tool can be written; empty if one can, or with too many rules."""
+    try:
+        with limited():
+            context, root = _built(tool, most_rules=most_rules)
+            return () if root in context.book.productive() else cause(context, root)
+    except GrammarError:
+        return ()
+
+
+def _built(tool: Tool, *, closed: bool = True, most_rules: int = MAX_RULES) -> tuple[ToolContext, str]:
+    """The context with all rules of a tool's arguments, and the name of their rule. Raises GrammarError."""
+    book, syntax = RuleBook(), notation_syntax("json", "none")
+    context = ToolContext(book, syntax, tool.name, tool.parameters, closed=closed, most_rules=most_rules)
+    root = book.reserve("arguments")
+    book.add(root, context.ref((Place(""),), "value", "value"))
+    build_values(context)
+    return context, root
 
 
 def cause(context: ToolContext, root: str) -> tuple[str, str]:

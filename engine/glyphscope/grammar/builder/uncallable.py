@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from glyphscope.bounded_cache import BoundedCache
-from glyphscope.errors import GrammarError
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.facts import listed, patterns_of
 from glyphscope.registry.keywords import ABOUT, LIMITS, SILENT
@@ -72,34 +71,12 @@ def _reason(tool: Tool) -> Uncallable | None:
     key = json.dumps(tool.parameters)
     reason = _REASONS.get(key)
     if reason is None:
-        reason = _built(tool)
+        # the builder is imported only for such a schema
+        from glyphscope.grammar.builder.contradictions import why_uncallable
+
+        reason = why_uncallable(tool, _MAX_RULES)
         _REASONS.put(key, reason)
     return Uncallable(tool.name, *reason) if reason else None
-
-
-def _built(tool: Tool) -> tuple[str, str] | tuple[()]:
-    """The place and the reason; empty if a call can be written, or if the rules cannot be made."""
-    # the builder is imported only for such a schema
-    from glyphscope.grammar.builder.context import ToolContext
-    from glyphscope.grammar.builder.contradictions import cause
-    from glyphscope.grammar.builder.schema import Place
-    from glyphscope.grammar.builder.values import build_values
-    from glyphscope.grammar.notation_syntax import notation_syntax
-    from glyphscope.grammar.rules import RuleBook
-    from glyphscope.grammar.time_limit import limited
-
-    book = RuleBook()
-    context = ToolContext(
-        book, notation_syntax("json", "none"), tool.name, tool.parameters, most_rules=_MAX_RULES
-    )
-    root = book.reserve("arguments")
-    try:
-        with limited():
-            book.add(root, context.ref((Place(""),), "value", "value"))
-            build_values(context)
-            return () if root in book.productive() else cause(context, root)
-    except GrammarError:
-        return ()
 
 
 _MEMBERS = frozenset({"properties", "required", "additionalProperties"})
@@ -120,18 +97,7 @@ _WORDS = (
     "a",
     "A",
     "1",
-    "ab",
-    "12",
-    "abc",
-    "a_b",
-    "a-b",
-    "a.b",
-    "/a",
-    "#a1b2c3",
-    "AB",
-    "abcdef",
-    "2026-01-01",
-    "a@b.cc",
+    *["ab", "12", "abc", "a_b", "a-b", "a.b", "/a", "#a1b2c3", "AB", "abcdef", "2026-01-01", "a@b.cc"],
 )
 
 
