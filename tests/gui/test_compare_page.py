@@ -20,7 +20,6 @@ from comparing import (
     NATIVE_OFF,
     Answers,
     arrange,
-    check_stop,
     opens,
     pills,
     run_all,
@@ -199,13 +198,6 @@ def test_figures_and_text_are_shown_before_the_end(make, qtbot):
 
 
 # -- stop ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_stop_ends_all_columns_and_keeps_their_results(make, qtbot):
-    model = Answers(gated=True)
-    page = make(model)
-    check_stop(qtbot, page, model, page.view.stop_button.click)
 
 
 @pytest.mark.slow

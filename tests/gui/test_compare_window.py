@@ -5,19 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
-from comparing import (
-    GLYPH,
-    GLYPH_OFF,
-    JSON,
-    JSON_OFF,
-    NATIVE_OFF,
-    Answers,
-    arrange,
-    check_stop,
-    opens,
-    pills,
-    run_all,
-)
+from comparing import GLYPH_OFF, JSON_OFF, NATIVE_OFF, Answers, arrange, opens, pills, run_all
 from glyphscope_gui.compare import MIN_WIDTH
 from glyphscope_gui.shared.page_ids import PageId
 
@@ -50,26 +38,20 @@ def test_the_page_has_a_key_of_its_own(make_window, qtbot):
 def test_escape_ends_all_columns_and_keeps_their_results(make_window, qtbot):
     model = Answers(gated=True)
     window = make_window(model)
-    check_stop(qtbot, window.page(PageId.COMPARE), model, lambda: qtbot.keyClick(window, Qt.Key.Key_Escape))
-
-
-def test_the_playground_shows_its_own_run(make_window, qtbot):
-    window = make_window()
-    page, playground = window.page(PageId.COMPARE), window.page(PageId.PLAYGROUND)
-    assert page.view.prompt_edit.toPlainText() == playground.view.prompt_edit.toPlainText()
-    page.view.prompt_edit.setPlainText("Find cats")
-    assert playground.view.prompt_edit.toPlainText() == "Find cats"
-    window.navigator.show(PageId.PLAYGROUND)
-    with qtbot.waitSignal(window.runs.ended):
-        window.actions_.run.trigger()
-    window.navigator.show(PageId.COMPARE)
-    arrange(page, GLYPH_OFF, JSON_OFF)
+    page = window.page(PageId.COMPARE)
+    arrange(page, GLYPH_OFF, JSON_OFF, JSON_OFF)
+    view = page.view
+    view.run_button.click()
+    qtbot.waitUntil(lambda: "AI" in view.columns[0].stream.toPlainText())
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    model.gate.set()
+    qtbot.waitUntil(lambda: not page.comparison.is_running)
+    assert len(model.asked) == 1
+    assert pills(page) == ["stopped", "not run", "not run"]
+    assert view.columns[0].stream.toPlainText().startswith('{action="search"')
+    assert view.run_button.isEnabled() and not view.stop_button.isEnabled()
     run_all(qtbot, page)
-    assert playground.view.stream.toPlainText() == GLYPH
-    with qtbot.waitSignal(window.runs.ended):
-        page.view.columns[1].open_button.click()
-    assert window.navigator.current is PageId.PLAYGROUND
-    assert playground.view.stream.toPlainText() == JSON, "a column's run, once it is opened"
+    assert pills(page) == ["✓ valid"] * 3, "and it cannot be run again"
 
 
 def test_the_status_line_says_which_column_runs(make_window, qtbot):

@@ -27,55 +27,54 @@ def page(open_page, qtbot):
     return page
 
 
-def test_a_result_is_compared_with_an_earlier_one(page, qtbot, tmp_path):
-    before, after = (made_result(places().results / name, scenarios=4, trials=1) for name in "ab")
-    lines = [json.loads(line) for line in (after / "samples.jsonl").read_text().splitlines()]
-    right = next(line for line in lines if line.get("ok"))
-    right.update(ok=False, failures=[{"reason": "WRONG_TOOL"}])
-    (after / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    open_it(qtbot, page, after)
-    page.comparing.fill()
-    assert not page.view.compare_menu.actions()[0].isEnabled(), "no other result is listed"
-    page._results.show_rows([ResultRow(before, ResultFolder.open(before).manifest)])
-    page.comparing.fill()
-    page.view.compare_menu.actions()[0].trigger()
-    qtbot.waitUntil(lambda: bool(page.context.window.findChildren(ChangesDialog)))
-    (dialog,) = page.context.window.findChildren(ChangesDialog)
+@pytest.fixture
+def compare(page, qtbot):
+    """Compare a result with its copy in which a function changed the samples, as JSON; gives the dialog."""
+
+    def build(change):
+        before, after = (made_result(places().results / name, scenarios=4, trials=1) for name in "ab")
+        lines = [json.loads(line) for line in (after / "samples.jsonl").read_text().splitlines()]
+        change(lines)
+        (after / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        open_it(qtbot, page, after)
+        page.comparing.fill()
+        assert not page.view.compare_menu.actions()[0].isEnabled(), "no other result is listed"
+        page._results.show_rows([ResultRow(before, ResultFolder.open(before).manifest)])
+        page.comparing.fill()
+        page.view.compare_menu.actions()[0].trigger()
+        qtbot.waitUntil(lambda: bool(page.context.window.findChildren(ChangesDialog)))
+        return page.context.window.findChildren(ChangesDialog)[0]
+
+    return build
+
+
+def test_a_result_is_compared_with_an_earlier_one(page, compare, qtbot):
+    changed = []
+
+    def spoil(lines):
+        changed.append(next(line for line in lines if line.get("ok")))
+        changed[0].update(ok=False, failures=[{"reason": "WRONG_TOOL"}])
+
+    dialog = compare(spoil)
     model = dialog.table.model()
-    assert [model.index(0, column).data() for column in (0, 1)] == ["✕ regression", right["scenario"]]
+    assert [model.index(0, column).data() for column in (0, 1)] == ["✕ regression", changed[0]["scenario"]]
     assert "1 regression, 0 fixed" in dialog.summary.text()
     with qtbot.waitSignal(dialog.runRequested) as signal:
         qtbot.keyClick(dialog.table, Qt.Key.Key_Return)
-    assert signal.args[0].id == right["id"]
+    assert signal.args[0].id == changed[0]["id"]
     ended(qtbot, page)
 
 
-def test_changes_whose_samples_cannot_be_read_show_the_reason(page, qtbot):
-    before, after = (made_result(places().results / name, scenarios=4, trials=1) for name in "ab")
-    lines = [json.loads(line) for line in (after / "samples.jsonl").read_text().splitlines()]
-    lines[0].update(ok=not lines[0]["ok"], text=7)
-    (after / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    open_it(qtbot, page, after)
-    page._results.show_rows([ResultRow(before, ResultFolder.open(before).manifest)])
-    page.comparing.fill()
-    page.view.compare_menu.actions()[0].trigger()
-    qtbot.waitUntil(lambda: bool(page.context.window.findChildren(ChangesDialog)))
-    (dialog,) = page.context.window.findChildren(ChangesDialog)
+def test_changes_whose_samples_cannot_be_read_show_the_reason(page, compare, qtbot):
+    dialog = compare(lambda lines: lines[0].update(ok=not lines[0]["ok"], text=7))
     model = dialog.table.model()
-    assert model.rowCount() == 1 and model.index(0, 1).data() == lines[0]["scenario"]
-    assert "cannot be read" in model.index(0, AFTER).data()
+    assert model.rowCount() == 1 and "cannot be read" in model.index(0, AFTER).data()
     dialog.reject()
     ended(qtbot, page)
 
 
-def test_two_results_with_the_same_verdicts_are_compared_without_an_empty_table(page, qtbot):
-    before, after = (made_result(places().results / name, scenarios=4, trials=1) for name in "ab")
-    open_it(qtbot, page, after)
-    page._results.show_rows([ResultRow(before, ResultFolder.open(before).manifest)])
-    page.comparing.fill()
-    page.view.compare_menu.actions()[0].trigger()
-    qtbot.waitUntil(lambda: bool(page.context.window.findChildren(ChangesDialog)))
-    (dialog,) = page.context.window.findChildren(ChangesDialog)
+def test_two_results_with_the_same_verdicts_are_compared_without_an_empty_table(page, compare, qtbot):
+    dialog = compare(lambda lines: None)
     assert "Every scenario has the same verdict in both results." in dialog.summary.text()
     assert not dialog.table.isVisible()
     dialog.reject()

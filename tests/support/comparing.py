@@ -100,19 +100,3 @@ JSON_OFF = variant(notation="json", constraint="off")
 
 
 NATIVE_OFF = variant(notation="native", constraint="off")
-
-
-def check_stop(qtbot, page, model, stop):
-    arrange(page, GLYPH_OFF, JSON_OFF, JSON_OFF)
-    view = page.view
-    view.run_button.click()
-    qtbot.waitUntil(lambda: "AI" in view.columns[0].stream.toPlainText())
-    stop()
-    model.gate.set()
-    qtbot.waitUntil(lambda: not page.comparison.is_running)
-    assert len(model.asked) == 1
-    assert pills(page) == ["stopped", "not run", "not run"]
-    assert view.columns[0].stream.toPlainText().startswith('{action="search"')
-    assert view.run_button.isEnabled() and not view.stop_button.isEnabled()
-    run_all(qtbot, page)
-    assert pills(page) == ["✓ valid"] * 3, "and it cannot be run again"

@@ -29,18 +29,6 @@ COLLAPSED_ROLE = Qt.ItemDataRole.UserRole + 3
 """For a row's header: whether the row's children are hidden."""
 MANY = 60
 """Number of scenarios above which groups are initially collapsed."""
-_MEASURED: dict[MeasureName, str] = {
-    "ok": tr("all correct"),
-    "parsed": tr("parsed"),
-    "valid": tr("valid"),
-    "right_tool": tr("correct tool"),
-    "right_arguments": tr("correct arguments"),
-    "decoded": tr("tokens decoded"),
-    "first_token_ms": tr("first token"),
-    "total_ms": tr("total time"),
-    "saved": tr("saved"),
-}
-"""The titles of the measures, within a sentence."""
 _Key: TypeAlias = tuple[str, str, str, str, bool]
 """The identity of a row (`_key`): its kind, suite, group and scenario, and whether it is a group of controls."""
 
@@ -241,7 +229,7 @@ def figure_words(figure: CellFigure, measure: MeasureSpec) -> str:
     if measure.is_share:
         return tr(
             "{measure} {correct:,} of {all:,}, {share}, 95% interval {low} to {high}{left_out}",
-            measure=_MEASURED[measure.name],
+            measure=measure.words,
             correct=figure.correct,
             all=figure.of,
             share=percent(figure.value, 0),
@@ -252,7 +240,7 @@ def figure_words(figure: CellFigure, measure: MeasureSpec) -> str:
     low, median, high = (quantity(v, measure.unit) for v in (figure.low, figure.value, figure.high))
     return tr(
         "{measure}: median {median}, from {low} to {high}, n {count:,}{left_out}",
-        measure=_MEASURED[measure.name],
+        measure=measure.words,
         median=tr("{tokens} tokens", tokens=median) if measure.unit == "tokens" else median,
         low=low,
         high=high,

@@ -22,10 +22,13 @@ MeasureName: TypeAlias = Literal[
 
 
 class MeasureSpec(NamedTuple):
-    """A measure for the choice and the table; `unit` is empty for shares, which are in percent."""
+    """A measure for the choice and the table, with its `words` within a sentence; `unit` is empty for shares, which are
+    in percent.
+    """
 
     name: MeasureName
     title: str
+    words: str
     tip: str
     unit: str = ""
 
@@ -36,32 +39,55 @@ class MeasureSpec(NamedTuple):
 
 MEASURES = (
     MeasureSpec(
-        "ok", tr("All correct"), tr("Everything that the scenario expects: tool, arguments, answer, effects")
+        "ok",
+        tr("All correct"),
+        tr("all correct"),
+        tr("Everything that the scenario expects: tool, arguments, answer, effects"),
     ),
-    MeasureSpec("parsed", tr("Parsed"), tr("The text parses as a call in its notation")),
+    MeasureSpec("parsed", tr("Parsed"), tr("parsed"), tr("The text parses as a call in its notation")),
     MeasureSpec(
         "valid",
         tr("Valid"),
+        tr("valid"),
         tr("The call satisfies the tool’s schema, or no call was expected and none was made"),
     ),
     MeasureSpec(
-        "right_tool", tr("Correct tool"), tr("Of the samples that expect a call: the tool is an expected one")
+        "right_tool",
+        tr("Correct tool"),
+        tr("correct tool"),
+        tr("Of the samples that expect a call: the tool is an expected one"),
     ),
     MeasureSpec(
         "right_arguments",
         tr("Correct arguments"),
+        tr("correct arguments"),
         tr("Of the samples that expect a call: tool and arguments are as expected"),
     ),
     MeasureSpec(
-        "decoded", tr("Tokens decoded"), tr("Generated tokens per sample; lower is better"), "tokens"
+        "decoded",
+        tr("Tokens decoded"),
+        tr("tokens decoded"),
+        tr("Generated tokens per sample; lower is better"),
+        "tokens",
     ),
     MeasureSpec(
-        "first_token_ms", tr("First token"), tr("Milliseconds to the first token; lower is better"), "ms"
+        "first_token_ms",
+        tr("First token"),
+        tr("first token"),
+        tr("Milliseconds to the first token; lower is better"),
+        "ms",
     ),
-    MeasureSpec("total_ms", tr("Total time"), tr("Milliseconds per sample, all runs; lower is better"), "ms"),
+    MeasureSpec(
+        "total_ms",
+        tr("Total time"),
+        tr("total time"),
+        tr("Milliseconds per sample, all runs; lower is better"),
+        "ms",
+    ),
     MeasureSpec(
         "saved",
         tr("Saved"),
+        tr("saved"),
         tr("Tokens saved by early abort, for runs that were continued to measure it"),
         "tokens",
     ),

@@ -31,6 +31,7 @@ from typing import (
 import msgspec
 
 from glyphscope.errors import StorageError
+from glyphscope.evals.results.figures import MEASURES
 from glyphscope.evals.results.sample import Failure, Reason, Sample, has_answer
 from glyphscope.events.encoding import encode_json
 from glyphscope.inputs import refuse_special
@@ -55,13 +56,12 @@ Key = tuple[str, str]
 """Suite and scenario."""
 NO_NUMBER = -(2**31)
 """A number that is not known; a measure that is not known is -1."""
-_MEASURES = ("ok", "parsed", "valid", "right_tool", "right_arguments")
 _FIELDS = (
     *(("trial", "i8"), ("start", "i8"), ("cell", "i4"), ("length", "i4"), ("failure", "i4")),
     *((name, "u4") for name in ("answer", "calls")),
     *((name, "i4") for name in ("decoded", "prompt_tokens", "bytes", "instructions", "saved")),
     *((name, "f8") for name in ("first_token_ms", "total_ms")),
-    *((name, "i1") for name in (*_MEASURES, "answered", "aborted", "judged")),
+    *((name, "i1") for name in (*MEASURES, "answered", "aborted", "judged")),
 )
 """A row. `start` and `length` are the place of its line in `samples.jsonl`, `cell` and `failure` numbers of
 `Table.cells` and `Table.failures`; `answer` and `calls` identify a text and calls."""
@@ -197,7 +197,7 @@ class Table:
 
 
 COUNTS = (
-    "n", "answered", *(f"{measure}{kind}" for measure in _MEASURES for kind in ("", " known")), "decoded",
+    "n", "answered", *(f"{measure}{kind}" for measure in MEASURES for kind in ("", " known")), "decoded",
     "instructions", "aborted", "measured", "measured decoded", "measured saved",
 )  # fmt: skip
 """Of all samples, their number `n` and that of those `answered`; of these, by measure, the right ones (`ok`) and those
@@ -214,7 +214,7 @@ def _counted(rows: Rows) -> Iterator[np.ndarray]:
     decoded, saved = rows["decoded"], rows["saved"].astype(np.int64)
     yield np.ones(len(rows), bool)
     yield answered
-    for measure in _MEASURES:
+    for measure in MEASURES:
         yield answered & (rows[measure] == 1)
         yield answered & (rows[measure] >= 0)
     yield answered * decoded
