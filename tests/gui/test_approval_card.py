@@ -14,9 +14,8 @@ from glyphscope.events import ApprovalGiven, QuestionAnswered
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry, make_tool
 from glyphscope.runs import Decision, Ending
-from glyphscope_gui.calls.approval_card import MAX_ARGUMENTS, ApprovalCard
 from glyphscope_gui.calls.arguments import MAX_LENGTH, check_arguments
-from glyphscope_gui.playground.asking import QuestionCard
+from glyphscope_gui.playground.asking import MAX_ARGUMENTS, ApprovalCard, QuestionCard
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.whole_text import WholeTextDialog

@@ -14,8 +14,8 @@ import glyphscope_gui
 from glyphscope.events import ApprovalNeeded
 from glyphscope.text.tokens import token_text
 from glyphscope.visible import unseen
-from glyphscope_gui.calls.approval_card import ApprovalCard
 from glyphscope_gui.grammar.railroad_drawing import char_words, text_words
+from glyphscope_gui.playground.asking import ApprovalCard
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.labels import ElidedLabel, WrappedLabel, words_label
@@ -138,7 +138,7 @@ def test_every_label_of_the_window_shows_invisible_characters():
         count = len(re.findall(r"(?<![\w.])QLabel\(", path.read_text("utf-8")))
         if count:
             made[path.name] = count
-    assert made == {"approval_card.py": 1}
+    assert made == {"asking.py": 1}
 
 
 def test_values_in_the_windows_sentences_show_invisible_characters():

@@ -308,7 +308,7 @@ FIXES = (
     ),
     Breakage(
         "fix: invisible characters and lone surrogates in the approval card",
-        "gui/glyphscope_gui/calls/approval_card.py",
+        "gui/glyphscope_gui/playground/asking.py",
         "hidden = unseen(name + argument_text(value))",
         'hidden = ""',
         ("gui/test_foreign_text.py::test_the_approval_card_shows_all_invisible_characters",),

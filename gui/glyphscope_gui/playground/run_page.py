@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 from glyphscope.events import PromptRendered, RunStarted, Token, ToolResult
 from glyphscope.runs import RunState
 from glyphscope.runs.state import StageState
-from glyphscope_gui.calls.approval_card import MAX_HEIGHT, ApprovalCard
-from glyphscope_gui.playground.asking import QuestionCard, ReplyBar
+from glyphscope_gui.playground.asking import MAX_HEIGHT, ApprovalCard, QuestionCard, ReplyBar
 from glyphscope_gui.playground.branches.tree import BranchCard
 from glyphscope_gui.playground.notes_view import NotesView, notes_of
 from glyphscope_gui.playground.timeline import Timeline
