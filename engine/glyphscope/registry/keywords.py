@@ -277,9 +277,15 @@ def keyword_indices(steps: Sequence[str | int]) -> Iterator[int]:
 
 
 def said(schema: Any) -> dict[str, str]:
-    """The constraints of a schema, but not of those inside it, in words by keyword: `minimum 1`, `type "string"`."""
+    """The constraints of a schema, but not of those inside it, in words by keyword: `minimum 1`, `type string`."""
     keywords = schema.items() if isinstance(schema, dict) else ()
-    return {name: f"{name} {json_excerpt(value, _MAX_VALUE)}" for name, value in keywords if name in _SAID}
+    return {name: f"{name} {_worded(name, value)}" for name, value in keywords if name in _SAID}
+
+
+def _worded(name: str, value: Any) -> str:
+    if name != "type":
+        return json_excerpt(value, _MAX_VALUE)
+    return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def is_unset(name: str, value: Any) -> bool:
