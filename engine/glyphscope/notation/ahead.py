@@ -15,12 +15,13 @@ class Ended(Exception):
 
 
 class TextAhead:
-    """The text that is not yet read. A reader inherits from it and sets `_reading`, which yields to wait for more."""
+    """The text that is not yet read. A reader that inherits from it sets `_reading`, which yields to wait for more."""
 
     _reading: Iterator[None]
 
     def __init__(self, at: int) -> None:
         """`at` is the position of the first character."""
+        self.ended = False  # no more text comes
         self._text, self._at = "", 0  # the text, and the index of the next character
         self._base = at  # the position of the text's first character
 
@@ -32,18 +33,38 @@ class TextAhead:
     def _more(self, text: str) -> int:
         """Read on with more text. Returns the number of its characters that were read or looked at."""
         ahead = len(self._text) - self._at
-        self._text, self._at, self._base = self._text[self._at :] + text, 0, self.place
+        self.add(text)
         with suppress(Ended):
             next(self._reading, None)
         return self._at - ahead
+
+    def add(self, text: str) -> None:
+        """More text is there."""
+        self._text, self._at, self._base = self.rest + text, 0, self.place
+
+    @property
+    def rest(self) -> str:
+        """The text that is there, and not yet read."""
+        return self._text[self._at :]
 
     def skip(self, count: int) -> None:
         """Read that many characters."""
         self._at += count
 
+    def take(self, count: int) -> str:
+        """Read that many characters, and return them."""
+        self._at += count
+        return self._text[self._at - count : self._at]
+
+    def put_back(self, text: str) -> None:
+        """Read again the text that was read last."""
+        self._text, self._at, self._base = text + self.rest, 0, self.place - len(text)
+
     def char(self, ahead: int = 0) -> Generator[None, None, str]:
-        """The next character, or one further ahead, once it is there; it is not yet read."""
+        """The next character, or one further ahead, once it is there; it is not yet read. Raises Ended at the end."""
         while self._at + ahead >= len(self._text):
+            if self.ended:
+                raise Ended
             yield
         return self._text[self._at + ahead]
 

@@ -5,7 +5,7 @@ continues if that is safe, so that the rest is shown. At the end of the text, `r
 turn.
 
 Text and reasoning are read up to the next marker, which a `Finder` finds; from a call's marker on, `Calls` reads. Text
-that turns out not to be a marker or a call is read again (`_put_back`). An apparent call where text is allowed is a
+that turns out not to be a marker or a call is read again (`put_back`). An apparent call where text is allowed is a
 trial: its events wait until it names a known tool; otherwise they are dropped, and it is text.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -26,6 +27,7 @@ from glyphscope.events import (
     Violation,
     add_violation,
 )
+from glyphscope.notation.ahead import TextAhead
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import CallForm, CallObject, TurnForm, state_of
 from glyphscope.turns.read import FOREIGN, Turn, read_turn
@@ -117,10 +119,8 @@ class FormValidator:
         self._counted = 0  # events of this feed whose violations are recorded
         self._pieces: list[str] = []  # all of the text
         begun = form.begun.get(state_of(thinking), "")
-        self._ahead, self._place = (
-            "",
-            -len(begun),
-        )  # the text to read, and the position of its first character
+        self._text = TextAhead(-len(begun))
+        self._reading = self._read()
         self._records: list[Record] = []
         self._final: tuple[TurnCall, ...] | None = None  # the calls at the end of the text
         self._out: list[RunEvent] = []  # where events go
@@ -279,33 +279,27 @@ class FormValidator:
 
     def _run(self, text: str) -> None:
         """Read on with more text."""
-        self._ahead += text
-        while self._ahead and not self._stopped:
+        self._text.add(text)
+        next(self._reading, None)
+
+    def _read(self) -> Iterator[None]:
+        while not self._stopped:
+            yield from self._text.char()
             if self._mode == "calls":
-                self._in_calls()
+                yield from self._in_calls()
             else:
                 self._free()
 
-    def _take(self, count: int) -> str:
-        """Read characters."""
-        text, self._ahead = self._ahead[:count], self._ahead[count:]
-        self._place += count
-        return text
-
-    def _put_back(self, text: str) -> None:
-        """Read again the text that was read last."""
-        self._ahead = text + self._ahead
-        self._place -= len(text)
-
     def _free(self) -> None:
         """Read text or reasoning up to a character that may begin a marker, or one character of a marker."""
-        finder, at = self._finder, self._place
+        finder, at = self._finder, self._text.place
         if not finder.open:
-            found = finder.first.search(self._ahead)
+            rest = self._text.rest
+            found = finder.first.search(rest)
             if found is None or found.start():
-                self._take_text(self._take(found.start() if found else len(self._ahead)), at, -1)
+                self._take_text(self._text.take(found.start() if found else len(rest)), at, -1)
                 return
-        marker = finder.step(self._take(1), at)
+        marker = finder.step(self._text.take(1), at)
         if marker is not None:
             self._marker(marker)
             return
@@ -319,13 +313,13 @@ class FormValidator:
         if found.start > start:
             self._take_text(pending[: found.start - start], start, found.left)
         self._open_to = max(self._open_to, self._finder.left)
-        self._put_back(pending[found.end - start :])
+        self._text.put_back(pending[found.end - start :])
         written = pending[found.start - start : found.end - start]
         if found.marker.kind == "call":
             self._begin_calls(found, written)
         elif not self._mark(found):
             self._take_text(written[0], found.start, found.left)
-            self._put_back(written[1:])
+            self._text.put_back(written[1:])
             self._finder = Finder(self._finder.markers)
 
     # text and reasoning
@@ -435,8 +429,9 @@ class FormValidator:
         trial = mode == "reasoning" or (weak and self._text_may_come) or (form.unmarked and self._has_text)
         room = None if self._room is None else max(self._room - len(self._records), 0)
         beginnings = [each for each in self._beginnings if each.fits(written[0])]
+        self._text.put_back(written)
         self._calls = calls = Calls(
-            beginnings, found.start, self._tools, self._names, self._limits, self._records, self._new_validator, room
+            beginnings, self._text, self._tools, self._names, self._limits, self._records, self._new_validator, room
         )  # fmt: skip
         calls.violate, calls.on_call, calls.on_end = self._violate, self._on_call, self._on_end
         calls.raise_floor(max(self._open_to, found.end - 1) if self._text_may_come else self._open_to)
@@ -452,7 +447,6 @@ class FormValidator:
                 self._violate(
                     "SYNTAX", f"{form.separator!r} was expected", found.end - 1, repr(form.separator)
                 )
-        self._put_back(written)
 
     def _certain(self, at: int, calls: Calls) -> None:
         """From here on, this is a call, no longer a trial."""
@@ -495,13 +489,14 @@ class FormValidator:
         end = max(at, record.start)
         self._out.append(SegmentClosed(kind="call", start=record.start, end=end, call_index=index))
 
-    def _in_calls(self) -> None:
+    def _in_calls(self) -> Iterator[None]:
         calls = self._calls
         assert calls is not None
         calls.attach(self._out, self._token)
-        written = self._take(calls.feed(self._ahead, 0, self._place))
+        before, rest = self._text.place, self._text.rest
+        waits = calls.read()
         if self._trial is not None:
-            self._trial.text.append(written)
+            self._trial.text.append(rest[: self._text.place - before])
             call = calls.last_validator
             known = call is not None and call.tool is not None
             if (call is not None and known and not call.tool_allowed) or (not known and calls.is_none):
@@ -514,6 +509,8 @@ class FormValidator:
                 calls.attach(self._out, self._token)
         if calls.state != "open":
             self._end_calls(calls)
+        elif waits:
+            yield
 
     def _no_call(self, trial: _Trial, calls: Calls) -> None:
         """End a trial: the apparent call is text."""
@@ -522,7 +519,7 @@ class FormValidator:
         del self._records[calls.earlier :]
         self._mode = self._opening.mode
         self._take_text(written[0], at, -1)
-        self._put_back(written[1:])
+        self._text.put_back(written[1:])
         self._enter(self._mode)
 
     def _end_calls(self, calls: Calls) -> None:
@@ -538,13 +535,13 @@ class FormValidator:
         self._enter("text")
         text, at = calls.again, calls.again_at
         if calls.state == "failed":
-            self._validated_to = max(self._validated_to, at + len(text))
+            self._validated_to = max(self._validated_to, at + len(text), calls.known)
         elif calls.state == "left":
-            self._open_to = max(self._open_to, at + len(text) - 1)
+            self._open_to = max(self._open_to, at + len(text) - 1, calls.known - 1)
         if text and calls.state == "failed" and at <= calls.at:
             self._take_text(text[0], at, -1)
             text = text[1:]
-        self._put_back(text)
+        self._text.put_back(text)
 
     # the end
 

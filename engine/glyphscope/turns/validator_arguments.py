@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from glyphscope.notation import structure as s
+from glyphscope.notation.ahead import TextAhead
 from glyphscope.notation.read_json import JsonReader
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.form import ArgumentsForm, CallObject
@@ -14,43 +16,37 @@ from glyphscope.turns.validator_one_call import OneCallValidator
 
 
 class Driver:
-    """Reads a part of a call. `feed` reads `text` from index `at` on, where index 0 is the turn's character `base`, and
-    returns the index after the last character read.
+    """Reads a part of a call from a `text`. `broken`: the rest cannot be read."""
 
-    `done`: the part is complete; `again` is the text that was read beyond it, from character `again_at` on.
-    `broken`: the text cannot be read any further; the last character was reported to the validator.
-    """
+    def __init__(self, text: TextAhead, validator: OneCallValidator) -> None:
+        self.broken = False
+        self.text, self.validator = text, validator
 
-    def __init__(self, validator: OneCallValidator) -> None:
-        self.done = self.broken = False
-        self.again, self.again_at = "", 0
-        self.validator = validator
-
-    def feed(self, text: str, at: int, base: int) -> int:
+    def read(self) -> Iterator[None]:
+        """Read up to the end of the part, or through the character that cannot be read."""
         raise NotImplementedError
-
-    def finish(self) -> None:
-        """The text ends."""
 
 
 class _Json(Driver):
     """A JSON value, up to its last character."""
 
-    def __init__(self, validator: OneCallValidator, at: int, max_depth: int) -> None:
-        super().__init__(validator)
+    def __init__(self, text: TextAhead, validator: OneCallValidator, max_depth: int) -> None:
+        super().__init__(text, validator)
         self._reader = JsonReader(calls=False, max_depth=max_depth)
-        self._reader._base = at
+        self._reader._base = text.place
 
-    def feed(self, text: str, at: int, base: int) -> int:
-        events = self._reader.feed(text[at:])
-        for place, (kind, _, end, _) in enumerate(events):
-            if kind in (s.DOCUMENT_END, s.SYNTAX, s.TOO_DEEP):
-                self.done = kind == s.DOCUMENT_END
-                self.broken = not self.done
-                self._take(events[: place + 1])
-                return end - base
-        self._take(events)
-        return len(text)
+    def read(self) -> Iterator[None]:
+        while True:
+            yield from self.text.char()
+            events = self._reader.feed(self.text.rest)
+            for place, (kind, _, end, _) in enumerate(events):
+                if kind in (s.DOCUMENT_END, s.SYNTAX, s.TOO_DEEP):
+                    self.broken = kind != s.DOCUMENT_END
+                    self._take(events[: place + 1])
+                    self.text.skip(end - self.text.place)
+                    return
+            self._take(events)
+            self.text.skip(len(self.text.rest))
 
     def _take(self, events: list[Structural]) -> None:
         raise NotImplementedError
@@ -75,18 +71,21 @@ class _Unquoted:
 class JsonArguments(_Json):
     """Arguments as a JSON object, or as a string that contains one."""
 
-    def __init__(self, validator: OneCallValidator, at: int, form: ArgumentsForm, max_depth: int) -> None:
-        super().__init__(validator, at, max_depth)
-        self._inner = _Unquoted(at, max_depth) if form.as_string else None
+    def __init__(
+        self, text: TextAhead, validator: OneCallValidator, form: ArgumentsForm, max_depth: int
+    ) -> None:  # fmt: skip
+        super().__init__(text, validator, max_depth)
+        self._inner = _Unquoted(text.place, max_depth) if form.as_string else None
         validator.open_arguments()
 
     def _take(self, events: list[Structural]) -> None:
-        ended = events[-1][2] if self.done else 0
-        events = events[:-1] if self.done else events
+        done = bool(events) and events[-1][0] == s.DOCUMENT_END
+        ended = events[-1][2] if done else 0
+        events = events[:-1] if done else events
         if self._inner is not None and events:
             events = [each for event in events for each in self._inner.read(event)]
         self.validator.drive(events)
-        if self.done:
+        if done:
             self.validator.close_call(ended - 1)
 
 
@@ -94,9 +93,9 @@ class JsonCall(_Json):
     """A call as a JSON object, in one of the forms of `CallObject`."""
 
     def __init__(
-        self, validator: OneCallValidator, at: int, shape: CallObject, form: ArgumentsForm, max_depth: int
-    ) -> None:
-        super().__init__(validator, at, max_depth)
+        self, text: TextAhead, validator: OneCallValidator, shape: CallObject, form: ArgumentsForm, max_depth: int
+    ) -> None:  # fmt: skip
+        super().__init__(text, validator, max_depth)
         self._shape = shape
         self._depth = 0
         self._key: list[str] = []  # the last key, in pieces
@@ -196,20 +195,23 @@ class Members(Driver):
     """Arguments as Python keywords or as a dictionary, up to the closing bracket, which is not read."""
 
     def __init__(
-        self, validator: OneCallValidator, at: int, form: ArgumentsForm, tools: TurnTools, max_depth: int
-    ) -> None:
-        super().__init__(validator)
+        self, text: TextAhead, validator: OneCallValidator, form: ArgumentsForm, tools: TurnTools, max_depth: int
+    ) -> None:  # fmt: skip
+        super().__init__(text, validator)
+        at = text.place
         types = partial(tools.types, validator.tool or "") if form.encoding == "dict" else None
         closer = ")" if types is None else "}"
         self._reader = LiteralReader(at, quote=form.quote, closer=closer, max_depth=max_depth, types=types)
         validator.open_arguments()
         validator.drive([(s.OBJECT_OPEN, at, at, "")])
 
-    def feed(self, text: str, at: int, base: int) -> int:
-        events: list[Structural] = []
-        at = self._reader.feed(text, at, events)
-        self.validator.drive(events)
-        self.done, self.broken = self._reader.done, self._reader.broken
-        if self.done:
-            self.validator.close_call(base + at)
-        return at + self.broken if self.done or self.broken else len(text)
+    def read(self) -> Iterator[None]:
+        while not self._reader.done and not self.broken:
+            yield from self.text.char()
+            events: list[Structural] = []
+            count = self._reader.feed(self.text.rest, 0, events)
+            self.validator.drive(events)
+            self.broken = self._reader.broken
+            self.text.skip(count + self.broken)
+        if not self.broken:
+            self.validator.close_call(self.text.place)

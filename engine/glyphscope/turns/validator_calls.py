@@ -6,7 +6,8 @@ arguments begin, only one path is left, and a driver (`validator_arguments`, `va
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 
 from glyphscope.events import Code, RunEvent
 from glyphscope.notation import structure as s
+from glyphscope.notation.ahead import Ended, TextAhead
 from glyphscope.structs import ready
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.starts import starts
@@ -56,7 +58,7 @@ class Calls:
     def __init__(
         self,
         beginnings: list[Beginning],
-        at: int,
+        text: TextAhead,
         tools: TurnTools,
         names: tuple[str, ...],
         limits: Limits,
@@ -65,6 +67,7 @@ class Calls:
         room: int | None,
     ) -> None:
         """`room`: the number of allowed calls; None means no limit."""
+        at = text.place
         self.state: Literal["open", "done", "failed", "left"] = "open"
         self.again, self.again_at = "", at
         self.certain = False
@@ -81,9 +84,12 @@ class Calls:
         self._paths: list[Path] = []
         for form, ops, strict in beginnings:
             self._paths += self._steps.enter(Path(form, ops, strict=strict), at)
-        self._driver: Driver | None = None
+        self.text = text
+        self.known = at  # the text up to here was looked at
+        self._reading = self._read()
         self._pending: list[str] = []  # the characters since the last certain piece
         self._pending_at = at
+        self._driver: Driver | None = None  # of the part that comes next
         self._opened = self._closed = False  # the arguments' object
         self._name_at = _NAME_AHEAD
         self._spelled = 0  # characters of the name that were passed to the validator
@@ -130,23 +136,25 @@ class Calls:
         if (validator := self.last_validator) is not None:
             validator.attach(out, token)
 
-    def feed(self, text: str, at: int, base: int) -> int:
-        """Read `text` from index `at` on; index 0 is the turn's character `base`. Returns the index after the end."""
-        size = len(text)
-        while at < size and self.state == "open":
-            if self._driver is not None:
-                at = self._driver.feed(text, at, base)
-                self._driven(base + at)
-            else:
-                self._step(text[at], base + at)
-                at += 1
-        return at
+    def read(self) -> bool:
+        """Read on; whether more text is needed."""
+        return next(self._reading, "ended") is None
+
+    def _read(self) -> Iterator[None]:
+        while self.state == "open":
+            char = yield from self.text.char()
+            self.text.skip(1)
+            self._step(char, self.text.place - 1)
+            if (driver := self._driver) is not None:
+                yield from driver.read()
+                self._driver = None
+                self._driven(driver)
 
     def finish(self, at: int) -> None:
         """The text ends at that character."""
-        if self._driver is not None:
-            self._driver.finish()
-            self._driven(at)
+        self.text.ended = True
+        with suppress(Ended):
+            self.read()
         for path in self._paths if self._driver is None else ():
             text = path.text[path.read :]
             if path.kind == "text" and not text.strip():
@@ -171,9 +179,8 @@ class Calls:
         if parameter is not None and _stays_open(before, after):
             self._paths = [parameter]
             self._open_validator(parameter).raise_floor(at)
-            read = self._read_since(parameter, at)
+            self.text.put_back(self._read_since(parameter, at))
             self._drive(char, parameter.begun_at - 1)
-            self.feed(read, 0, parameter.begun_at)
             return
         left = [path for path in after if path.strict and not path.unknown_name]
         loose = [path for path in after if not path.strict and not path.unknown_name]
@@ -314,20 +321,16 @@ class Calls:
         if path.kind == "parameter":
             self._open_arguments(at)
             tool = validator.tool or ""
-            self._driver = Parameter(validator, at + 1, path.form, tool, self._tools, self._limits)
+            self._driver = Parameter(self.text, validator, path.form, tool, self._tools, self._limits)
             return True
+        self.text.put_back(char)
         if path.kind == "object":
             assert path.form.object is not None
-            self._driver = JsonCall(validator, at, path.form.object, path.form.arguments, depth)
+            self._driver = JsonCall(self.text, validator, path.form.object, path.form.arguments, depth)
         elif path.form.arguments.encoding == "json":
-            self._driver = JsonArguments(validator, at, path.form.arguments, depth)
+            self._driver = JsonArguments(self.text, validator, path.form.arguments, depth)
         else:
-            self._driver = Members(validator, at, path.form.arguments, self._tools, depth)
-        if not self._driver.feed(char, 0, at):
-            self._driven(at)
-            self._step(char, at)  # the first character ends them
-        else:
-            self._driven(at + 1)
+            self._driver = Members(self.text, validator, path.form.arguments, self._tools, depth)
         return True
 
     def _open_arguments(self, at: int) -> None:
@@ -346,34 +349,22 @@ class Calls:
         validator.close_call(at)
         self._closed = True
 
-    def _driven(self, at: int) -> None:
-        """Continue after the driver's part if it is complete or broken."""
-        driver = self._driver
-        assert driver is not None
+    def _driven(self, driver: Driver) -> None:
+        """Continue after the driver's part."""
+        at, path = self.text.place, self._paths[0]
         if driver.broken:
             self.state, self.unread = "failed", True
             self.on_end(at)
-        elif driver.done:
-            path = self._paths[0]
-            self._driver, self._pending = None, []
-            at = driver.again_at if driver.again else at
-            if path.kind == "parameter":
-                validator = self.validator
-                self._floor = -1 if validator is None else validator.floor
-                self._paths = self._steps.again(path, at)
-            else:
-                self._closed = True
-                self._paths = self._steps.enter(path, at)
-                self._arrive(at)
-            if driver.again:
-                self._once_more(driver.again, at)
-
-    def _once_more(self, text: str, at: int) -> None:
-        """Feed the text that ended a value again, to the part after it."""
-        read = self.feed(text, 0, at)
-        if self.state != "open":
-            self.again_at = self.again_at if self.again else at + read
-            self.again += text[read:]
+            return
+        self._pending = []
+        if isinstance(driver, Parameter):
+            self.known = driver.known
+            self._floor = -1 if self.validator is None else self.validator.floor
+            self._paths = self._steps.again(path, at)
+        else:
+            self._closed = True
+            self._paths = self._steps.enter(path, at)
+            self._arrive(at)
 
     # ends
 

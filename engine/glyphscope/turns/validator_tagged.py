@@ -32,14 +32,17 @@ _MAX_KEY = 200
 _WORD = re.compile(r"[\w.\-]")
 
 
-class Parameter(Driver, TextAhead):
+class _Stopped(Exception):
+    """The parameter is complete, or cannot be read any further."""
+
+
+class Parameter(Driver):
     """Reads one parameter of a call, from the character after its opening to its end."""
 
     def __init__(
-        self, validator: OneCallValidator, at: int, call: CallForm, tool: str, tools: TurnTools, limits: Limits
+        self, text: TextAhead, validator: OneCallValidator, call: CallForm, tool: str, tools: TurnTools, limits: Limits
     ) -> None:  # fmt: skip
-        Driver.__init__(self, validator)
-        TextAhead.__init__(self, at)
+        super().__init__(text, validator)
         self._call, self._tool, self._tools, self._limits = call, tool, tools, limits
         self._form = form = call.arguments
         self._links = tuple(dict.fromkeys([*form.own_links, *form.typed.values()]))
@@ -51,25 +54,24 @@ class Parameter(Driver, TextAhead):
             0  # the length of the closing marker that is ahead, until it is known whether it is one
         )
         self._doubled = self._released = False  # the closing is written twice; one of them is text
-        self._reading = self._read()
-        validator.drive([(s.KEY_OPEN, at - 1, at, '"')])
+        self.known = text.place  # the text up to here was looked at
+        validator.drive([(s.KEY_OPEN, text.place - 1, text.place, '"')])
 
-    def feed(self, text: str, at: int, base: int) -> int:
-        read = self._more(text[at:])
-        return at + read if self.done or self.broken else len(text)
-
-    def finish(self) -> None:
-        """The text ends, which completes a closed value."""
-        if self._closed:
-            with suppress(Ended):
-                self._end(len(self._text))
+    def read(self) -> Iterator[None]:
+        with suppress(_Stopped):
+            try:
+                yield from self._read()
+            except Ended:
+                if not self._closed:
+                    raise
+                self._end(len(self.text.rest))  # the end of the text completes a closed value
 
     def _marker(self, finder: Finder, ahead: int) -> Generator[None, None, FoundMarker | int]:
         """The marker that begins at a character ahead, or the position of the character that rules out all of them."""
         finder.pending()
-        start, place = self.place + ahead, self.place + ahead
+        start, place = self.text.place + ahead, self.text.place + ahead
         while True:
-            char = yield from self.char(place - self.place)
+            char = yield from self.text.char(place - self.text.place)
             found = finder.step(char, place)
             if found is not None and found.start == start:
                 return found
@@ -81,41 +83,44 @@ class Parameter(Driver, TextAhead):
         self.validator.violate("SYNTAX", f"{expected!r} was expected", at, repr(expected))
 
     def _break(self, end: int) -> None:
-        """Read no further than `end`. Raises Ended."""
+        """Read no further than `end`. Raises _Stopped."""
         self.broken = True
-        self._at = end - self._base
-        raise Ended
+        self._stop(end, end)
 
     def _stop(self, end: int, known: int) -> None:
-        """The parameter ends at `end`, as the text up to `known` shows. Raises Ended."""
-        self.done = True
-        self.again, self.again_at = self._text[end - self._base : known - self._base], end
-        self._at = known - self._base
-        raise Ended
+        """The parameter ends at `end`, as the text up to `known` shows. Raises _Stopped."""
+        self.known = known
+        self.text.skip(end - self.text.place)
+        raise _Stopped
 
     def _read(self) -> Iterator[None]:
         key, link, written = yield from self._read_key()
         yield from self._read_link(link, written)
         self._types = types = self._tools.types(self._tool, key)
         self._key, self._closing = key, self._form.closing(key)
-        self.validator.begin_value(self.place)
-        if again := (yield from self.one_of(doubled(self._form, self._link))):
-            self._at += len(again)
-            self.validator.violate("SYNTAX", BEGUN_BEFORE, self.place - 1, "")
+        self.validator.begin_value(self.text.place)
+        if again := (yield from self.text.one_of(doubled(self._form, self._link))):
+            self.text.skip(len(again))
+            self.validator.violate("SYNTAX", BEGUN_BEFORE, self.text.place - 1, "")
         opened, closed = self._form.escape
-        if opened and (yield from self.one_of((opened,))):
-            self._at += len(opened)
+        if opened and (yield from self.text.one_of((opened,))):
+            self.text.skip(len(opened))
             self._mark, self._closing = opened, closed + self._closing
         elif self._form.item and not opened and not types.only_string:
-            nested = _Nested(self, self.validator, self._form, self._limits)
+            nested = _Nested(self.text, self.validator, self._form, self._limits)
             whole = yield from nested.read(key, types)  # members; None: a text
             if whole is not None:
-                self._stop(self.place, self.place) if whole else self._break(self.place)
+                self._stop(self.text.place, self.text.place) if whole else self._break(self.text.place)
         # a string, if both the link and the argument's types say so
         said = {kind for kind, link in self._form.typed.items() if link == self._link}
         as_string = bool(self._mark) or (said == {"string"} and types.string)
         self._value = ValueText(
-            self.validator, types, self.place, self._limits, as_string=as_string, empty=bool(self._form.item)
+            self.validator,
+            types,
+            self.text.place,
+            self._limits,
+            as_string=as_string,
+            empty=bool(self._form.item),
         )
         yield from self._read_text() if self._closing.strip() else self._read_unclosed()
 
@@ -126,8 +131,8 @@ class Parameter(Driver, TextAhead):
         finder = Finder(tuple(Marker("link", signs_of(t), text=t) for t in (*self._links, *self._untyped)))
         key: list[str] = []
         while True:
-            char, place = (yield from self.char()), self.place
-            self._at += 1
+            char, place = (yield from self.text.char()), self.text.place
+            self.text.skip(1)
             if char.isspace() and not key and not finder.open and not self._form.opening:
                 self._departed(place, "an argument")
                 continue
@@ -154,13 +159,13 @@ class Parameter(Driver, TextAhead):
         elif written != core:
             self._departed(found.start + common_length(written, core), link)
         for sign in link[len(core) :]:
-            if (yield from self.char()) != sign:
-                self._departed(self.place, link)
+            if (yield from self.text.char()) != sign:
+                self._departed(self.text.place, link)
                 break
-            self._at += 1
-        if (yield from self.char()).isspace() and lacks_space(link, written):
-            self._departed(self.place, link)
-            self._break(self.place)
+            self.text.skip(1)
+        if (yield from self.text.char()).isspace() and lacks_space(link, written):
+            self._departed(self.text.place, link)
+            self._break(self.text.place)
 
     # its text
 
@@ -177,9 +182,9 @@ class Parameter(Driver, TextAhead):
         """Read a value that nothing closes: up to another parameter, or to a marker of the call."""
         finder = Finder(self._heads())
         while True:
-            found = finder.step((yield from self.char()), self.place)
+            found = finder.step((yield from self.text.char()), self.text.place)
             left, start = finder.left, finder.start
-            self._at += 1
+            self.text.skip(1)
             if found is not None:
                 break
             if dropped := finder.dropped():
@@ -189,14 +194,15 @@ class Parameter(Driver, TextAhead):
         if before := pending[: found.start - start]:
             self._value.text(Piece(start, before, -1))
         self._value.end(found.start, found.end, marker)
-        self.again, self.again_at, self.done = marker, found.start, True
+        self.known = found.end
+        self.text.put_back(marker)
 
     def _read_text(self) -> Iterator[None]:
         """Read a value up to its closing marker, or to one that shows that the closing is missing."""
         closing = self._closing
         self._core = core = closing.strip()
         self._lead = lead = closing[: len(closing) - len(closing.lstrip())]  # the white space before it
-        self._first = self.place
+        self._first = self.text.place
         lost = lost_of(
             msgspec.json.encode(self._call), self._tools.properties(self._tool), tuple(self._tools.longest_first)
         )  # fmt: skip
@@ -205,9 +211,9 @@ class Parameter(Driver, TextAhead):
         first = "".join({(lead or core)[0], core[0], *begins})
         plain = re.compile(f"[^{re.escape(first)}]+")
         while True:
-            char = yield from self.char()
-            if found := plain.match(self._text, self._at):
-                self._give(found.end() - self._at, -1)
+            char = yield from self.text.char()
+            if found := plain.match(self.text.rest):
+                self._give(found.end(), -1)
                 continue
             if char in begins:
                 marker = yield from self._marker(lost_closing, 0)
@@ -217,10 +223,9 @@ class Parameter(Driver, TextAhead):
 
     def _give(self, count: int, ruled_out: int) -> None:
         """Pass characters to the value; at `ruled_out`, they could no longer be a closing (-1: they never could)."""
-        text = self._text[self._at : self._at + count]
+        place, text = self.text.place, self.text.take(count)
         self._written.append(text)
-        self._value.text(Piece(self.place, text, ruled_out))
-        self._at += count
+        self._value.text(Piece(place, text, ruled_out))
 
     def _is_lost(self) -> bool:
         """Whether a marker ahead that begins with a parameter's key is not a part of a longer word."""
@@ -235,12 +240,12 @@ class Parameter(Driver, TextAhead):
         self._stop(found.start, found.end)
 
     def _check_markers(self, end: int) -> Any:
-        """The value in the text up to `end`, as `read_turn` reads it. Raises Ended if it has markers of a call."""
-        read = "".join(self._written) + self._text[self._at : end - self._base]
+        """The value in the text up to `end`, as `read_turn` reads it. Raises _Stopped if it has markers of a call."""
+        read = "".join(self._written) + self.text.rest[: end - self.text.place]
         found = value_of(self._mark + read, self._call, self._tool, self._tools, self._key, self._link)
         if found is None:
             self._ruin(end - 1, end)
-            raise Ended
+            raise _Stopped
         return found[0]
 
     def _ruin(self, at: int, end: int) -> None:
@@ -251,28 +256,28 @@ class Parameter(Driver, TextAhead):
         """Read a closing marker, which one of the markers in `follow` must follow, or what only begins like one."""
         lead, core = self._lead, self._core
         wholes = (lead + core, core)
-        closing = yield from self.one_of(wholes)
+        closing = yield from self.text.one_of(wholes)
         if not closing:
-            count = max(common_length(self._text[self._at :], whole) for whole in wholes)
+            count = max(common_length(self.text.rest, whole) for whole in wholes)
             end = 1
-            while end < count and self._text[self._at + end] not in (lead[:1], core[0]):
+            while end < count and self.text.rest[end] not in (lead[:1], core[0]):
                 end += 1
-            self._give(end, self.place + count if count else -1)
+            self._give(end, self.text.place + count if count else -1)
             return
         self._closed, self._doubled = len(closing), False
         blank = 0
         while True:
-            while (yield from self.char(self._closed + blank)).isspace():
+            while (yield from self.text.char(self._closed + blank)).isspace():
                 blank += 1
             found = yield from self._marker(follow, self._closed + blank)
             if isinstance(found, int):
                 break
             if found.marker.kind != "again":
-                self._end(found.end - self._base)
-            self._closed, blank, self._doubled = found.end - self.place, 0, True
+                self._end(found.end - self.text.place)
+            self._closed, blank, self._doubled = found.end - self.text.place, 0, True
         if self._value.may_end:  # such a value contains no marker: the text after it is wrong
             self.validator.raise_floor(found)
-            self._end(found - self._base, noting=False)
+            self._end(found - self.text.place, noting=False)
         if not self._mark and (self._links[0].endswith(core) or not "".join(self._written).strip()):
             self._ruin(
                 found, found
@@ -282,11 +287,11 @@ class Parameter(Driver, TextAhead):
         self._give(size, found)
 
     def _end(self, end: int, *, noting: bool = True) -> None:
-        """The value's text is complete, as shown by the text up to index `end`. `noting`: report errors in its closing.
-        Raises Ended.
+        """The value's text is complete, as shown by the next `end` characters. `noting`: report errors in its closing.
+        Raises _Stopped.
         """
-        start, known = self.place, self._base + end
-        pending = self._text[self._at : end]
+        start, known = self.text.place, self.text.place + end
+        pending = self.text.rest[:end]
         if noting and self._doubled:
             self.validator.violate("SYNTAX", "the value was closed before", known - 1, "")
         if noting and (self._doubled or self._released):
