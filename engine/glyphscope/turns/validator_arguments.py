@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
 from glyphscope.notation import structure as s
 from glyphscope.notation.ahead import TextAhead
 from glyphscope.notation.read_json import JsonReader
 from glyphscope.notation.structure import Structural
-from glyphscope.turns.form import ArgumentsForm, CallObject
+from glyphscope.turns.form import CallForm
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_literals import LiteralReader
 from glyphscope.turns.validator_one_call import OneCallValidator
+from glyphscope.validation.streaming_validator import Limits
+
+
+@dataclass(frozen=True)
+class CallText:
+    """The text of a call in a form, and what its drivers need to read it."""
+
+    text: TextAhead
+    validator: OneCallValidator
+    form: CallForm
+    tools: TurnTools
+    limits: Limits
 
 
 class Driver:
-    """Reads a part of a call from a `text`. `broken`: the rest cannot be read."""
+    """Reads a part of a call, which begins with the next character. `broken`: the rest cannot be read."""
 
-    def __init__(self, text: TextAhead, validator: OneCallValidator) -> None:
+    def __init__(self, call: CallText) -> None:
         self.broken = False
-        self.text, self.validator = text, validator
+        self.call, self.text, self.validator = call, call.text, call.validator
 
     def read(self) -> Iterator[None]:
         """Read up to the end of the part, or through the character that cannot be read."""
@@ -30,10 +43,10 @@ class Driver:
 class _Json(Driver):
     """A JSON value, up to its last character."""
 
-    def __init__(self, text: TextAhead, validator: OneCallValidator, max_depth: int) -> None:
-        super().__init__(text, validator)
-        self._reader = JsonReader(calls=False, max_depth=max_depth)
-        self._reader._base = text.place
+    def __init__(self, call: CallText) -> None:
+        super().__init__(call)
+        self._reader = JsonReader(calls=False, max_depth=call.limits.depth)
+        self._reader._base = call.text.place
 
     def read(self) -> Iterator[None]:
         while True:
@@ -71,12 +84,11 @@ class _Unquoted:
 class JsonArguments(_Json):
     """Arguments as a JSON object, or as a string that contains one."""
 
-    def __init__(
-        self, text: TextAhead, validator: OneCallValidator, form: ArgumentsForm, max_depth: int
-    ) -> None:  # fmt: skip
-        super().__init__(text, validator, max_depth)
-        self._inner = _Unquoted(text.place, max_depth) if form.as_string else None
-        validator.open_arguments()
+    def __init__(self, call: CallText) -> None:
+        super().__init__(call)
+        as_string = call.form.arguments.as_string
+        self._inner = _Unquoted(call.text.place, call.limits.depth) if as_string else None
+        self.validator.open_arguments()
 
     def _take(self, events: list[Structural]) -> None:
         done = bool(events) and events[-1][0] == s.DOCUMENT_END
@@ -92,17 +104,15 @@ class JsonArguments(_Json):
 class JsonCall(_Json):
     """A call as a JSON object, in one of the forms of `CallObject`."""
 
-    def __init__(
-        self, text: TextAhead, validator: OneCallValidator, shape: CallObject, form: ArgumentsForm, max_depth: int
-    ) -> None:  # fmt: skip
-        super().__init__(text, validator, max_depth)
-        self._shape = shape
+    def __init__(self, call: CallText) -> None:
+        super().__init__(call)
+        assert call.form.object is not None
+        self._shape = shape = call.form.object
         self._depth = 0
         self._key: list[str] = []  # the last key, in pieces
         self._own = 1 if not shape.wrapper else 2  # the depth of the call's members
         self._inside = not shape.wrapper  # within the wrapper
-        self._max_depth = max_depth
-        self._as_string = form.as_string
+        self._as_string = call.form.arguments.as_string
         self._inner: _Unquoted | None = None  # while arguments in a string are read
         self._named = False  # a key was the tool's name
 
@@ -178,7 +188,7 @@ class JsonCall(_Json):
         if self._shape.name_key:
             validator.drive([event])
             if kind == s.KEY_END and self._as_string and "".join(self._key) == self._shape.arguments_key:
-                self._inner = _Unquoted(end, self._max_depth)
+                self._inner = _Unquoted(end, self.call.limits.depth)
         elif self._named or validator.stopped:
             return
         elif kind == s.KEY_OPEN:
@@ -194,16 +204,14 @@ class JsonCall(_Json):
 class Members(Driver):
     """Arguments as Python keywords or as a dictionary, up to the closing bracket, which is not read."""
 
-    def __init__(
-        self, text: TextAhead, validator: OneCallValidator, form: ArgumentsForm, tools: TurnTools, max_depth: int
-    ) -> None:  # fmt: skip
-        super().__init__(text, validator)
-        at = text.place
-        types = partial(tools.types, validator.tool or "") if form.encoding == "dict" else None
+    def __init__(self, call: CallText) -> None:
+        super().__init__(call)
+        form, at, depth = call.form.arguments, call.text.place, call.limits.depth
+        types = partial(call.tools.types, self.validator.tool or "") if form.encoding == "dict" else None
         closer = ")" if types is None else "}"
-        self._reader = LiteralReader(at, quote=form.quote, closer=closer, max_depth=max_depth, types=types)
-        validator.open_arguments()
-        validator.drive([(s.OBJECT_OPEN, at, at, "")])
+        self._reader = LiteralReader(at, quote=form.quote, closer=closer, max_depth=depth, types=types)
+        self.validator.open_arguments()
+        self.validator.drive([(s.OBJECT_OPEN, at, at, "")])
 
     def read(self) -> Iterator[None]:
         while not self._reader.done and not self.broken:

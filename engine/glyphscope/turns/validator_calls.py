@@ -21,7 +21,7 @@ from glyphscope.structs import ready
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.starts import starts
 from glyphscope.turns.tools import TurnTools
-from glyphscope.turns.validator_arguments import Driver, JsonArguments, JsonCall, Members
+from glyphscope.turns.validator_arguments import CallText, Driver, JsonArguments, JsonCall, Members
 from glyphscope.turns.validator_one_call import OneCallValidator, Record
 from glyphscope.turns.validator_paths import Op, Path, Steps, beginning_of, expected, ops_of
 from glyphscope.turns.validator_tagged import Parameter
@@ -29,6 +29,8 @@ from glyphscope.validation.streaming_validator import Limits
 
 _NO_CALL = ("UNKNOWN_TOOL", "MISSING_TOOL", "SYNTAX")
 """Violations that show that an apparent call in a text is not a call."""
+_DRIVERS = {"json": JsonArguments, "tagged": Parameter, "pythonic": Members, "dict": Members}
+"""The drivers of arguments, by encoding."""
 _NAME_AHEAD, _NAME_READ = -1, -2
 """In place of the character at which the name began: it has not begun, or it is complete."""
 
@@ -317,20 +319,12 @@ class Calls:
         self._spell(at)
         validator = self._open_validator(path)
         self.certain = True
-        depth = self._limits.depth
-        if path.kind == "parameter":
+        driver: type[Driver] = JsonCall if path.kind == "object" else _DRIVERS[path.form.arguments.encoding]
+        if driver is Parameter:
             self._open_arguments(at)
-            tool = validator.tool or ""
-            self._driver = Parameter(self.text, validator, path.form, tool, self._tools, self._limits)
-            return True
-        self.text.put_back(char)
-        if path.kind == "object":
-            assert path.form.object is not None
-            self._driver = JsonCall(self.text, validator, path.form.object, path.form.arguments, depth)
-        elif path.form.arguments.encoding == "json":
-            self._driver = JsonArguments(self.text, validator, path.form.arguments, depth)
         else:
-            self._driver = Members(self.text, validator, path.form.arguments, self._tools, depth)
+            self.text.put_back(char)
+        self._driver = driver(CallText(self.text, validator, path.form, self._tools, self._limits))
         return True
 
     def _open_arguments(self, at: int) -> None:

@@ -17,16 +17,13 @@ from typing import Any
 import msgspec
 
 from glyphscope.notation import structure as s
-from glyphscope.notation.ahead import Ended, TextAhead
+from glyphscope.notation.ahead import Ended
 from glyphscope.text.lines import common_length
 from glyphscope.turns.arguments_tagged import BEGUN_BEFORE, doubled, lacks_space, untyped, value_of
-from glyphscope.turns.form import ArgumentsForm, CallForm
-from glyphscope.turns.tools import ArgumentTypes, TurnTools
-from glyphscope.turns.validator_arguments import Driver
+from glyphscope.turns.tools import ArgumentTypes
+from glyphscope.turns.validator_arguments import CallText, Driver
 from glyphscope.turns.validator_markers import Finder, FoundMarker, Marker, heads_of, lost_of, signs_of
-from glyphscope.turns.validator_one_call import OneCallValidator
 from glyphscope.turns.validator_values import Piece, ValueText
-from glyphscope.validation.streaming_validator import Limits
 
 _MAX_KEY = 200
 _WORD = re.compile(r"[\w.\-]")
@@ -39,12 +36,10 @@ class _Stopped(Exception):
 class Parameter(Driver):
     """Reads one parameter of a call, from the character after its opening to its end."""
 
-    def __init__(
-        self, text: TextAhead, validator: OneCallValidator, call: CallForm, tool: str, tools: TurnTools, limits: Limits
-    ) -> None:  # fmt: skip
-        super().__init__(text, validator)
-        self._call, self._tool, self._tools, self._limits = call, tool, tools, limits
-        self._form = form = call.arguments
+    def __init__(self, call: CallText) -> None:
+        super().__init__(call)
+        self._tool, self._form = self.validator.tool or "", call.form.arguments
+        form, place = self._form, call.text.place
         self._links = tuple(dict.fromkeys([*form.own_links, *form.typed.values()]))
         self._untyped = untyped(form)
         self._link = ""  # the link that was read
@@ -54,8 +49,8 @@ class Parameter(Driver):
             0  # the length of the closing marker that is ahead, until it is known whether it is one
         )
         self._doubled = self._released = False  # the closing is written twice; one of them is text
-        self.known = text.place  # the text up to here was looked at
-        validator.drive([(s.KEY_OPEN, text.place - 1, text.place, '"')])
+        self.known = place  # the text up to here was looked at
+        self.validator.drive([(s.KEY_OPEN, place - 1, place, '"')])
 
     def read(self) -> Iterator[None]:
         with suppress(_Stopped):
@@ -96,7 +91,7 @@ class Parameter(Driver):
     def _read(self) -> Iterator[None]:
         key, link, written = yield from self._read_key()
         yield from self._read_link(link, written)
-        self._types = types = self._tools.types(self._tool, key)
+        self._types = types = self.call.tools.types(self._tool, key)
         self._key, self._closing = key, self._form.closing(key)
         self.validator.begin_value(self.text.place)
         if again := (yield from self.text.one_of(doubled(self._form, self._link))):
@@ -107,7 +102,7 @@ class Parameter(Driver):
             self.text.skip(len(opened))
             self._mark, self._closing = opened, closed + self._closing
         elif self._form.item and not opened and not types.only_string:
-            nested = _Nested(self.text, self.validator, self._form, self._limits)
+            nested = _Nested(self.call)
             whole = yield from nested.read(key, types)  # members; None: a text
             if whole is not None:
                 self._stop(self.text.place, self.text.place) if whole else self._break(self.text.place)
@@ -118,7 +113,7 @@ class Parameter(Driver):
             self.validator,
             types,
             self.text.place,
-            self._limits,
+            self.call.limits,
             as_string=as_string,
             empty=bool(self._form.item),
         )
@@ -175,7 +170,7 @@ class Parameter(Driver):
         """
         core = self._closing.strip()
         return heads_of(
-            msgspec.json.encode(self._call), core, () if core else self._tools.properties(self._tool)
+            msgspec.json.encode(self.call.form), core, () if core else self.call.tools.properties(self._tool)
         )
 
     def _read_unclosed(self) -> Iterator[None]:
@@ -203,9 +198,8 @@ class Parameter(Driver):
         self._core = core = closing.strip()
         self._lead = lead = closing[: len(closing) - len(closing.lstrip())]  # the white space before it
         self._first = self.text.place
-        lost = lost_of(
-            msgspec.json.encode(self._call), self._tools.properties(self._tool), tuple(self._tools.longest_first)
-        )  # fmt: skip
+        form, tools = msgspec.json.encode(self.call.form), self.call.tools
+        lost = lost_of(form, tools.properties(self._tool), tuple(tools.longest_first))
         lost_closing, follow = Finder(lost), Finder(self._heads())
         begins = {marker.signs[0].char for marker in lost}
         first = "".join({(lead or core)[0], core[0], *begins})
@@ -242,7 +236,9 @@ class Parameter(Driver):
     def _check_markers(self, end: int) -> Any:
         """The value in the text up to `end`, as `read_turn` reads it. Raises _Stopped if it has markers of a call."""
         read = "".join(self._written) + self.text.rest[: end - self.text.place]
-        found = value_of(self._mark + read, self._call, self._tool, self._tools, self._key, self._link)
+        found = value_of(
+            self._mark + read, self.call.form, self._tool, self.call.tools, self._key, self._link
+        )
         if found is None:
             self._ruin(end - 1, end)
             raise _Stopped
@@ -321,10 +317,9 @@ class _Container:
 class _Nested:
     """Reads a value whose members are tags from a `text`, for a validator that has already begun it."""
 
-    def __init__(
-        self, text: TextAhead, validator: OneCallValidator, form: ArgumentsForm, limits: Limits
-    ) -> None:  # fmt: skip
-        self._text, self._validator, self._limits = text, validator, limits
+    def __init__(self, call: CallText) -> None:
+        form = call.form.arguments
+        self._text, self._validator, self._limits = call.text, call.validator, call.limits
         self._opening, self._closing, self._item = form.opening, form.closing, form.item
         self._tag = re.compile(re.escape(form.opening) + r"([\w.\-]+)(>?)")  # of a member, or its beginning
         self._open: list[_Container] = []
