@@ -75,7 +75,7 @@ class _Opening(NamedTuple):
 class _Trial(NamedTuple):
     """An apparent call: its text from the marker on, and the destination of events once it is decided."""
 
-    text: list[str]
+    text: str
     out: list[RunEvent]
 
 
@@ -439,7 +439,7 @@ class FormValidator:
         foreign = not any(each.strict for each in beginnings)
         self._opening = _Opening(found.start, mode, found.left, before, foreign)
         if trial:
-            self._trial = _Trial([], self._out)
+            self._trial = _Trial("", self._out)
             self._out = []
         else:
             self._certain(found.end - 1, calls)
@@ -493,10 +493,11 @@ class FormValidator:
         calls = self._calls
         assert calls is not None
         calls.attach(self._out, self._token)
-        before, rest = self._text.place, self._text.rest
+        rest = self._text.rest
         waits = calls.read()
         if self._trial is not None:
-            self._trial.text.append(rest[: self._text.place - before])
+            written = (self._trial.text + rest)[: self._text.place - self._opening.at]
+            self._trial = self._trial._replace(text=written)
             call = calls.last_validator
             known = call is not None and call.tool is not None
             if (call is not None and known and not call.tool_allowed) or (not known and calls.is_none):
@@ -514,18 +515,17 @@ class FormValidator:
 
     def _no_call(self, trial: _Trial, calls: Calls) -> None:
         """End a trial: the apparent call is text."""
-        written, at = "".join(trial.text), self._opening.at
         self._trial, self._calls, self._out = None, None, trial.out
         del self._records[calls.earlier :]
         self._mode = self._opening.mode
-        self._take_text(written[0], at, -1)
-        self._text.put_back(written[1:])
+        self._text.put_back(trial.text)
+        self._take_text(self._text.take(1), self._opening.at, -1)
         self._enter(self._mode)
 
     def _end_calls(self, calls: Calls) -> None:
         self._calls = None
         self._gap = ""
-        self._after_call = calls.again_at
+        self._after_call = at = self._text.place
         self._last_form = calls.form
         self._has_text = self._has_text or calls.state == "failed"
         self._broken = calls.state == "failed" or calls.left_form
@@ -533,15 +533,12 @@ class FormValidator:
         self._whole = calls.state != "failed" and self._room is not None and len(self._records) >= self._room
         self._before = ""
         self._enter("text")
-        text, at = calls.again, calls.again_at
         if calls.state == "failed":
-            self._validated_to = max(self._validated_to, at + len(text), calls.known)
+            self._validated_to = max(self._validated_to, calls.known)
         elif calls.state == "left":
-            self._open_to = max(self._open_to, at + len(text) - 1, calls.known - 1)
-        if text and calls.state == "failed" and at <= calls.at:
-            self._take_text(text[0], at, -1)
-            text = text[1:]
-        self._text.put_back(text)
+            self._open_to = max(self._open_to, calls.known - 1)
+        if calls.state == "failed" and not calls.unread and at <= calls.at:
+            self._take_text(self._text.take(1), at, -1)
 
     # the end
 

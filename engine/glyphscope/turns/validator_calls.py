@@ -52,7 +52,7 @@ class Calls:
     """Reads a section of calls, or one call, from the beginning of the first marker (character `at`) on.
 
     `state` is "open", or why the reading ended: "done"; "failed" if the text cannot be read any further; "left" if no
-    further call follows. `again` is then the text that was read beyond the end, from character `again_at` on.
+    further call follows. The text that was looked at beyond the end, up to character `known`, is then ahead.
     Its calls are the `records` from index `earlier` on; `on_call` adds one. A call is `certain` once its tool is known,
     or its object has begun.
     """
@@ -71,7 +71,6 @@ class Calls:
         """`room`: the number of allowed calls; None means no limit."""
         at = text.place
         self.state: Literal["open", "done", "failed", "left"] = "open"
-        self.again, self.again_at = "", at
         self.certain = False
         self.unread = False  # the arguments of the last call cannot be read to their end
         self.violate: Callable[[Code, str, int, str], None]
@@ -233,7 +232,8 @@ class Calls:
         self.state = "left" if self._between else "failed"
         self.unread = self.in_call and self.certain and not self._closed
         if not self.unread:
-            self.again, self.again_at = "".join(self._pending), self._pending_at
+            self.known = self.text.place
+            self.text.put_back("".join(self._pending))
         if self.in_call:
             self.on_end(self._pending_at if self._closed else at)
 
