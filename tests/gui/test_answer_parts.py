@@ -11,13 +11,14 @@ from PySide6.QtWidgets import QAbstractButton, QLabel
 
 from glyphscope.events import SegmentClosed, SegmentOpened, StageStarted, Token, TokenStep
 from glyphscope.explain import reasoning_tokens
-from glyphscope.runs import RunState, end_of, reduce_event, run_state
+from glyphscope.runs import end_of, run_state
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, StageRows
 from glyphscope_gui.runs import ShownStage, StreamView, bundled_run
 from glyphscope_gui.runs.field_table import CONSTRAINT, FIELD, VALUE, FieldTableModel
 from glyphscope_gui.runs.token_table import PART, RULE, TokenTable, TokenTableModel
 from glyphscope_gui.shared.tab_order import stops
 from made_runs import BAD, GOOD, THOUGHT, parts_run
+from shown_stages import feed
 
 LONG_THOUGHT = THOUGHT * (280 // len(THOUGHT) + 1)
 
@@ -29,16 +30,6 @@ def view(qtbot):
     made.resize(760, 700)
     made.show()
     return made
-
-
-def feed(view, events, size=3):
-    state = RunState()
-    for at in range(0, len(events), size):
-        for event in events[at : at + size]:
-            reduce_event(state, event)
-        view.show_stage(ShownStage(state, state.present))
-    view.show_stage(ShownStage(state, state.present, over=True))
-    return state
 
 
 def headers(view):

@@ -12,7 +12,7 @@ from glyphscope.events import RunRequest, Token, TokenStep
 from glyphscope.explain import Boundaries, BoundaryDiff
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import RunState, StageState, reduce_event, run_state
+from glyphscope.runs import StageState, run_state
 from glyphscope.strategies import run
 from glyphscope.text.figures import percent
 from glyphscope.text.tokens import token_text
@@ -23,6 +23,7 @@ from glyphscope_gui.runs.field_table import CONSTRAINT, DECIDED, FIELD, VALUE, F
 from glyphscope_gui.runs.token_table import COLUMNS, TOKEN, TokenTable, TokenTableModel
 from glyphscope_gui.shared.run_words import step_text
 from glyphscope_gui.shared.text_places import MAX_LINE, TextPlaces
+from shown_stages import feed
 
 BAD = '{action="search" query="AI 🤖 news" max_results=500}'
 
@@ -31,17 +32,6 @@ def events_of(text, **changes):
     document = default_registry().to_document()
     request = RunRequest(**{"prompt": "x", "registry": document, "constraint": "off", **changes})
     return list(run(request, ScriptedModel(text)))
-
-
-def feed(view, events, size=3):
-    """Feed the events in batches, as the controller does."""
-    state = RunState()
-    for at in range(0, len(events), size):
-        for event in events[at : at + size]:
-            reduce_event(state, event)
-        view.show_stage(ShownStage(state, state.present))
-    view.show_stage(ShownStage(state, state.present, over=True))
-    return state
 
 
 @pytest.fixture
