@@ -291,10 +291,10 @@ def test_all_tokens_of_a_prompt_but_the_last_are_read_on_both_sides(monkeypatch:
     model = open_model("embedded", options=LoadOptions(context=1024))
     try:
         with started(model.info.path, LoadOptions(context=1024)) as baseline:
-            answer = baseline.ask(task="read", prompt=reading._prompt())
-            assert len(answer.ids) == pytest.approx(reading.TOKENS, rel=0.05)
-            assert len(answer.spent) == 1 and answer.spent[0] > 0
+            assert len(model.tokenize(reading._prompt())) == pytest.approx(reading.TOKENS, rel=0.05)
             monkeypatch.setattr(reading, "_TEXT", documents.STORY)
+            answer = baseline.ask(task="read", prompt=reading._prompt())
+            assert len(answer.ids) < 100 and len(answer.spent) == 1 and answer.spent[0] > 0
             (figure,) = reading.figures(model, baseline, TINY)
     finally:
         model.close()

@@ -183,7 +183,7 @@ def test_options_that_exclude_each_other_are_an_error_of_the_model_too(tmp_path)
         open_model(str(tmp_path / "m.gguf"), options=LoadOptions(kv_type="q8_0", flash_attention="off"))
 
 
-def test_a_branch_has_theoptions_of_its_run_that_change_the_result():
+def test_a_branch_has_the_options_of_its_run_that_change_the_result():
     kept = LoadOptions(context=2048, kv_type="q8_0", flash_attention="on", batch=512)
     load = msgspec.structs.replace(kept, threads=64, gpu_layers=40)
     usual = options_of(ModelInfo(name="m", context=2048, load=load))

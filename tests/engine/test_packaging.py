@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import configparser
-import os
 import re
 import struct
 import sys
@@ -18,6 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from cli_command import command
 from glyphscope import processes
 
 ROOT = Path(__file__).parents[2]
@@ -317,17 +317,12 @@ SHARED = ("PYTHONPATH", "GLYPHSCOPE_SAVED_PROMPTS", "GLYPHSCOPE_FORKS")
 
 
 @pytest.mark.slow
-@pytest.mark.model
-def test_the_commands_that_try_a_package_pass_with_the_program_of_this_checkout(
-    script, tmp_path, capsys
-) -> None:
+def test_the_commands_that_try_a_package_pass_with_the_program_of_this_checkout(script, tmp_path) -> None:
+    """In this process, and without the embedded model: a package's are tried as they are when it is made."""
     smoke = script("smoke")
-    tests = {name: os.environ[name] for name in SHARED if name in os.environ}
-
-    class Checkout(smoke.Place):
-        def environment(self, **more: str) -> dict[str, str]:
-            return super().environment(**tests, **more)
-
-    place = Checkout("checkout", str(Path(sys.executable).parent / "glyphscope"), home=str(tmp_path))
-    smoke.try_lines(place)
-    assert capsys.readouterr().out.count("checkout: glyphscope ") == len(smoke.lines(place))
+    place = smoke.Place("checkout", str(Path(sys.executable).parent / "glyphscope"), home=str(tmp_path))
+    scripted = ("--model", f"scripted:{smoke.CALL}", "--constraint", "off")
+    for line in smoke.lines(place):
+        if line.words != ("doctor",):  # test_doctor.py
+            done = command(*line.words, *(scripted if line.words[0] == "run" else ()), text=line.given)
+            assert done.exit_code == line.code and line.has in done.stdout, f"{line.words}: {done.output}"
