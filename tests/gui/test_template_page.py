@@ -11,9 +11,8 @@ from glyphscope.events import ModelInfo
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.shared.page_ids import MenuId, PageId
-from glyphscope_gui.template.page import places_of
+from glyphscope_gui.template.page import last_answer, places_of
 from glyphscope_gui.template.presenter import proof_words
-from glyphscope_gui.template.readers_dialog import last_answer
 
 CALL = '<call tool="search">\n<arg name="query">\nAI news\n</arg>\n</call>'
 

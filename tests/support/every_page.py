@@ -28,8 +28,7 @@ from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.shared.background import is_working
 from glyphscope_gui.shared.errors import ErrorDialog, Explanation
 from glyphscope_gui.shared.page_ids import PageId, PanelId
-from glyphscope_gui.template.page import DETAILS
-from glyphscope_gui.template.readers_dialog import ReadersDialog, last_answer
+from glyphscope_gui.template.page import DETAILS, ReadersDialog, last_answer
 from made_results import made_result
 
 ABORTED = "sources-abort.jsonl"

@@ -30,7 +30,7 @@ COMMANDS = {
     "run": "run.run",
     "replay": "bundle.replay",
     "branch": "branch.branch",
-    "explain": "explain.explain",
+    "explain": "branch.explain",
     "prompt": "prompt.prompt",
     "ab": "ab.ab",
     "bundle": "bundle.bundle",

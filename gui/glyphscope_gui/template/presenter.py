@@ -21,8 +21,7 @@ from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shared.run_words import model_name
-from glyphscope_gui.template.page import TemplatePage
-from glyphscope_gui.template.readers_dialog import ReadersDialog, last_answer
+from glyphscope_gui.template.page import ReadersDialog, TemplatePage, last_answer
 from glyphscope_gui.template.tables import Cell, Row, on_one_line
 
 TURNS, MORE_TURNS = 200, 1000
