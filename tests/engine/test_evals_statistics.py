@@ -37,8 +37,8 @@ def _tables(count: int, most: int) -> list[tuple[int, int, int, int]]:
 
 
 @pytest.mark.slow
-def test_wilson_equals_scipy_on_a_thousand_tables(scipy_stats: Any) -> None:
-    for correct, wrong, _, _ in _tables(1000, 400):
+def test_wilson_equals_scipy_on_many_tables(scipy_stats: Any) -> None:
+    for correct, wrong, _, _ in _tables(300, 400):
         if correct + wrong == 0:
             continue
         ours = share(correct, correct + wrong)
@@ -47,9 +47,9 @@ def test_wilson_equals_scipy_on_a_thousand_tables(scipy_stats: Any) -> None:
 
 
 @pytest.mark.slow
-def test_mcnemar_equals_scipy_on_a_thousand_tables(scipy_stats: Any) -> None:
+def test_mcnemar_equals_scipy_on_many_tables(scipy_stats: Any) -> None:
     exact = 0
-    for _, first, second, _ in _tables(1000, 400):
+    for _, first, second, _ in _tables(300, 400):
         ours = mcnemar(first, second)
         n = first + second
         if n == 0:
@@ -62,7 +62,7 @@ def test_mcnemar_equals_scipy_on_a_thousand_tables(scipy_stats: Any) -> None:
             assert not ours.exact
             statistic = max(0, abs(first - second) - 1) ** 2 / n
             assert ours.p == pytest.approx(scipy_stats.chi2.sf(statistic, 1), rel=1e-9)
-    assert 200 < exact < 900
+    assert 60 < exact < 270
 
 
 def test_newcombe_equals_the_published_values() -> None:
@@ -73,8 +73,8 @@ def test_newcombe_equals_the_published_values() -> None:
 
 
 @pytest.mark.slow
-def test_newcombe_follows_from_scipys_wilson_limits_on_a_thousand_tables(scipy_stats: Any) -> None:
-    for both, first, second, neither in _tables(1000, 60):
+def test_newcombe_follows_from_scipys_wilson_limits_on_many_tables(scipy_stats: Any) -> None:
+    for both, first, second, neither in _tables(300, 60):
         n = both + first + second + neither
         margins = (both + first, n - both - first, both + second, n - both - second)
         if n == 0:

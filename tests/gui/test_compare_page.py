@@ -440,14 +440,17 @@ def test_columns_cannot_be_changed_while_they_run(make, qtbot):
 
 @pytest.mark.slow
 def test_a_columns_run_can_be_opened_while_the_model_is_free(make, qtbot):
-    page = make(Answers(seconds=0.02))
+    model = Answers()
+    page = make(model)
     runs, button = page.context.runs, page.view.columns[0].open_button
     assert not button.isEnabled()
     run_all(qtbot, page)
     assert button.isEnabled()
+    model.gate.clear()
     runs.run(page.context.project.next_request())
     assert not button.isEnabled()
     runs.stop()
+    model.gate.set()
     qtbot.waitUntil(lambda: not runs.is_busy)
     assert button.isEnabled()
 
