@@ -23,7 +23,7 @@ from glyphscope.turns.arguments_tagged import BEGUN_BEFORE, doubled, lacks_space
 from glyphscope.turns.tools import ArgumentTypes
 from glyphscope.turns.validator_arguments import CallText, Driver
 from glyphscope.turns.validator_markers import Finder, FoundMarker, Marker, heads_of, lost_of, signs_of
-from glyphscope.turns.validator_values import Piece, ValueText
+from glyphscope.turns.validator_values import ValuePart, ValueText
 
 _MAX_KEY = 200
 _WORD = re.compile(r"[\w.\-]")
@@ -45,9 +45,7 @@ class Parameter(Driver):
         self._link = ""  # the link that was read
         self._mark = ""  # the text before an escaped value, once it was read
         self._written: list[str] = []  # the value's text so far
-        self._closed = (
-            0  # the length of the closing marker that is ahead, until it is known whether it is one
-        )
+        self._closed = 0  # the length of a marker ahead that may close the value, 0 for none
         self._doubled = self._released = False  # the closing is written twice; one of them is text
         self.known = place  # the text up to here was looked at
         self.validator.drive([(s.KEY_OPEN, place - 1, place, '"')])
@@ -183,11 +181,11 @@ class Parameter(Driver):
             if found is not None:
                 break
             if dropped := finder.dropped():
-                self._value.text(Piece(start, dropped, left))
+                self._value.text(ValuePart(start, dropped, left))
         pending = "".join(finder.buffer)
         marker = pending[found.start - start :]
         if before := pending[: found.start - start]:
-            self._value.text(Piece(start, before, -1))
+            self._value.text(ValuePart(start, before, -1))
         self._value.end(found.start, found.end, marker)
         self.known = found.end
         self.text.put_back(marker)
@@ -219,7 +217,7 @@ class Parameter(Driver):
         """Pass characters to the value; at `ruled_out`, they could no longer be a closing (-1: they never could)."""
         place, text = self.text.place, self.text.take(count)
         self._written.append(text)
-        self._value.text(Piece(place, text, ruled_out))
+        self._value.text(ValuePart(place, text, ruled_out))
 
     def _is_lost(self) -> bool:
         """Whether a marker ahead that begins with a parameter's key is not a part of a longer word."""
@@ -365,7 +363,7 @@ class _Nested:
                 return False
             else:
                 self._value = self._value or self._begin_text()
-                self._value.text(Piece(text.place, begun[0], last if len(begun) > 1 else -1))
+                self._value.text(ValuePart(text.place, begun[0], last if len(begun) > 1 else -1))
                 text.skip(1)
         return True
 

@@ -14,7 +14,7 @@ from glyphscope.validation.streaming_validator import Limits
 _ENDS = (s.STRING_END, s.ARRAY_CLOSE, s.OBJECT_CLOSE)
 
 
-class Piece(NamedTuple):
+class ValuePart(NamedTuple):
     """A part of a value's text. `broke`: the character that ruled out a marker, -1 if none was possible."""
 
     at: int
@@ -29,7 +29,7 @@ class RawValue:
         self._validator = validator
         validator.drive([(s.STRING_OPEN, at, at, "")])
 
-    def text(self, piece: Piece) -> None:
+    def text(self, piece: ValuePart) -> None:
         marker = piece.broke >= 0
         kind, end = (
             (s.PENDING_TEXT, piece.broke + 1) if marker else (s.STRING_TEXT, piece.at + len(piece.text))
@@ -52,7 +52,7 @@ class TypedValue:
         self.invalid_at = -1
         self.ended = False  # the validator knows the value's end
 
-    def text(self, piece: Piece) -> None:
+    def text(self, piece: ValuePart) -> None:
         self._texts.append(piece.text)
         if self.invalid_at >= 0:
             return
@@ -102,13 +102,13 @@ class EitherValue:
 
     def __init__(self, validator: OneCallValidator, at: int, limits: Limits) -> None:
         self._validator, self._at, self._depth = validator, at, limits.depth
-        self._pieces: list[Piece] = []
+        self._pieces: list[ValuePart] = []
         self._string = Hypothesis(validator.candidates, limits)
         self._typed = Hypothesis(validator.candidates, limits)
         self._as_string = RawValue(self._string, at)
         self._as_typed = TypedValue(self._typed, at, limits.depth)
 
-    def text(self, piece: Piece) -> RawValue | TypedValue | None:
+    def text(self, piece: ValuePart) -> RawValue | TypedValue | None:
         """Add a piece of the text. Returns the remaining reading once only one is possible."""
         self._pieces.append(piece)
         self._as_string.text(piece)
@@ -166,7 +166,7 @@ class ValueText:
         """Whether the text is a complete value other than a string."""
         return isinstance(self._reading, TypedValue) and self._reading.may_end
 
-    def text(self, piece: Piece) -> None:
+    def text(self, piece: ValuePart) -> None:
         if isinstance(self._reading, EitherValue):
             self._reading = self._reading.text(piece) or self._reading
         else:
