@@ -7,10 +7,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
 from cli_command import command as glyphscope
-from glyphscope.cli.app import app
 from glyphscope.errors import StorageError
 from glyphscope.events import LoadOptions
 from glyphscope_benchmarks import command, history
@@ -154,10 +152,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_full_run_is_saved_and_a_quick_one_is_not(home: Path) -> None:
-    runner = CliRunner()
-    assert runner.invoke(app, ["bench", "--quick"]).exit_code == 0
+    assert glyphscope("bench", "--quick").exit_code == 0
     assert not (home / "bench.jsonl").exists()
-    assert runner.invoke(app, ["bench"]).exit_code == 0
+    assert glyphscope("bench").exit_code == 0
     line = json.loads((home / "bench.jsonl").read_text(encoding="utf-8"))
     assert [figure["name"] for figure in line["figures"]] == ["time", "speed"]
     assert line["figures"][0] == {

@@ -10,10 +10,8 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
 from cli_command import command as glyphscope
-from glyphscope.cli.app import app
 from glyphscope.cli.mcp.answering import answer_to
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.events import AnyEvent, Token, encode_event
@@ -92,13 +90,12 @@ def test_a_byte_order_mark_of_a_file_is_ignored(tmp_path):
     for name in ("call", "calls.jsonl", "system"):
         content = {"call": CALL, "calls.jsonl": json.dumps({"text": CALL}), "system": "Be brief."}[name]
         (tmp_path / name).write_text(content, encoding="utf-8-sig")
-    runner = CliRunner()
-    report = json.loads(runner.invoke(app, ["check", "--json", str(tmp_path / "call")]).stdout)
+    report = json.loads(glyphscope("check", "--json", tmp_path / "call").stdout)
     assert (report["valid"], report["chars"]) == (True, len(CALL))
-    assert runner.invoke(app, ["check", "--lines", str(tmp_path / "calls.jsonl")]).exit_code == 0
-    ran = runner.invoke(app, ["run", *MODEL, "--json", "--system", str(tmp_path / "system"), "x"])
+    assert glyphscope("check", "--lines", tmp_path / "calls.jsonl").exit_code == 0
+    ran = glyphscope("run", *MODEL, "--json", "--system", tmp_path / "system", "x")
     assert json.loads(ran.stdout.splitlines()[0])["request"]["system"] == "Be brief."
-    inside = runner.invoke(app, ["check", "--json", "-"], input="\ufeff\ufeff" + CALL)
+    inside = glyphscope("check", "--json", "-", text="\ufeff\ufeff" + CALL)
     assert json.loads(inside.stdout)["errors"][0]["code"] == "LEADING_TEXT", (
         "one in the text is the model's own"
     )
@@ -117,11 +114,11 @@ def test_a_disk_that_fills_up_under_a_record_leaves_the_older_record(tmp_path, m
             raise OSError(errno.ENOSPC, "No space left on device")
         return encode_event(event)
 
-    path, runner = tmp_path / "run.jsonl", CliRunner()
+    path = tmp_path / "run.jsonl"
     recording = ["run", *MODEL, "--json", "--record", str(path)]
-    assert runner.invoke(app, [*recording, "older"]).exit_code == 0
+    assert glyphscope(*recording, "older").exit_code == 0
     monkeypatch.setattr("glyphscope.sessions.records.encode_event", full)
-    result = runner.invoke(app, [*recording, "x"])
+    result = glyphscope(*recording, "x")
     assert json.loads(result.stdout.splitlines()[-1])["valid"], "the run itself continues to its end"
     assert result.exit_code == 2
     assert "The disk is full" in result.stderr and "run.jsonl.part" in result.stderr
@@ -134,11 +131,10 @@ def test_commands_that_write_nothing_work_without_a_writable_home(tmp_path, monk
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("GLYPHSCOPE_HOME", str(tmp_path / "file"))  # not even root can make a folder in it
     monkeypatch.setattr("glyphscope.cli.probes._broken", lambda modules: {})  # takes seconds
-    runner = CliRunner()
-    assert runner.invoke(app, ["check", "-"], input=CALL).exit_code == 0
-    assert runner.invoke(app, ["run", *MODEL, "x"]).exit_code == 0
-    assert runner.invoke(app, ["models"]).exit_code in (0, 1)
-    doctor = json.loads(runner.invoke(app, ["doctor", "--json"]).stdout)
+    assert glyphscope("check", "-", text=CALL).exit_code == 0
+    assert glyphscope("run", *MODEL, "x").exit_code == 0
+    assert glyphscope("models").exit_code in (0, 1)
+    doctor = json.loads(glyphscope("doctor", "--json").stdout)
     wrong = {each["name"]: each["fix"] for each in doctor["findings"] if not each["ok"]}
     assert "GLYPHSCOPE_HOME" in wrong["history"]
 

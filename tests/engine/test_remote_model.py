@@ -11,10 +11,8 @@ import time
 
 import keyring
 import pytest
-from typer.testing import CliRunner
 
 from cli_command import command
-from glyphscope.cli.app import app
 from glyphscope.errors import ModelError
 from glyphscope.events import (
     Aborted,
@@ -571,19 +569,19 @@ def test_a_key_that_is_not_a_valid_header_is_rejected_and_not_repeated(key):
 
 
 def test_the_command_stores_lists_and_removes_keys_without_an_argument_for_one(ring):
-    runner, url = CliRunner(), "https://host.example/v1"
-    saved = runner.invoke(app, ["keys", "set", url], input=f"{SECRET}\n")
+    url = "https://host.example/v1"
+    saved = command("keys", "set", url, text=f"{SECRET}\n")
     assert saved.exit_code == 0 and SECRET not in saved.output
     assert key_of(read_address(url)) == SECRET
-    listed = runner.invoke(app, ["keys", "list", "--json"])
+    listed = command("keys", "list", "--json")
     assert (
         json.loads(listed.stdout)["endpoints"] == ["https://host.example:443"] and SECRET not in listed.output
     )
-    assert runner.invoke(app, ["keys", "set", url, SECRET]).exit_code == 2
-    assert runner.invoke(app, ["keys", "set", url], input="\n").exit_code == 2
-    assert runner.invoke(app, ["keys", "remove", url]).exit_code == 0
-    assert runner.invoke(app, ["keys", "remove", url]).exit_code == 1
-    assert runner.invoke(app, ["keys", "list"]).exit_code == 1
+    assert command("keys", "set", url, SECRET).exit_code == 2
+    assert command("keys", "set", url, text="\n").exit_code == 2
+    assert command("keys", "remove", url).exit_code == 0
+    assert command("keys", "remove", url).exit_code == 1
+    assert command("keys", "list").exit_code == 1
 
 
 def test_without_the_extra_an_address_names_the_package_to_install(monkeypatch):
