@@ -46,13 +46,7 @@ if TYPE_CHECKING:
         ink,
     )
     from glyphscope_gui.evaluate.table_model import MANY, ROW_ROLE, SHOWN_ROLE, EvalTableModel
-    from glyphscope_gui.evaluate.words import (
-        MEASURES,
-        arm_labels,
-        population_words,
-        provenance,
-        summary_words,
-    )
+    from glyphscope_gui.evaluate.words import MEASURES, arm_labels, provenance, summary_words
 else:
     __getattr__ = interface(__name__)
 
