@@ -179,7 +179,7 @@ class SchemaSet:
         places = tuple(self.place(at.schema, at.pointer) for at in together if at.schema is not True)
         if any(part.schema is False for part in places):
             return []
-        above |= set(places)
+        above |= {place}
         branches = [_Branch(places, tuple(late for part in places for late in self._late(part)))]
         for part in places[1:] + places[:1]:
             for keyword in CHOICES:

@@ -128,8 +128,7 @@ def _distinguished(listed: Sequence[Sequence[set[Hashable] | None]]) -> bool:
 
 def _listed_at(schema: Schema, key: str, parts: Parts) -> list[set[Hashable] | None]:
     """The lists of values for a property, one of each schema that names it."""
-    places = [part.at("properties", key) for part in parts if key in part.schema.get("properties", {})]
-    expanded = (schema.expand([place]) for place in places)
+    expanded = (schema.expand([place]) for place in _places_of(key, parts))
     return [set() if isinstance(inner, str) else _enumerated(inner) for inner in expanded]
 
 
@@ -154,9 +153,13 @@ def _may_both(schema: Schema, a: Place, b: Place, levels: int) -> bool:
 
 
 def _property_excludes(schema: Schema, key: str, left: Parts, right: Parts, levels: int) -> bool:
-    ours = [part.at("properties", key) for part in left if key in part.schema.get("properties", {})]
-    theirs = [part.at("properties", key) for part in right if key in part.schema.get("properties", {})]
+    ours, theirs = _places_of(key, left), _places_of(key, right)
     return any(not _may_both(schema, a, b, levels - 1) for a in ours for b in theirs)
+
+
+def _places_of(key: str, parts: Parts) -> list[Place]:
+    """The schemas that the parts have for a property."""
+    return [part.at("properties", key) for part in parts if key in part.schema.get("properties", {})]
 
 
 def _types(parts: Parts) -> set[str]:
