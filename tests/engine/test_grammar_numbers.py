@@ -145,6 +145,20 @@ def test_bounds_beyond_plain_decimals_are_enforced(ends, good, bad):
     assert [text for text in bad if accepts(text)] == []
 
 
+@at_most(60)
+@given(st.integers(10**24, 10**26), st.integers(0, 10**26) | st.integers(0, 50), st.integers(-60, 60))
+def test_long_bounds_are_exact_and_not_nested(low, size, beside):
+    high = low + size
+    accepts = reader(number_node(between(Decimal(low), Decimal(high))))
+    for value in (low, high, low + beside, high + beside, (low + high) // 2):
+        assert accepts(str(value)) == (low <= value <= high)
+
+
+def test_a_range_of_very_large_numbers_is_a_grammar():
+    accepts = reader(number_node(between(Decimal(10) ** 20, Decimal(2) * 10**84)))
+    assert accepts("1" + "0" * 84) and accepts("1" * 85) and not accepts("21" + "0" * 83)
+
+
 @pytest.mark.parametrize(
     "high", ["1e15", "1e16", "1e17", "9100000000000000", "1e20", "1e300", "123456789012345678"]
 )

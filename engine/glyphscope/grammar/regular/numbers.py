@@ -162,6 +162,8 @@ def _natural(low: int, high: int) -> Node:
 def _same_length(low: str, high: str) -> Node:
     if not low:
         return EMPTY
+    if len(low) > MAX_DIGITS + 1:
+        return _same_length_flat(low, high)
     size = len(low) - 1
     first, last = int(low[0]), int(high[0])
     if first == last:
@@ -177,6 +179,31 @@ def _same_length(low: str, high: str) -> Node:
     if first <= last:
         options.append(seq(_digits(first, last), repeat(_DIGIT, size, size)))
     return alt(*options, tail)
+
+
+def _same_length_flat(low: str, high: str) -> Node:
+    """The same for many digits, an option for each digit that differs from the bound's: engines limit nesting."""
+    size = len(low)
+    same = next((index for index in range(size) if low[index] != high[index]), size)
+    if same == size:
+        return seq(low)
+    low_end, high_end = max(same + 1, len(low.rstrip("0"))), max(same + 1, len(high.rstrip("9")))
+    starts = [
+        (low[:low_end], 0, 9),
+        (high[:high_end], 0, 9),
+        (low[:same], int(low[same]) + 1, int(high[same]) - 1),
+    ]
+    starts += [(low[:index], int(low[index]) + 1, 9) for index in range(same + 1, low_end)]
+    starts += [(high[:index], 0, int(high[index]) - 1) for index in range(same + 1, high_end)]
+    return alt(
+        *(
+            seq(start, _digits(first, last), repeat(_DIGIT, size - len(start) - 1, size - len(start) - 1))
+            if len(start) < size
+            else seq(start)
+            for start, first, last in starts
+            if first <= last
+        )
+    )
 
 
 def _digits(first: int, last: int) -> Node:
