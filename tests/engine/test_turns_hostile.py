@@ -12,7 +12,7 @@ import pytest
 
 from changed_turns import changes, checker, rendered
 from examples import rounds
-from glyphscope.events import FieldClosed, Violation
+from glyphscope.events import FieldClosed, SegmentClosed, Violation
 from glyphscope.registry import parse_document
 from glyphscope.turns import FormValidator, TurnForm, TurnTools, call_violations, read_turn
 from renderers import derived_at
@@ -210,6 +210,20 @@ def streamed(llama_data: Path, template: str, text: str) -> tuple[Any, FormValid
     events = [(at, event) for at, char in enumerate(text) for event in validator.feed(char)]
     validator.finish()
     return read_turn(text, form, TOOLS, False), validator, events
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [5, 8, 9, 12, 100])
+def test_an_apparent_call_has_the_same_verdict_in_any_pieces(llama_data: Path, size: int) -> None:
+    form = _form(llama_data / "templates" / "mistralai-Mistral-Nemo-Instruct-2407.jinja")
+    text = '[{"name": "ping", "arguments": {}, "id": "a"}, {"name": "ping", "arguments": {}}]'
+    found = []
+    for pieces in (list(text), [text[at : at + size] for at in range(0, len(text), size)]):
+        validator = FormValidator(form, TOOLS.registry, thinking=False, choice="auto", most_calls=None)
+        events = [event for piece in pieces for event in validator.feed(piece)] + validator.finish()
+        parts = [(each.kind, each.start, each.end) for each in events if isinstance(each, SegmentClosed)]
+        found.append((parts, [(each.code, each.char) for each in validator.violations]))
+    assert found[0] == found[1]
 
 
 CODER, SEED, GLM, DSML, M2 = (

@@ -439,7 +439,7 @@ class FormValidator:
         foreign = not any(each.strict for each in beginnings)
         self._opening = _Opening(found.start, mode, found.left, before, foreign)
         if trial:
-            self._trial = _Trial("", self._out)
+            self._trial, calls.on_trial = _Trial("", self._out), True
             self._out = []
         else:
             self._certain(found.end - 1, calls)
@@ -450,7 +450,7 @@ class FormValidator:
 
     def _certain(self, at: int, calls: Calls) -> None:
         """From here on, this is a call, no longer a trial."""
-        opening, self._trial = self._opening, None
+        opening, self._trial, calls.on_trial = self._opening, None, False
         self._close_segment("text" if self._unasked else None)
         self._has_reasoning = self._has_reasoning or (opening.mode == "reasoning" and not self._unasked)
         self._unasked = False
