@@ -87,7 +87,7 @@ def timed(build: Callable[[], BuiltGrammar]) -> BuiltGrammar:
 
 
 class Expected(NamedTuple):
-    """What the model is to write: a form of turns, and the options of its grammar."""
+    """The expected answer: a form of turns, and the options of its grammar."""
 
     form: TurnForm
     options: TurnOptions

@@ -2,7 +2,7 @@
 
 There is only one state machine: this grammar. Markers that are tokens of the vocabulary are required by their ids, all
 others as text; free text contains none of them. `read_turn` reads every text of the grammar of a model's own form
-strictly, and the validators every one in a notation of ours, as calls that are valid except for the constraints in
+strictly, and the validators every one in GLYPH and JSON, as calls that are valid except for the constraints in
 `unenforced`.
 """
 
@@ -88,7 +88,7 @@ def build_turn_grammar(
 def build_call_grammar(
     registry: ToolRegistry, notation: Notation, shape: Shape, options: TurnOptions = DEFAULT_OPTIONS
 ) -> Grammar:
-    """The grammar of the registry's calls in a notation and shape of ours."""
+    """The grammar of the registry's calls in a notation and shape."""
     return build_turn_grammar(own_form(notation, shape), registry, options)
 
 
@@ -152,7 +152,7 @@ class _Turn:
         self.text_alone = options.choice in ("auto", "none")
         self.text_before = self.free_text or self.text_alone
         self.calls: dict[str, Node] = {}  # in the model's own form
-        self.content: Node | None = None  # in a notation of ours
+        self.content: Node | None = None  # in GLYPH or JSON
 
     @cached_property
     def stops(self) -> Node:
@@ -189,7 +189,7 @@ class _Turn:
         self.calls = {opening: self.book.inner("calls", seq(rest, after)) for opening, rest in made.items()}
 
     def _make_own(self, call: OwnCall, rules: ToolRules, allowed: list[Tool]) -> None:
-        """The content with calls in a notation of ours, after any marker of the model around text."""
+        """The content with calls in GLYPH or JSON, after any marker of the model around text."""
         words = self.options.choice == "auto"
         fitting = replace(call, shape=fitting_shape(self.registry, call.shape))
         root = OwnCalls(fitting, rules, allowed, self.free_text, words, self.options.most_calls).root()

@@ -1,4 +1,4 @@
-"""The calls in a turn's grammar: for every tool, in a model's own form or in a notation of ours."""
+"""The calls in a turn's grammar: for every tool, in a model's own form or in GLYPH or JSON."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ def _is_read(text: str, run: list[tuple[str, ...]]) -> bool:
 
 @dataclass
 class OwnCalls:
-    """Makes the rules of calls in a notation of ours, or of a part of one, and of the text around them.
+    """Makes the rules of calls in GLYPH or JSON, or of a part of one, and of the text around them.
 
     `free_text`: any text may precede the call. `words`: also a text without a call is possible. `most`: the maximum
     number of consecutive calls, None for any number.

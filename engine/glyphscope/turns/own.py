@@ -16,7 +16,7 @@ from glyphscope.turns.form import CallForm, CallObject, Piece, TurnForm
 
 
 class OwnCall(CallForm, frozen=True):
-    """A call, or a part of one, in a notation of ours; `white_space` is that of JSON.
+    """A call, or a part of one, in GLYPH or JSON; `white_space` is that of JSON.
 
     Without white space more of a call is forced, so the model decides fewer tokens. In the flat shape, the `object` has
     no key for the arguments, which are beside the name. Files of forms cannot contain it.
@@ -46,5 +46,5 @@ def own_form(
 
 
 def own_call(form: TurnForm) -> OwnCall | None:
-    """The call in a notation of ours that the form consists of; None for a model's own form."""
+    """The call in GLYPH or JSON that the form consists of; None for a model's own form."""
     return next((call for call in form.calls if isinstance(call, OwnCall)), None)
