@@ -22,6 +22,10 @@ from glyphscope_gui.theme import ThemeManager
 CALL = '{action="search" query="AI news" max_results=10}'
 
 
+SHARED: list[MainWindow] = []
+"""The window of the file, while there is one: it keeps its style sheet."""
+
+
 def until(is_so: Callable[[], bool]) -> None:
     """Handle events until it is so, where there is no `qtbot`: between tests."""
     deadline = time.monotonic() + 60
@@ -49,14 +53,10 @@ def end_window(window, owner):
 
 
 @pytest.fixture(autouse=True)
-def without_a_style_sheet(request):
+def without_a_style_sheet():
     """Remove a style sheet with the test that set it: under one, making widgets takes five times as long."""
     yield
-    if (
-        "window_of_the_file" not in request.fixturenames
-        and (app := QApplication.instance())
-        and app.styleSheet()
-    ):
+    if not SHARED and (app := QApplication.instance()) and app.styleSheet():
         app.setStyleSheet("")
 
 
@@ -82,7 +82,9 @@ def window_of_the_file(qapp, tmp_path_factory):
         patch.setenv("GLYPHSCOPE_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("GLYPHSCOPE_PROMPT_CACHE_MB", "0")
         window, owner = make_window(qapp, scripted)
+    SHARED.append(window)
     yield window, window.saveState(), window.services.settings.value
+    SHARED.clear()
     end_window(window, owner)
     QApplication.processEvents()
     qapp.setStyleSheet("")
