@@ -56,6 +56,12 @@ class TextAhead:
         self._at += count
         return self._text[self._at - count : self._at]
 
+    def cut(self, place: int) -> str:
+        """Remove the text from a position ahead on, and return it, to be added again."""
+        kept = self._at + max(place - self.place, 0)
+        self._text, later = self._text[:kept], self._text[kept:]
+        return later
+
     def put_back(self, text: str) -> None:
         """Read again the text that was read last."""
         self._text, self._at, self._base = text + self.rest, 0, self.place - len(text)

@@ -439,7 +439,7 @@ class FormValidator:
         foreign = not any(each.strict for each in beginnings)
         self._opening = _Opening(found.start, mode, found.left, before, foreign)
         if trial:
-            self._trial, calls.on_trial = _Trial("", self._out), True
+            self._trial, calls.trial_from = _Trial("", self._out), found.end
             self._out = []
         else:
             self._certain(found.end - 1, calls)
@@ -450,7 +450,7 @@ class FormValidator:
 
     def _certain(self, at: int, calls: Calls) -> None:
         """From here on, this is a call, no longer a trial."""
-        opening, self._trial, calls.on_trial = self._opening, None, False
+        opening, self._trial, calls.trial_from = self._opening, None, None
         self._close_segment("text" if self._unasked else None)
         self._has_reasoning = self._has_reasoning or (opening.mode == "reasoning" and not self._unasked)
         self._unasked = False
@@ -493,8 +493,14 @@ class FormValidator:
         calls = self._calls
         assert calls is not None
         calls.attach(self._out, self._token)
+        later, trial_from = "", calls.trial_from
+        if (
+            trial_from is not None and self._text.place < trial_from
+        ):  # the marker of a call on trial is read alone
+            later = self._text.cut(trial_from)
         rest = self._text.rest
         waits = calls.read()
+        self._text.add(later)
         if self._trial is not None:
             written = (self._trial.text + rest)[: self._text.place - self._opening.at]
             self._trial = self._trial._replace(text=written)
@@ -510,7 +516,7 @@ class FormValidator:
                 calls.attach(self._out, self._token)
         if calls.state != "open":
             self._end_calls(calls)
-        elif waits:
+        elif waits and not later:
             yield
 
     def _no_call(self, trial: _Trial, calls: Calls) -> None:

@@ -71,7 +71,8 @@ class Calls:
         """`room`: the number of allowed calls; None means no limit."""
         at = text.place
         self.state: Literal["open", "done", "failed", "left"] = "open"
-        self.certain = self.on_trial = False
+        self.certain = False
+        self.trial_from: int | None = None  # after the marker of calls that are on trial
         self.unread = False  # the arguments of the last call cannot be read to their end
         self.violate: Callable[[Code, str, int, str], None]
         self.on_call: Callable[[int], None]
@@ -138,9 +139,7 @@ class Calls:
             validator.attach(out, token)
 
     def read(self) -> bool:
-        """Read on, `on_trial` up to the next character at which the call may be known. Returns whether more text is
-        needed.
-        """
+        """Read on, on trial by one character after the marker. Returns whether more text is needed."""
         return next(self._reading, "ended") is None
 
     def _read(self) -> Iterator[str | None]:
@@ -148,7 +147,7 @@ class Calls:
             char = yield from self.text.char()
             self.text.skip(1)
             self._step(char, self.text.place - 1)
-            if self.on_trial:
+            if self.trial_from is not None and self.text.place >= self.trial_from:
                 yield "on trial"
             if (driver := self._driver) is not None:
                 yield from driver.read()
