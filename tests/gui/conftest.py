@@ -8,7 +8,7 @@ from importlib import import_module
 
 import msgspec
 import pytest
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication, QDialog, QSplitter
 
 from fake_context import fake_context, scripted
@@ -33,6 +33,11 @@ def until(is_so: Callable[[], bool]) -> None:
         assert time.monotonic() < deadline, "the window does not rest"
         QApplication.processEvents()
         time.sleep(0.001)
+
+
+def is_soon(timer: QTimer) -> bool:
+    """Whether the timer will soon do something, once."""
+    return timer.isSingleShot() and timer.isActive() and timer.interval() <= 200
 
 
 def make_window(app, opener, theme="light", size=(1440, 900)):
@@ -111,7 +116,7 @@ def window(window_of_the_file, qtbot):
     window.navigator.show(PageId.PLAYGROUND)
     window.restoreState(arranged)
     window.resize(1440, 900)
-    QApplication.processEvents()
+    until(lambda: not any(map(is_soon, window.findChildren(QTimer))))
 
 
 @pytest.fixture
