@@ -24,7 +24,7 @@ from glyphscope.events import LoadOptions, PromptRendered, Token
 from glyphscope.models.interface import Model
 from glyphscope.models.opening import EMBEDDED, open_model
 from glyphscope.registry import default_registry
-from glyphscope.strategies.running import run
+from glyphscope.runs.strategies.running import run
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))

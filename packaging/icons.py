@@ -10,7 +10,7 @@ from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtGui import QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
-from glyphscope import resources
+from glyphscope.base import resources
 
 SIZES = (16, 24, 32, 48, 64, 128, 256, 512)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
 from glyphscope.models.turn_forms import derived_form, open_template
 from glyphscope.turns.foreign import KNOWN, KnownForm

@@ -19,11 +19,11 @@ import msgspec
 from setup_env import llama_data
 from untrained import with_template
 
+from glyphscope.base.resources import read_text
 from glyphscope.events import ApprovalRule, Message, RunRequest
 from glyphscope.models.opening import embedded_path
 from glyphscope.registry import bundled_registry
-from glyphscope.resources import read_text
-from glyphscope.strategies.loop.presets import compose
+from glyphscope.runs.strategies.loop.presets import compose
 
 TAGS, CHANNELS, EXAMPLE = (
     "SmolLM2-135M-Qwen3.5.gguf",

@@ -17,9 +17,9 @@ from glyphscope.events import AnyEvent, ApprovalRule, RunRequest, RunStarted, Sa
 from glyphscope.models.opening import EMBEDDED, open_model
 from glyphscope.registry import bundled_registry, default_registry
 from glyphscope.runs import NonInteractive
-from glyphscope.sessions import RecordWriter
-from glyphscope.strategies import run
-from glyphscope.strategies.loop.presets import compose
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.loop.presets import compose
+from glyphscope.store import RecordWriter
 from glyphscope.tools.demo import DemoTools
 
 FOLDER = Path(__file__).parent.parent / "assets" / "glyphscope_assets" / "runs"

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, Qt, QTimer
 
-from glyphscope import resources
+from glyphscope.base import resources
 from glyphscope.lessons.library import find_lesson
 from glyphscope.models.opening import embedded_path
 from glyphscope.runs import reduce_event
-from glyphscope.sessions import GrammarExample
+from glyphscope.store import GrammarExample
 from glyphscope_gui.compare.experiment import Grown, RunPhase
 from glyphscope_gui.compare.presenter import ComparePresenter
 from glyphscope_gui.compare.variants import PRESETS

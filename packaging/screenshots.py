@@ -34,8 +34,8 @@ from scenes import (
 from glyphscope.events import RunStarted
 from glyphscope.models.interface import Model
 from glyphscope.models.recorded import RecordedModel
-from glyphscope.sessions import Places, Project
-from glyphscope.sessions.folders import HOME_VARIABLE
+from glyphscope.store import Places, Project
+from glyphscope.store.folders import HOME_VARIABLE
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shell import Window

@@ -18,8 +18,8 @@ from glyphscope.events import (
     Sampling,
     settings_of,
 )
-from glyphscope.sessions import Settings
-from glyphscope.sessions.exports.forms import EXPORTERS, EXPORTS
+from glyphscope.store import Settings
+from glyphscope.store.exports.forms import EXPORTERS, EXPORTS
 
 STATED = (
     Sampling,

@@ -350,7 +350,7 @@ def _children() -> set[int]:
                 found.update(map(int, pids.read().split()))
         except OSError:  # a thread that just ended
             continue
-    for name in ("compilers.service", "evals.checking.service", "processes.limited"):
+    for name in ("processes.compilers.service", "evals.checking.service", "processes.limited"):
         if (service := sys.modules.get(f"glyphscope.{name}")) is not None:
             for value in vars(service).values():
                 pids = getattr(value, "pids", ())

@@ -1,1 +1,1 @@
-"""Registries, prompts, recorded runs, themes and icons: data files, read by `glyphscope.resources` alone."""
+"""Registries, prompts, recorded runs, themes and icons: data files, read by `glyphscope.base.resources` alone."""

@@ -13,11 +13,11 @@ from typing import Any
 
 import llama_cpp as llama
 
-from glyphscope.decoding.mask import Constraint, TokenMask, schema_grammar
 from glyphscope.events import LoadOptions, ModelInfo
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.models import wire
+from glyphscope.models.decoding.mask import Constraint, TokenMask, schema_grammar
 from glyphscope.models.gbnf import GbnfConstraint
 from glyphscope.models.session import Session
 from glyphscope.registry import ToolRegistry, parse_document

@@ -14,11 +14,11 @@ from typing import IO, Any
 
 import msgspec
 
-from glyphscope.errors import ModelDied, ModelError
+from glyphscope.base.errors import ModelDied, ModelError
+from glyphscope.base.figures import duration
 from glyphscope.events import LoadOptions
 from glyphscope.models.process import ENVIRONMENT
 from glyphscope.processes import module_command
-from glyphscope.text.figures import duration
 from glyphscope_benchmarks.timing import Stamped
 
 

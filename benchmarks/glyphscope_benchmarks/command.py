@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
+from glyphscope.base.errors import ModelError, StorageError
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading, opened
 from glyphscope.cli.output import console, diagnostics, print_json, print_note, print_text
-from glyphscope.errors import ModelError, StorageError
 from glyphscope.events import LoadOptions
 from glyphscope.models.interface import Model
 from glyphscope.models.opening import EMBEDDED

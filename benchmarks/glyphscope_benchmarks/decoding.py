@@ -15,7 +15,7 @@ from glyphscope.events import ConstraintKind, Message, RunRequest, Sampling
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.models.interface import GenerateRequest, Model, PromptReady
 from glyphscope.registry import ToolRegistry, default_registry
-from glyphscope.strategies.request import generate_request, render_prompt
+from glyphscope.runs.strategies.request import generate_request, render_prompt
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.baseline_process import Baseline
 from glyphscope_benchmarks.figures import Figure, Row, at_least, at_most

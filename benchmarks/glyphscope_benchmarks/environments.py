@@ -18,10 +18,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import duration
 from glyphscope.cli.output import print_note
-from glyphscope.errors import GlyphscopeError
-from glyphscope.sessions.folders import places
-from glyphscope.text.figures import duration
+from glyphscope.store.folders import places
 from glyphscope_benchmarks.baseline_process import last_line
 
 TOOLS = ("llama-server", "llama-bench")

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.models.interface import Model
 from glyphscope.processes import own_command
 from glyphscope_benchmarks.environments import run_step

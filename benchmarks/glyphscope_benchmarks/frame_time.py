@@ -24,9 +24,9 @@ import numpy as np
 from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QEventLoop, QObject, QTimer, SignalInstance
 from PySide6.QtWidgets import QApplication
 
-from glyphscope.compilers import service as compilers
 from glyphscope.events import AnyEvent
-from glyphscope.sessions import Places
+from glyphscope.processes.compilers import service as compilers
+from glyphscope.store import Places
 from glyphscope_benchmarks.long_run import long_run
 from glyphscope_gui.app import SWITCH_SECONDS, Collector
 from glyphscope_gui.playground.evidence_dock import load_charts

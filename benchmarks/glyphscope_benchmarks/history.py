@@ -15,11 +15,11 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.errors import StorageError
+from glyphscope.base.errors import StorageError
+from glyphscope.base.figures import UNKNOWN
+from glyphscope.base.inputs import read_file, storage_error
 from glyphscope.events import LoadOptions
-from glyphscope.inputs import read_file, storage_error
-from glyphscope.sessions.folders import places
-from glyphscope.text.figures import UNKNOWN
+from glyphscope.store.folders import places
 from glyphscope_benchmarks.report import Machine, Report, unit_text, value_text
 
 SHOWN = 4

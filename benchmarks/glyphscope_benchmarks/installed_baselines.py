@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
 from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.models.memory import KV_TYPES

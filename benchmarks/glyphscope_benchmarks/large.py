@@ -11,12 +11,12 @@ from itertools import pairwise
 
 import msgspec
 
+from glyphscope.base.figures import duration_ms
 from glyphscope.cli.load_options import opened
 from glyphscope.events import LoadOptions, Sampling, TokenStep
 from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.registry import default_registry
-from glyphscope.strategies.request import generate_request
-from glyphscope.text.figures import duration_ms
+from glyphscope.runs.strategies.request import generate_request
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.baseline_process import started
 from glyphscope_benchmarks.decoding import run_request

@@ -9,7 +9,7 @@ import msgspec
 from glyphscope.events import Alternative, AnyEvent, RunRequest, Token
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 
 _LIST = "items"
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
+from glyphscope.base.figures import duration
 from glyphscope.events import LoadOptions
 from glyphscope.models.interface import GenerateRequest, Model, PromptReady
 from glyphscope.models.process import ENVIRONMENT
-from glyphscope.text.figures import duration
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.baseline_process import Baseline, last_line
 from glyphscope_benchmarks.figures import Figure, Row, at_least

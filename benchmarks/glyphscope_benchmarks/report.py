@@ -9,11 +9,11 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
+from glyphscope.base.figures import UNKNOWN, estimate
 from glyphscope.evals.results.manifest import system_name
 from glyphscope.events import ModelInfo
 from glyphscope.models.cores import processor_name
 from glyphscope.runs.emitter import versions
-from glyphscope.text.figures import UNKNOWN, estimate
 from glyphscope_benchmarks.figures import Figure
 
 _CALM = 0.5

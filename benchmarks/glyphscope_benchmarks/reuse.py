@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 import time
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.events import RunFailed, RunRequest, Token
 from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.registry import default_registry
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.decoding import run_request
 from glyphscope_benchmarks.figures import Figure, Row, at_most

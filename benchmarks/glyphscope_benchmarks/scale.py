@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from glyphscope.base.figures import byte_size, duration
 from glyphscope.evals.matrix.needs import Needs
 from glyphscope.evals.matrix.plan import Matrix, Plan, Planned, plan_of
 from glyphscope.evals.results.changes import changes_between
@@ -43,8 +44,7 @@ from glyphscope.evals.running.worker_pool import WorkerPool
 from glyphscope.events import DEFAULT_LOAD, ModelInfo
 from glyphscope.models.interface import Model
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.sessions.files import now
-from glyphscope.text.figures import byte_size, duration
+from glyphscope.store.files import now
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication

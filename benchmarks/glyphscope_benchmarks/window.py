@@ -9,9 +9,9 @@ from importlib.util import find_spec
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import duration
 from glyphscope.processes import module_command
-from glyphscope.text.figures import duration
 from glyphscope_benchmarks.baseline_process import last_line, with_benchmarks
 from glyphscope_benchmarks.figures import Figure, Row, at_most
 from glyphscope_benchmarks.timing import Plan

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 
 if TYPE_CHECKING:  # these imports take half as long as a short command: they are made where they are needed
     from importlib.metadata import EntryPoint

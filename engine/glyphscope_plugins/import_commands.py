@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from glyphscope.base.inputs import files_below
 from glyphscope.cli.options import FilesBelowOption, JsonOption
 from glyphscope.cli.suite import OutOption, keep_imported
-from glyphscope.inputs import files_below
 from glyphscope.registry import bundled_registries, load_registry
 from glyphscope_plugins.bfcl.questions import import_bfcl
 from glyphscope_plugins.inspect_ai.dataset import import_inspect

@@ -6,10 +6,10 @@ import importlib.util
 from itertools import islice
 from pathlib import Path
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.results.export import KINDS, Exported, SampleExporter, sample_columns
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.sessions import atomic_file
+from glyphscope.store import atomic_file
 
 ROW_GROUP = 10_000
 """The samples in a row group, which are in memory at once."""

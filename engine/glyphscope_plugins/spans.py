@@ -18,13 +18,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from glyphscope.errors import GlyphscopeError, RegistryError
+from glyphscope.base.errors import GlyphscopeError, RegistryError
 from glyphscope.events import LimitReached, Message
 from glyphscope.events.encoding import encode_json, whole_text
 from glyphscope.registry import to_openai
-from glyphscope.sessions.exports.forms import RunExporter
-from glyphscope.sessions.exports.recorded_run import RecordedRun
-from glyphscope.sessions.exports.steps import Execution, Generation, RunSteps, run_steps
+from glyphscope.store.exports.forms import RunExporter
+from glyphscope.store.exports.recorded_run import RecordedRun
+from glyphscope.store.exports.steps import Execution, Generation, RunSteps, run_steps
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan

@@ -11,9 +11,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
-from glyphscope.compilers import service as compilers
 from glyphscope.models.opening import prepare_model
-from glyphscope.sessions import places
+from glyphscope.processes.compilers import service as compilers
+from glyphscope.store import places
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.errors import CrashLog, ErrorReporter, install_excepthooks, offer_crash_report
 from glyphscope_gui.shared.language import translate_qt

@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject
 
 from glyphscope.models.opening import open_model
 from glyphscope.registry import default_registry
-from glyphscope.sessions import History, Journal, Places
-from glyphscope.sessions.settings import prompt_cache
+from glyphscope.store import History, Journal, Places
+from glyphscope.store.settings import prompt_cache
 from glyphscope.tools.demo import DemoTools
 from glyphscope_gui.mcp.servers import ServersController
 from glyphscope_gui.project import (

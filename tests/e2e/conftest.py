@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QObject
 
 from glyphscope.models import EMBEDDED, embedded_path, open_model
-from glyphscope.sessions import places
+from glyphscope.store import places
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shell.main_window import MainWindow
 from glyphscope_gui.theme import ThemeManager

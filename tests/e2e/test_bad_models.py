@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
 from glyphscope.models import NO_TEMPLATE, GenerateRequest, embedded_path, open_model
 from tiny_gguf import encoder

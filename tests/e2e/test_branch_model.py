@@ -22,8 +22,8 @@ from glyphscope.events import (
 )
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state
-from glyphscope.sessions import encode_record
-from glyphscope.strategies import continue_aborted, run
+from glyphscope.runs.strategies import continue_aborted, run
+from glyphscope.store import encode_record
 from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

@@ -11,7 +11,7 @@ import pytest
 from glyphscope.events import NOTATIONS, SHAPES, Aborted, CallReady, PromptRendered, RunRequest, decode_event
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.strategies import continue_aborted, run
+from glyphscope.runs.strategies import continue_aborted, run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

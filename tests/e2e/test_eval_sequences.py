@@ -10,13 +10,13 @@ import pytest
 
 from eval_suite import plain, suite_file
 from glyphscope.api import evaluate as evaluate_in_python
-from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.base.errors import GlyphscopeError, RecordError
 from glyphscope.evals.matrix import Matrix, plan_of
 from glyphscope.evals.results import ResultFolder
 from glyphscope.evals.running import Begun, Control, Place, SampleBegun, SampleDone, evaluate, saved_plan
 from glyphscope.events import LoadOptions, RunStarted, Token
 from glyphscope.models import LlamaModel, embedded_path
-from glyphscope.sessions import NamedModels
+from glyphscope.store import NamedModels
 from toolbox import default_tools
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

@@ -11,7 +11,7 @@ from glyphscope.evals.results import ResultFolder, publish
 from glyphscope.evals.running import Begun, evaluate
 from glyphscope.events import PromptRendered
 from glyphscope.runs import run_state
-from glyphscope.sessions import read_record
+from glyphscope.store import read_record
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

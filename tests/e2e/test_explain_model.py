@@ -11,8 +11,8 @@ from glyphscope.explain import Attributor, boundaries_of, mask_impact, relaxatio
 from glyphscope.models import EMBEDDED
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import branch_request, run_state
-from glyphscope.sessions import encode_record
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import encode_record
 from glyphscope_gui.shared.page_ids import PageId
 from toolbox import of
 

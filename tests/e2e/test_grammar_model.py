@@ -7,7 +7,7 @@ from glyphscope.grammar import match_text
 from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from glyphscope.turns import build_call_grammar
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

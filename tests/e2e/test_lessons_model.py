@@ -6,7 +6,7 @@ import pytest
 
 from glyphscope.lessons import bundled_lessons, find_lesson
 from glyphscope.runs import NonInteractive, run_state
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from glyphscope.tools.demo import DemoTools
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.shared.page_ids import PageId

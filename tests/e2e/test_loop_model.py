@@ -25,8 +25,8 @@ from glyphscope.events import (
 from glyphscope.models import Model
 from glyphscope.registry import default_registry
 from glyphscope.runs import NonInteractive
-from glyphscope.sessions import first_difference
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import first_difference
 from glyphscope.tools.demo import DemoTools
 from toolbox import of
 

@@ -18,7 +18,7 @@ from platformdirs import user_cache_path
 
 from cli_command import command as glyphscope
 from cli_command import mcp_command as command
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
 from glyphscope.registry import load_registry
 from glyphscope.tools.mcp import McpServer, ServerConfig
 from mcp_servers import call

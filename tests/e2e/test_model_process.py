@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from glyphscope.errors import ContextOverflow, GrammarError, ModelDied, ModelError
+from glyphscope.base.errors import ContextOverflow, GrammarError, ModelDied, ModelError
 from glyphscope.events import LoadOptions, Message, Sampling
 from glyphscope.models import (
     Cancelled,

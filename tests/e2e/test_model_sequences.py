@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from glyphscope.errors import ContextOverflow, GrammarError, ModelDied, ModelError
+from glyphscope.base.errors import ContextOverflow, GrammarError, ModelDied, ModelError
 from glyphscope.events import MAX_SEQUENCES, LoadOptions, Sampling
 from glyphscope.models import (
     Cancelled,

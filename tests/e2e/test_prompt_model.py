@@ -13,7 +13,7 @@ from glyphscope.events import RunRequest, Sampling
 from glyphscope.prompting import cache_loss, prompt_changes, prompt_costs
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.runs import run_state
-from glyphscope.strategies import first_prompt, run
+from glyphscope.runs.strategies import first_prompt, run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

@@ -14,7 +14,7 @@ import pytest
 from glyphscope.events import PromptRendered, RunFinished, RunRequest, Sampling
 from glyphscope.models import EMBEDDED, embedded_path, open_model
 from glyphscope.runs import run_state
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from toolbox import default_tools
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

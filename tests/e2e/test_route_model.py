@@ -22,8 +22,8 @@ from glyphscope.events import (
 from glyphscope.models import Model, RecordedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.runs import run_state
-from glyphscope.sessions import first_difference
-from glyphscope.strategies import router_preset, run
+from glyphscope.runs.strategies import router_preset, run
+from glyphscope.store import first_difference
 from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

@@ -15,8 +15,8 @@ import pytest
 
 from glyphscope.events import AnyEvent, PromptRendered, RunRequest, Sampling
 from glyphscope.models import EMBEDDED, open_model
-from glyphscope.sessions import strip_times
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import strip_times
 from prompt_folder import prompt_folder, what_decides
 from toolbox import default_tools
 

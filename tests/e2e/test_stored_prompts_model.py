@@ -21,8 +21,8 @@ from glyphscope.models import (
     stored_files,
 )
 from glyphscope.registry import default_registry
-from glyphscope.sessions import strip_times
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import strip_times
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

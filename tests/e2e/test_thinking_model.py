@@ -12,7 +12,7 @@ from glyphscope.events import Message, RunRequest, Thinking
 from glyphscope.models import EMBEDDED, LlamaModel, embedded_path, open_model
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.strategies import first_prompt, run
+from glyphscope.runs.strategies import first_prompt, run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

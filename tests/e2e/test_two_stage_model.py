@@ -16,8 +16,8 @@ from glyphscope.events import (
 )
 from glyphscope.models import RecordedModel
 from glyphscope.registry import default_registry
-from glyphscope.sessions import strip_times
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import strip_times
 from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

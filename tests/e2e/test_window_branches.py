@@ -12,9 +12,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
+from glyphscope.base.figures import percent
 from glyphscope.events import Relaxed
-from glyphscope.sessions import History, places, write_bundle
-from glyphscope.text.figures import percent
+from glyphscope.store import History, places, write_bundle
 from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]

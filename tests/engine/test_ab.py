@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from cli_command import command
 from examples import at_most
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli.streaming import interrupted, run_all
-from glyphscope.errors import GlyphscopeError
 from glyphscope.evals import Pair, Trial, ab_report, pair_of, what_differs
 from glyphscope.evals.matrix import RequestPlan, distinct_seeds, run_key, seeded, seeds_of
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.sessions import Project, read_record, save_project
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import Project, read_record, save_project
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 OTHER = '{action="search" query="AI" max_results=10}'

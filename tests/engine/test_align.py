@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.errors import ModelDied
+from glyphscope.base.errors import ModelDied
 from glyphscope.evals import (
     MAX_LENGTH,
     TOOL,
@@ -20,7 +20,7 @@ from glyphscope.events import RunRequest, Token
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 
 REGISTRY = default_registry().to_document()
 GLYPH = '{action="search" query="AI news" max_results=10}'

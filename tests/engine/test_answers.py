@@ -15,7 +15,7 @@ from glyphscope.events import (
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import NonInteractive, run_state
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from glyphscope.tools import Outcome
 from toolbox import Box
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 import glyphscope
 from glyphscope import GlyphscopeError, Model, Tools, api, build_grammar, check_call, open_model, read_run
-from glyphscope.errors import RegistryError
+from glyphscope.base.errors import RegistryError
 from glyphscope.events import RunFinished, RunRequest, RunStarted
 from glyphscope.registry import default_registry
 

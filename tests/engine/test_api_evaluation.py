@@ -8,7 +8,7 @@ import pytest
 
 from glyphscope import Evaluation, GlyphscopeError, assert_tool_call, evaluate, open_model
 from glyphscope.api.bars import progress_bar
-from glyphscope.errors import ModelError, SuiteError
+from glyphscope.base.errors import ModelError, SuiteError
 from glyphscope.evals.running import SampleDone
 
 pytest_plugins = ["pytester"]

@@ -44,7 +44,7 @@ def test_only_the_shell_names_the_main_window() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "module", ["glyphscope", "glyphscope.cli", "glyphscope.validation", "glyphscope.sessions"]
+    "module", ["glyphscope", "glyphscope.cli", "glyphscope.validation", "glyphscope.store"]
 )
 def test_the_engine_loads_neither_qt_nor_a_model(module: str) -> None:
     program = (
@@ -140,7 +140,7 @@ def test_only_one_file_reads_the_assets() -> None:
         for path in (ROOT / root).rglob("*.py")
         if '"glyphscope_assets' in path.read_text(encoding="utf-8")
     ]
-    assert readers == ["engine/glyphscope/resources.py"]
+    assert readers == ["engine/glyphscope/base/resources.py"]
 
 
 def test_every_picture_of_the_readme_exists() -> None:

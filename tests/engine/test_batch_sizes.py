@@ -13,7 +13,7 @@ import pytest
 
 from cli_command import command
 from fake_hub import gguf
-from glyphscope.errors import ModelError, StorageError
+from glyphscope.base.errors import ModelError, StorageError
 from glyphscope.events import LoadOptions, ModelInfo
 from glyphscope.models import (
     BatchFile,
@@ -24,7 +24,7 @@ from glyphscope.models import (
     wire,
     with_measured_batch,
 )
-from glyphscope.sessions import fixed_batch, places
+from glyphscope.store import fixed_batch, places
 
 MACHINES = {
     "two cores": ({64: 142.0, 32: 75.0, 128: 283.0, 256: 570.0}, True, 32),

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.base.errors import GlyphscopeError, ModelError
 from glyphscope.events import LoadOptions
 from glyphscope.models import Model, ScriptedModel
 from glyphscope_benchmarks import (

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from cli_command import command as glyphscope
-from glyphscope.errors import StorageError
+from glyphscope.base.errors import StorageError
 from glyphscope.events import LoadOptions
 from glyphscope_benchmarks import command, history
 from glyphscope_benchmarks.figures import Row, at_least, at_most

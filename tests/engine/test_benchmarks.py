@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from cli_command import command as glyphscope
-from glyphscope.errors import GlyphscopeError, ModelDied, ModelError
+from glyphscope.base.errors import GlyphscopeError, ModelDied, ModelError
 from glyphscope.events import NOTATIONS, LoadOptions, Message, Notation
 from glyphscope.models import GenerateRequest, Model, ScriptedModel, open_model
 from glyphscope.registry import default_registry

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cli_command import command
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.events import (
     Aborted,
     Alternative,
@@ -25,8 +25,8 @@ from glyphscope.events import (
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, branch_tree, named_alternative, run_state
-from glyphscope.sessions import encode_record, read_record
-from glyphscope.strategies import continue_aborted, run
+from glyphscope.runs.strategies import continue_aborted, run
+from glyphscope.store import encode_record, read_record
 from scripted_endpoint import DONE, Answer, chunk, counted, endpoint, remote, said
 from toolbox import of
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from budgeted import Words, budget_of, least, random_words, run
 from examples import at_most
-from glyphscope.decoding import TokenMask
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import build_value_grammar, lark_rules, pack, to_lark, unpack
 from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.grammar.reach import reach
 from glyphscope.grammar.tree import CharClass, Grammar, Repeat, Rule, RuleRef, TokenMatch, alt, optional, seq
+from glyphscope.models.decoding import TokenMask
 from grammar_strategies import grammars, wide_grammars
 from schema_strategies import schemas
 

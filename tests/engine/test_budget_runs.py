@@ -27,7 +27,7 @@ from glyphscope.events import (
 from glyphscope.models import Model, open_model
 from glyphscope.registry import parse_document
 from glyphscope.runs import run_state
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from untrained_models import PAIRS, model_file
 
 pytest.importorskip("llama_cpp")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from bundled import GOOD, HERMES, REGISTRY, REQUESTS, TEXTS, run_of, written
 from cli_command import command
 from examples import at_most
-from glyphscope import resources
-from glyphscope.errors import RecordError, StorageError
+from glyphscope.base import resources
+from glyphscope.base.errors import RecordError, StorageError
 from glyphscope.events import (
     ApprovalNeeded,
     ApprovalRule,
@@ -24,7 +24,8 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.registry import default_registry, load_registry, to_openai
-from glyphscope.sessions import (
+from glyphscope.runs.strategies import call_constraint
+from glyphscope.store import (
     MANIFEST,
     make_bundle,
     pack,
@@ -35,7 +36,6 @@ from glyphscope.sessions import (
     redacted,
     write_bundle,
 )
-from glyphscope.strategies import call_constraint
 from talks import SEARCH, Talker, talk
 from toolbox import ALLOW, Box, Person
 

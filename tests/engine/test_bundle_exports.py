@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from bundled import BAD, GOOD, HERMES, REGISTRY, REQUESTS, TEXTS, execute, pytest_text, run_of, written
 from cli_command import command
 from examples import at_most
-from glyphscope import resources
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base import resources
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import (
     ApprovalRule,
     CallReady,
@@ -38,9 +38,9 @@ from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
-from glyphscope.sessions import make_bundle, pack, parse_bundle, redacted, write_bundle
-from glyphscope.sessions.exports import EXPORTS, RecordedRun, export
-from glyphscope.strategies import call_constraint, run
+from glyphscope.runs.strategies import call_constraint, run
+from glyphscope.store import make_bundle, pack, parse_bundle, redacted, write_bundle
+from glyphscope.store.exports import EXPORTS, RecordedRun, export
 from small_templates import SMALL
 from talks import SEARCH, Talker, talk
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from bundled import GOOD, run_of
 from cli_command import command
 from examples import at_most
-from glyphscope.errors import RecordError, StorageError
-from glyphscope.sessions import MANIFEST, bundle, make_bundle, pack, parse_bundle, read_bundle, unpack
+from glyphscope.base.errors import RecordError, StorageError
+from glyphscope.store import MANIFEST, bundle, make_bundle, pack, parse_bundle, read_bundle, unpack
 
 GIVEN = make_bundle(run_of(GOOD))
 DATA = pack(GIVEN.files)
@@ -77,7 +77,7 @@ def test_a_duplicate_name_is_rejected():
 
 
 def test_a_zip_bomb_is_rejected_by_its_declared_size(monkeypatch):
-    monkeypatch.setattr("glyphscope.sessions.archive.MAX_BYTES", 4 << 20)
+    monkeypatch.setattr("glyphscope.store.archive.MAX_BYTES", 4 << 20)
     data = zipped(("run.jsonl", bytes(8 << 20)))
     tracemalloc.start()
     with pytest.raises(RecordError, match="has at most 4"):
@@ -105,7 +105,7 @@ def test_too_many_empty_lines_are_rejected_before_they_are_split(monkeypatch):
 
 
 def test_a_file_larger_than_any_bundle_is_not_read_to_its_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("glyphscope.sessions.archive.MAX_PACKED", 1 << 20)
+    monkeypatch.setattr("glyphscope.store.archive.MAX_PACKED", 1 << 20)
     path = tmp_path / "x.glyphrun"
     path.write_bytes(b"PK")
     os.truncate(path, 1 << 27)

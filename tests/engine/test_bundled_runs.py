@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from glyphscope import resources
+from glyphscope.base import resources
 from glyphscope.cli.bundle import repeated
 from glyphscope.events import FinalAnswer, SegmentOpened, StageFinished, ToolResult, decode_event
 from glyphscope.runs import run_state
-from glyphscope.sessions import first_difference
+from glyphscope.store import first_difference
 from untrained_models import maker
 
 RECORDS = resources.names("runs", ".jsonl")

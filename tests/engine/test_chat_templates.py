@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.events import Message, ToolCall
 from glyphscope.models import (
     CALLS_AS_TEXT,

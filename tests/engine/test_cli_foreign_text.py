@@ -17,10 +17,11 @@ from rich.text import Text
 
 from cli_command import command as glyphscope
 from eval_suite import suite_file
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.visible import unseen
 from glyphscope.cli.evaluate.run import ProgressView
 from glyphscope.cli.interaction import approval_card
 from glyphscope.cli.output import console, diagnostics, print_error
-from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix import Matrix, plan_of
 from glyphscope.evals.results import Manifest, ResultFolder
 from glyphscope.evals.running import Begun, ModelOpened, SampleBegun
@@ -35,9 +36,8 @@ from glyphscope.events import (
 )
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.sessions import encode_record
-from glyphscope.strategies import run
-from glyphscope.visible import unseen
+from glyphscope.runs.strategies import run
+from glyphscope.store import encode_record
 
 CALL = '{action="search" query="x"}'
 ODD = "[/x] :smile: \x1b[2J\u2061\u180e\u034f\u115f\u3164\U000e0041"

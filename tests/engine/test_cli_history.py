@@ -9,7 +9,7 @@ import pytest
 
 from cli_command import command as glyphscope
 from glyphscope.events import ModelInfo, RunRequest, RunStarted, Sampling
-from glyphscope.sessions import History, places, read_record, read_run
+from glyphscope.store import History, places, read_record, read_run
 from made_runs import finished
 
 

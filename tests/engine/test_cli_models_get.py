@@ -12,9 +12,9 @@ pytest.importorskip("huggingface_hub")
 
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_thread
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.models.hub import Stopped
-from glyphscope.sessions import downloaded_file
+from glyphscope.store import downloaded_file
 
 FILE = "tiny-Q4_K_M.gguf"
 

@@ -5,10 +5,10 @@ import msgspec
 import pytest
 
 from cli_command import command
-from glyphscope.errors import ContextOverflow, GrammarError, ModelDied
+from glyphscope.base.errors import ContextOverflow, GrammarError, ModelDied
 from glyphscope.events import RunFailed, decode_event, encode_event
 from glyphscope.models import ScriptedModel
-from glyphscope.sessions import read_record
+from glyphscope.store import read_record
 
 GOOD = 'scripted:{action="search" query="AI news" max_results=10}'
 BAD = 'scripted:{action="delete_database"} and so on'
@@ -171,7 +171,7 @@ def test_a_record_of_a_model_that_failed_verifies(tmp_path, monkeypatch, error, 
                 yield item
 
     monkeypatch.setattr(
-        "glyphscope.sessions.named_models.open_model",
+        "glyphscope.store.named_models.open_model",
         lambda *_, **__: Failing(GOOD.removeprefix("scripted:")),
     )
     path = recorded(tmp_path / "run.jsonl")

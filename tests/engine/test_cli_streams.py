@@ -15,7 +15,7 @@ from cli_command import command as glyphscope
 from glyphscope.cli.mcp.answering import answer_to
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.events import AnyEvent, Token, encode_event
-from glyphscope.sessions import read_record
+from glyphscope.store import read_record
 from glyphscope.tools.mcp import Question
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -117,7 +117,7 @@ def test_a_disk_that_fills_up_under_a_record_leaves_the_older_record(tmp_path, m
     path = tmp_path / "run.jsonl"
     recording = ["run", *MODEL, "--json", "--record", str(path)]
     assert glyphscope(*recording, "older").exit_code == 0
-    monkeypatch.setattr("glyphscope.sessions.records.encode_event", full)
+    monkeypatch.setattr("glyphscope.store.records.encode_event", full)
     result = glyphscope(*recording, "x")
     assert json.loads(result.stdout.splitlines()[-1])["valid"], "the run itself continues to its end"
     assert result.exit_code == 2

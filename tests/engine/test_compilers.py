@@ -14,17 +14,17 @@ from typing import Any
 
 import pytest
 
-from glyphscope.compilers import service
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.events import RunFailed, RunRequest, Token
+from glyphscope.explain.proof import BatchedReader
 from glyphscope.grammar import MaskReader, build_value_grammar, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.regular import StringLanguage, found
 from glyphscope.grammar.regular.pattern import linear, start
 from glyphscope.models import ScriptedModel
-from glyphscope.proof import BatchedReader
+from glyphscope.processes.compilers import service
 from glyphscope.registry import check_schema
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from glyphscope.validation import Checker
 
 HOSTILE = "a" * 60 + "!"
@@ -148,7 +148,7 @@ def test_a_run_whose_mask_crashes_the_compiler_fails_without_a_token(
 @pytest.mark.slow
 def test_the_compilers_end_when_their_parent_is_killed() -> None:
     _ends_with_its_parent(
-        "from glyphscope.compilers import service\n"
+        "from glyphscope.processes.compilers import service\n"
         "service.refusal('start: \"a\"'); print(*service._GRAMMARS.pids, flush=True)\n"
         "import os; os.kill(os.getpid(), 9)"
     )
@@ -159,7 +159,7 @@ def test_a_process_ends_by_itself_when_its_parent_is_killed_in_the_middle_of_a_c
     _ends_with_its_parent(
         "import os, threading, time\n"
         "from glyphscope.processes.calls import Child\n"
-        "from glyphscope.visible import visible\n"
+        "from glyphscope.base.visible import visible\n"
         "child = Child('Python', '', memory=10**9)\n"
         "child.call(60, visible, 'x'); print(*child.pids, flush=True)\n"
         "threading.Timer(0.5, os.kill, (os.getpid(), 9)).start(); child.call(1, time.sleep, 600)"

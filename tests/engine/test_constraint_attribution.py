@@ -6,12 +6,12 @@ import pytest
 
 from glyphscope.events import RunRequest
 from glyphscope.explain import Attribution, Attributor
+from glyphscope.explain.proof import boundary_examples
 from glyphscope.grammar import compile_grammar, match_text
 from glyphscope.notation import write_call
-from glyphscope.proof import boundary_examples
 from glyphscope.registry import bundled_registries, bundled_registry, default_registry, parse_document
 from glyphscope.runs import parts_of, relaxed
-from glyphscope.strategies import expected_answer
+from glyphscope.runs.strategies import expected_answer
 
 BEYOND = {"uniqueItems"}
 """Keywords that no grammar enforces, so that no token is masked for them."""

@@ -6,10 +6,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from glyphscope.base.errors import GrammarError
 from glyphscope.cli.run_printer import RunView
-from glyphscope.compilers.masks import byte_tokenizer
-from glyphscope.decoding import MaskCache, TokenMask
-from glyphscope.errors import GrammarError
 from glyphscope.events import (
     ConstraintReady,
     PromptEvaluated,
@@ -19,9 +17,11 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.models import ConstraintMade, PromptReady, RecordedModel, ScriptedModel
+from glyphscope.models.decoding import MaskCache, TokenMask
+from glyphscope.processes.compilers.masks import byte_tokenizer
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import run_state
-from glyphscope.strategies import BuiltGrammar, TextCache, call_constraint, expected_part, run
+from glyphscope.runs.strategies import BuiltGrammar, TextCache, call_constraint, expected_part, run
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()

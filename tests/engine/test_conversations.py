@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cli_command import command
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.events import Message, RunRequest, ToolCall
 from glyphscope.models import ScriptedModel
 from glyphscope.prompting import (
@@ -26,8 +26,8 @@ from glyphscope.prompting import (
 )
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.runs import history_after, run_state
-from glyphscope.sessions import read_record
-from glyphscope.strategies import first_prompt, run
+from glyphscope.runs.strategies import first_prompt, run
+from glyphscope.store import read_record
 
 CALL = '{action="search" query="AI news" max_results=10}'
 SEARCH = {"type": "function", "id": "c1", "function": {"name": "search", "arguments": '{"query": "x"}'}}

@@ -28,7 +28,7 @@ from glyphscope.evals.running import (
     Workers,
     evaluate,
 )
-from glyphscope.sessions import NamedModels
+from glyphscope.store import NamedModels
 from glyphscope_plugins.dask.workers import DaskWorkers
 
 pytestmark = pytest.mark.slow  # processes that import Dask

@@ -17,7 +17,7 @@ pytest.importorskip("distributed")
 from dask_models import Answering
 from dask_process import Cluster, cluster
 from eval_suite import folder_of, plain, suite_file
-from glyphscope.errors import GlyphscopeError, StorageError
+from glyphscope.base.errors import GlyphscopeError, StorageError
 from glyphscope.evals.matrix import Matrix, Plan, plan_of
 from glyphscope.evals.results import ResultFolder, Sample, SampleWriter
 from glyphscope.evals.running import (

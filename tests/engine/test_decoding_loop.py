@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from glyphscope.decoding import Decoder
-from glyphscope.errors import GrammarError, ModelError
+from glyphscope.base.errors import GrammarError, ModelError
 from glyphscope.events import Sampling
+from glyphscope.models.decoding import Decoder
 from table_model import END, PIECES, ScriptedConstraint, Table
 
 

@@ -8,9 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.decoding import Draw, Evidence, SamplerState, best_token, text_decoder, top
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.events import Sampling
+from glyphscope.models.decoding import Draw, Evidence, SamplerState, best_token, text_decoder, top
 
 floats = st.floats(-20, 20, width=32)
 rows = st.lists(floats, min_size=2, max_size=400).map(lambda v: np.array(v, dtype=np.float32))

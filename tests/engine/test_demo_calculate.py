@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.errors import ToolError
+from glyphscope.base.errors import ToolError
 from glyphscope.tools.demo import MAX_CHARACTERS, MAX_DEPTH, calculate, evaluate
 
 numbers = st.one_of(

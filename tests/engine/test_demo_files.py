@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from demo_calls import call, refused, said
 from examples import at_most
-from glyphscope.errors import ToolError
+from glyphscope.base.errors import ToolError
 from glyphscope.tools.demo import DemoTools
 
 MAX_FILE_BYTES = 1_000_000

@@ -19,8 +19,8 @@ from glyphscope.events import RunFailed, RunRequest, RunStarted
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.sessions import read_record
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import read_record
 
 CALL = '{action="search" query="AI news" max_results=%s}'
 REQUEST = RunRequest(prompt="p", registry=default_registry().to_document(), constraint="off")
@@ -161,7 +161,7 @@ def model(monkeypatch):
         opened.append(Drawing(CALL % 5))
         return opened[-1]
 
-    monkeypatch.setattr("glyphscope.sessions.named_models.open_model", opener)
+    monkeypatch.setattr("glyphscope.store.named_models.open_model", opener)
     return opened
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 import msgspec
 import pytest
 
-from glyphscope.errors import RecordError, StorageError
+from glyphscope.base.errors import RecordError, StorageError
 from glyphscope.evals.matrix import Arm, sample_id
 from glyphscope.evals.results import (
     MANIFEST,
@@ -28,7 +28,7 @@ from glyphscope.evals.results import (
     segments,
     write_summaries,
 )
-from glyphscope.sessions import RecordWriter
+from glyphscope.store import RecordWriter
 from made_results import GOOD, events_of
 
 ARM = Arm(model="embedded").id

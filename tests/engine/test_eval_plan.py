@@ -9,7 +9,7 @@ from itertools import groupby
 import msgspec
 import pytest
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.matrix import (
     Arm,
     Matrix,
@@ -22,7 +22,7 @@ from glyphscope.evals.matrix import (
 )
 from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.evals.results import arm_labels, what_differs
-from glyphscope.strategies import loop_presets
+from glyphscope.runs.strategies import loop_presets
 
 MATRIX = Matrix(suites=("tool-calls",), models=("embedded",))
 

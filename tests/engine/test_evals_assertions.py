@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eval_suite import AnsweringModel
-from glyphscope.errors import GlyphscopeError, ModelError, Stopped, SuiteError
+from glyphscope.base.errors import GlyphscopeError, ModelError, Stopped, SuiteError
 from glyphscope.evals.checking.service import CheckFailed, bad_path, call_function, select
 from glyphscope.evals.matrix import Matrix, plan_of
 from glyphscope.evals.results import (

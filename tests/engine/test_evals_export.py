@@ -10,7 +10,7 @@ import json
 import msgspec
 import pytest
 
-from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.base.errors import GlyphscopeError, RecordError
 from glyphscope.evals.results import (
     COLUMNS,
     Failure,

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from glyphscope import Evaluation, evaluate
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.resources import read_bytes
 from glyphscope.evals.results import Failure, JudgeVerdict, ResultFolder, export_samples
 from glyphscope.events import AnyEvent, Message
-from glyphscope.resources import read_bytes
-from glyphscope.sessions import parse_record
-from glyphscope.sessions.exports import RecordedRun
+from glyphscope.store import parse_record
+from glyphscope.store.exports import RecordedRun
 from glyphscope_plugins.inspect_ai.sample import sample_document
 from made_results import WRONG, events_of, four_arms, made_manifest, made_sample, recorded_result
 

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from glyphscope import resources
+from glyphscope.base import resources
 from glyphscope.evals.matrix import Arm
 from glyphscope.evals.results import (
     BESIDE,
@@ -39,8 +39,8 @@ from glyphscope.evals.results import (
 from glyphscope.evals.suites import Suite
 from glyphscope.events import Token
 from glyphscope.notation import Sizes
-from glyphscope.sessions import parse_record
-from glyphscope.sessions.exports import RecordedRun, html_page
+from glyphscope.store import parse_record
+from glyphscope.store.exports import RecordedRun, html_page
 from made_results import GOOD, TOO_MANY, WRONG, events_of, four_arms, made_manifest, made_sample
 from made_samples import MadeResult, made_arms
 from page_runs import in_browser

@@ -8,7 +8,7 @@ import random
 import msgspec
 import pytest
 
-from glyphscope.errors import RecordError, StorageError
+from glyphscope.base.errors import RecordError, StorageError
 from glyphscope.evals.results import (
     INDEX,
     SAMPLES,

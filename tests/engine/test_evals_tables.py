@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from glyphscope.errors import StorageError
+from glyphscope.base.errors import StorageError
 from glyphscope.evals.results import (
     BY_SCENARIO,
     BY_STRATEGY,
@@ -143,7 +143,7 @@ FULL = """
 import sys
 from pathlib import Path
 from made_samples import MadeResult
-from glyphscope.errors import StorageError
+from glyphscope.base.errors import StorageError
 from glyphscope.evals.results.report import *
 from glyphscope.evals.results.folder import ResultFolder
 

@@ -12,7 +12,7 @@ import pytest
 
 from cli_command import command
 from eval_suite import ANSWERS, SUITE, AnsweringModel, plain, suite_file
-from glyphscope.errors import ModelDied, ModelError, RecordError, StorageError
+from glyphscope.base.errors import ModelDied, ModelError, RecordError, StorageError
 from glyphscope.evals.matrix import Matrix, Plan, Planned, plan_of
 from glyphscope.evals.results import MANIFEST, SAMPLES, ResultFolder
 from glyphscope.evals.running import (

@@ -22,11 +22,11 @@ import pytest
 
 from cli_command import command
 from glyphscope import read_run
-from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.base.errors import GlyphscopeError, RecordError
+from glyphscope.base.resources import read_bytes
 from glyphscope.events import ModelInfo, RunFailed, StageFinished, Token, ToolResult
-from glyphscope.resources import read_bytes
-from glyphscope.sessions import parse_record
-from glyphscope.sessions.exports import RecordedRun
+from glyphscope.store import parse_record
+from glyphscope.store.exports import RecordedRun
 from glyphscope_plugins.spans import run_spans, send_spans, spans_json
 
 pytest.importorskip("opentelemetry.sdk")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.notation import parse_value, write_value
-from glyphscope.strategies import MAX_CHANGES, extract
+from glyphscope.runs.strategies import MAX_CHANGES, extract
 
 CALL = '{"action":"search","query":"AI news"}'
 

@@ -21,9 +21,9 @@ SCRIPT = r"""
 import json, os, sys
 from pathlib import Path
 import msgspec
-from glyphscope.errors import StorageError
+from glyphscope.base.errors import StorageError
 from glyphscope.events import ModelInfo, RunRequest, RunStarted, Token, TokenStep
-from glyphscope.sessions import *
+from glyphscope.store import *
 
 disk = Path(sys.argv[1])
 request = RunRequest(prompt="old", registry={"glyphscope": 1, "tools": [{"name": "a"}]})
@@ -97,7 +97,7 @@ EVALUATION = r"""
 import json, sys
 from pathlib import Path
 from eval_suite import AnsweringModel
-from glyphscope.errors import StorageError
+from glyphscope.base.errors import StorageError
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.running.evaluation import evaluate

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from examples import at_most, rounds
 from gbnf_mutants import mutant, sources
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar.gbnf import (
     CODES,
     CheckCancelled,

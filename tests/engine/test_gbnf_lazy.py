@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.events import Sampling
 from glyphscope.grammar import match_text
 from glyphscope.grammar.gbnf import load_gbnf

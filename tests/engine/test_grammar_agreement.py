@@ -17,7 +17,7 @@ from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
 from gbnf_texts import gbnf_texts, texts_around
-from glyphscope.errors import GlyphscopeError, GrammarError, ModelDied
+from glyphscope.base.errors import GlyphscopeError, GrammarError, ModelDied
 from glyphscope.grammar import compile_grammar, sample_texts, to_lark
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.grammar.tree import Alt, ByIdentity, CharClass, Grammar, Repeat, Seq

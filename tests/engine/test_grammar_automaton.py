@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from examples import at_most
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.regular import Automaton, pattern_node, string_node
 from glyphscope.grammar.tree import CharClass, Intersect, Literal, Repeat, RuleRef, Seq, Terminal

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.grammar import build_value_grammar
 from glyphscope.notation import write_call, write_value

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cli_command import command
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import contradictions, match_text, registry_contradictions, uncallable
 from glyphscope.registry import bundled_registries, bundled_registry, load_registry, to_json
 from glyphscope.turns import build_call_grammar

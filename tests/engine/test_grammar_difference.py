@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import Bound, Differences, MatchCancelled, compile_grammar, shortest_differences
 from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.grammar.tree import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from examples import some
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.events import NOTATIONS
 from glyphscope.grammar import MaskReader, build_value_grammar, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.grammar import SafeValidator, build_value_grammar, call_schema, to_lark
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf

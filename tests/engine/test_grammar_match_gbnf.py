@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import compile_grammar, covering_texts, match_text, sample_texts
 from glyphscope.grammar.gbnf import load_gbnf
 from grammar_strategies import LETTERS, gbnf_text, grammars

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import build_value_grammar
 from glyphscope.grammar.regular import fractions_node, integer_node, number_node
 from glyphscope.grammar.tree import NEVER

@@ -22,10 +22,10 @@ from glyphscope.events import (
     default_order,
     under_constraint,
 )
+from glyphscope.explain.proof import prove
 from glyphscope.grammar import sample_texts
-from glyphscope.proof import prove
 from glyphscope.registry import default_registry, load_registry
-from glyphscope.strategies import call_constraint, expected_part
+from glyphscope.runs.strategies import call_constraint, expected_part
 from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation import CallValidator
 from lark_reader import lark_reader

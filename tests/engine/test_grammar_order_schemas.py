@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from examples import at_most
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, Notation
 from glyphscope.grammar import build_value_grammar, match_text, sample_texts, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf

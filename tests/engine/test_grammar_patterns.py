@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glyphscope.compilers import service
 from glyphscope.grammar import compile_grammar
 from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.grammar.regular import (
@@ -19,6 +18,7 @@ from glyphscope.grammar.regular import (
 )
 from glyphscope.grammar.tree import NEVER, Terminal
 from glyphscope.notation import write_call, write_value
+from glyphscope.processes.compilers import service
 from glyphscope.registry import check_schema, load_registry
 from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator, Checker

@@ -13,7 +13,7 @@ from re import fullmatch
 
 import pytest
 
-from glyphscope.errors import GrammarError, ModelDied
+from glyphscope.base.errors import GrammarError, ModelDied
 from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.models import GrammarMatch, GrammarProbe
 from llama_verdict import Verdict, llama_verdict

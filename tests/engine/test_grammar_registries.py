@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.events import NOTATIONS, Notation, Shape
 from glyphscope.grammar import sample_texts, to_lark
 from glyphscope.grammar.tree import Grammar

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import Limits, MatchLimit, compile_grammar, covering_texts, sample_texts
 from glyphscope.grammar.regular import pattern_node
 from glyphscope.grammar.tree import CharClass, Intersect, TokenMatch, alt, repeat, seq, terminal

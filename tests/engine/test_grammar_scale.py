@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.errors import GrammarError, Stopped
+from glyphscope.base.errors import GrammarError, Stopped
 from glyphscope.events import NOTATIONS
 from glyphscope.grammar import MaskReader, build_value_grammar, contradictions, to_lark
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf

@@ -11,14 +11,14 @@ from collections import Counter
 import pytest
 
 from examples import rounds
-from glyphscope.errors import ModelError, PromptError, Stopped
+from glyphscope.base.errors import ModelError, PromptError, Stopped
 from glyphscope.events import Message, RunFinished, RunRequest
 from glyphscope.models import Opening, ScriptedModel, TemplateSource, llama, open_model, render_template
 from glyphscope.models.process import ModelProcess
 from glyphscope.processes import limited, stopped_by
 from glyphscope.registry import default_registry
 from glyphscope.runs import NonInteractive
-from glyphscope.strategies import cancellable, run
+from glyphscope.runs.strategies import cancellable, run
 from hostile_files import BORDERS, LOOP, Mutants, read_sources
 from tiny_gguf import encoder
 

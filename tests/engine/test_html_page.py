@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from bundled import GOOD, REQUESTS, TEXTS, run_of, written
 from cli_command import command
 from examples import at_most
-from glyphscope import resources
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base import resources
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import byte_size, duration_ms, percent
+from glyphscope.base.visible import visible
 from glyphscope.events import (
     BranchPoint,
     FieldClosed,
@@ -35,10 +37,8 @@ from glyphscope.events import (
 )
 from glyphscope.explain import masked_reasons
 from glyphscope.runs import run_state
-from glyphscope.sessions import encode_record, parse_record
-from glyphscope.sessions.exports import MAX_RUNS, RecordedRun, html_page, run_data
-from glyphscope.text.figures import byte_size, duration_ms, percent
-from glyphscope.visible import visible
+from glyphscope.store import encode_record, parse_record
+from glyphscope.store.exports import MAX_RUNS, RecordedRun, html_page, run_data
 from page_runs import BUILT, SOURCE, dump, dumps_of_page, in_browser, node, with_modules
 from page_text import PageText
 

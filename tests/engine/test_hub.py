@@ -22,7 +22,7 @@ pytest.importorskip("huggingface_hub")
 from huggingface_hub import get_token
 
 from fake_hub import QUICK, REPO, fake_hub, gguf, hub_in_process, hub_in_thread, refused
-from glyphscope.errors import GlyphscopeError, ModelError, StorageError
+from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.models import find_models
 from glyphscope.models.hub import (
     Download,

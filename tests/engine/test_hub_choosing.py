@@ -7,7 +7,7 @@ import time
 import pytest
 
 from fake_hub import COMMIT, REPO, refused
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.models.hub import HubFile, Listing, choices_of, is_safe, pick, quantisation_of, read_request
 
 

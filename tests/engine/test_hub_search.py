@@ -12,7 +12,7 @@ pytest.importorskip("huggingface_hub")
 
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_thread
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.models.hub import Search, Stopped
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope import resources
-from glyphscope.errors import ModelError, PromptError
+from glyphscope.base import resources
+from glyphscope.base.errors import ModelError, PromptError
 from glyphscope.models import (
     Inspection,
     Marker,

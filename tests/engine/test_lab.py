@@ -5,7 +5,7 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from glyphscope.errors import GlyphscopeError, ModelError, StorageError
+from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.evals import share, spread
 from glyphscope.events import Sampling, ToolContent
 from glyphscope.models import ScriptedModel

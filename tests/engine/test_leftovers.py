@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.sessions import places
+from glyphscope.store import places
 
 TESTS = """
 import subprocess, sys, threading, time

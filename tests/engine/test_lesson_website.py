@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from cli_command import command
-from glyphscope.errors import GlyphscopeError, LessonError, StorageError
+from glyphscope.base.errors import GlyphscopeError, LessonError, StorageError
 from glyphscope.lessons import Choice, LessonPlace, Sheet, bundled_lessons, find_lesson, grade
 from glyphscope.lessons.website import INDEX, export_website, inline, rendered, website
 from lesson_texts import LESSON, written_lesson

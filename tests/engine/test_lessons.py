@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glyphscope.errors import LessonError, RecordError, StorageError
+from glyphscope.base.errors import LessonError, RecordError, StorageError
 from glyphscope.lessons import (
     Experiment,
     LessonPlace,

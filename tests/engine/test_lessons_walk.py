@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli_command import command
+from glyphscope.base.resources import names
 from glyphscope.lessons import (
     Experiment,
     Note,
@@ -24,7 +25,6 @@ from glyphscope.lessons import (
     parse_lesson,
     sheet,
 )
-from glyphscope.resources import names
 from glyphscope.runs import run_state
 
 LESSONS = bundled_lessons()

@@ -11,16 +11,16 @@ import msgspec
 import pytest
 
 from cli_command import command as glyphscope
+from glyphscope.base.errors import ModelError
 from glyphscope.cli.branch import options_of
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.option_groups import Given
-from glyphscope.errors import ModelError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions, ModelInfo, RunRequest, decode_event, encode_event
 from glyphscope.models import ScriptedModel, memory_needed, open_model, read_facts, share_cores
 from glyphscope.registry import default_registry
-from glyphscope.sessions import Settings, load_settings, save_settings
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import Settings, load_settings, save_settings
 
 SMOL = {
     "llama.block_count": 30,
@@ -243,7 +243,7 @@ def test_an_evaluation_loads_its_models_with_the_options_given(tmp_path, monkeyp
         loaded.append((name, options))
         return ScriptedModel('{action="search" query="a"}')
 
-    monkeypatch.setattr(import_module("glyphscope.sessions.named_models"), "open_named", opener)
+    monkeypatch.setattr(import_module("glyphscope.store.named_models"), "open_named", opener)
     model = "scripted:x"
     command = [
         "eval",

@@ -5,7 +5,7 @@ import threading
 import msgspec
 import pytest
 
-from glyphscope.errors import ContextOverflow
+from glyphscope.base.errors import ContextOverflow
 from glyphscope.evals import run_figures
 from glyphscope.events import (
     Aborted,
@@ -25,7 +25,7 @@ from glyphscope.events import (
 )
 from glyphscope.registry import ToolRegistry, make_tool
 from glyphscope.runs import Decision, reduce_event, run_state
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from glyphscope.tools import Outcome
 from talks import BROWSE, SEARCH, Clock, Talker, box, ended, limits, numbered, request_of, talk
 from toolbox import ALLOW, Box, Leaving, Person, of

@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import LoopSettings
 from glyphscope.runs import TRANSFORMS, transforms
-from glyphscope.strategies import compose, loop_preset, loop_presets
+from glyphscope.runs.strategies import compose, loop_preset, loop_presets
 
 NAMES = [preset.name for preset in loop_presets()]
 

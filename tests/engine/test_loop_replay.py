@@ -4,10 +4,10 @@ import pytest
 
 from glyphscope.cli.bundle import repeated
 from glyphscope.events import ApprovalGiven, ApprovalRule, RunFinished, Token, ToolContent
-from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.runs import Decision, NonInteractive
-from glyphscope.sessions import encode_record, first_difference, parse_record
-from glyphscope.strategies import run
+from glyphscope.runs.recorded import RecordedInteraction
+from glyphscope.runs.strategies import run
+from glyphscope.store import encode_record, first_difference, parse_record
 from glyphscope.tools import Outcome
 from talks import BAD, BROWSE, SEARCH, Clock, Talker, box, numbered, request_of, talk
 from toolbox import DENY, Box, Leaving, Person, of

@@ -26,8 +26,8 @@ from glyphscope.grammar import MatchLimit, compile_grammar
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state
-from glyphscope.sessions import encode_record
-from glyphscope.strategies import expected_answer, run
+from glyphscope.runs.strategies import expected_answer, run
+from glyphscope.store import encode_record
 
 REGISTRY = default_registry()
 PIECES = ['{action="', 'search"', " query", '="', "AI", '"', " max_results=", "10", "}"]

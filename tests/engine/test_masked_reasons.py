@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from examples import some
-from glyphscope import resources
+from glyphscope.base import resources
 from glyphscope.events import Alternative, RunRequest, Strategy
 from glyphscope.explain import (
     CONTROL_TOKEN,
@@ -24,8 +24,8 @@ from glyphscope.explain import (
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry, load_registry
 from glyphscope.runs import RunState, run_state
-from glyphscope.sessions import parse_record
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import parse_record
 
 RECORDS = [f"runs/{name}" for name in resources.names("runs", ".jsonl")]
 RECORDS += [f"lessons/runs/{name}" for name in resources.names("lessons/runs", ".jsonl")]

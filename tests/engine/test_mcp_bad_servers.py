@@ -12,7 +12,7 @@ import pytest
 from mcp_types import JSONRPCMessage
 from pydantic import TypeAdapter, ValidationError
 
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
 from glyphscope.tools.mcp import McpServer, ServerConfig, guard
 from mcp_servers import call, opened, scripted
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
 from glyphscope.tools.mcp import McpServer
 from mcp_servers import call, opened, scripted
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
 from glyphscope.tools.mcp import Lines, ServerConfig, command_server, read_servers
 
 TIME = {"command": "uvx", "args": ["mcp-server-time", "--local-timezone=Europe/Berlin"]}

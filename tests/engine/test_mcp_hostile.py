@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 from examples import at_most
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp import (
     LOCAL_ERROR,

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
 from glyphscope.tools.mcp import McpServer, ServerConfig
 from mcp_servers import call
 from scripted_http import TOOLS, http_server

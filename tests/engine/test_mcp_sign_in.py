@@ -8,7 +8,7 @@ import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
 from cli_command import mcp_command as command
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
 from glyphscope.tools.mcp import McpServer, ServerConfig, forget_sign_in, stored_sign_in
 from mcp_servers import call
 from memory_keyring import memory_keyring

@@ -5,7 +5,7 @@ import os
 import msgspec
 import pytest
 
-from glyphscope.errors import ModelError, PromptError
+from glyphscope.base.errors import ModelError, PromptError
 from glyphscope.events import (
     Message,
     ModelInfo,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli_command import command
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.models import FileHash, find_models, inspect_file, open_model, read_header
 
 

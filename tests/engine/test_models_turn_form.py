@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from glyphscope.errors import ModelError, PromptError
+from glyphscope.base.errors import ModelError, PromptError
 from glyphscope.events import (
     LoadOptions,
     Message,
@@ -34,7 +34,7 @@ from glyphscope.models import (
 )
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state, settle
-from glyphscope.strategies import first_prompt, run
+from glyphscope.runs.strategies import first_prompt, run
 from glyphscope.turns import TurnForm, form_of
 from small_templates import SMALL
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.events import Message, TokenStep
 from glyphscope.models import (
     MERGED_SYSTEM,

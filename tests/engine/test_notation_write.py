@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.errors import NotationError
+from glyphscope.base.errors import NotationError
 from glyphscope.notation import STYLES, call_document, write_call, write_value
 from reference_readers import plain
 

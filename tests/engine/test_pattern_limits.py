@@ -8,9 +8,9 @@ import re
 import pytest
 from llguidance import LLParserLimits
 
-from glyphscope.compilers import masks
 from glyphscope.grammar.regular import StringLanguage, found
 from glyphscope.grammar.regular.pattern import start
+from glyphscope.processes.compilers import masks
 from glyphscope.registry import ToolRegistry, make_tool
 from glyphscope.validation import CallValidator
 

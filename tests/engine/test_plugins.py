@@ -15,10 +15,11 @@ import pytest
 import typer.testing
 
 from cli_command import command as glyphscope
-from glyphscope import plugins, resources
+from glyphscope import plugins
+from glyphscope.base import resources
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli import serves_at_once
 from glyphscope.cli.probes import other_plugins
-from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results import ResultFolder, export_samples
 from glyphscope.evals.running import read_place
 from glyphscope.evals.suites import IMPORTERS, endings, load_suite

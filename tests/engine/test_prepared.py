@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from glyphscope.errors import RegistryError
+from glyphscope.base.errors import RegistryError
 from glyphscope.events import LoopSettings, PromptRendered, Relaxed, RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import PreparedRequest, RunState, prepare, prepared, run_state
-from glyphscope.strategies import continue_aborted, first_prompt, instructions, run
+from glyphscope.runs.strategies import continue_aborted, first_prompt, instructions, run
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'

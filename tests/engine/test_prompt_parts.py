@@ -24,7 +24,7 @@ from glyphscope.prompting import (
     tool_parts,
 )
 from glyphscope.registry import Tool, ToolRegistry, default_registry, make_tool, to_openai
-from glyphscope.strategies import Span, part_spans, priced_by_counting, priced_by_tokens, render_prompt
+from glyphscope.runs.strategies import Span, part_spans, priced_by_counting, priced_by_tokens, render_prompt
 
 REGISTRY = default_registry()
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.events import NOTATIONS, SHAPES, RunRequest
 from glyphscope.notation import call_document
 from glyphscope.prompting import Part, example_calls, presets, render_messages, signature_pieces

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from examples import at_most
-from glyphscope.errors import RegistryError
-from glyphscope.proof import Boundaries, boundary_examples
+from glyphscope.base.errors import RegistryError
+from glyphscope.explain.proof import Boundaries, boundary_examples
 from glyphscope.registry import default_registry, make_tool
 from glyphscope.validation import Checker
 from schema_strategies import schemas
@@ -121,7 +121,7 @@ def test_a_long_text_is_tested() -> None:
 
 
 def test_constraints_beyond_the_time_limit_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glyphscope.proof.boundary._SECONDS", -1.0)
+    monkeypatch.setattr("glyphscope.explain.proof.boundary._SECONDS", -1.0)
     left = found(v={"type": "string", "title": "not tried before"})
     assert not left.examples
     assert {one.pointer for one in left.unreached} == {"/type", "/properties/v/type", "/additionalProperties"}

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from glyphscope.errors import GrammarError, ModelDied
+from glyphscope.base.errors import GrammarError, ModelDied
+from glyphscope.explain.proof import BatchedReader, Proof, Report, iterate_proofs, prove, spellings
+from glyphscope.explain.proof.engines import call_schema
 from glyphscope.grammar import MaskReader
-from glyphscope.proof import BatchedReader, Proof, Report, iterate_proofs, prove, spellings
-from glyphscope.proof.engines import call_schema
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 
 needs_llama = [
@@ -232,7 +232,7 @@ class Tired(MaskReader):
 def test_a_constraint_over_which_an_engine_failed_is_unsupported_and_the_rest_proved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("glyphscope.proof.engines.MaskReader", Tired)
+    monkeypatch.setattr("glyphscope.explain.proof.engines.MaskReader", Tired)
     tools = registry(long={"type": "string", "maxLength": 40}, n={"type": "integer", "maximum": 3})
     proofs = by_place(prove(tools, "json", "flat", ("mask",)))
     assert proofs["/properties/n/maximum", "mask"].status == "enforced"

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS
+from glyphscope.explain.proof import ENGINES, prove
 from glyphscope.notation import write_call
-from glyphscope.proof import ENGINES, prove
 from glyphscope.registry import ToolRegistry, load_registry, to_pointer
 from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation import CallValidator

@@ -10,7 +10,7 @@ import pytest
 from glyphscope.events import RunRequest
 from glyphscope.models import Cancelled, GenerateRequest, Output, PromptProgress, PromptReady, ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.strategies import read_ahead
+from glyphscope.runs.strategies import read_ahead
 
 CHUNK = 64
 REQUEST = RunRequest(prompt="Search for AI news", registry=default_registry().to_document())

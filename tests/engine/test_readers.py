@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glyphscope.errors import NotationError
+from glyphscope.base.errors import NotationError
 from glyphscope.notation import make_reader, parse_value, write_value
 from glyphscope.notation import structure as s
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli_command import command
-from glyphscope import resources
+from glyphscope.base import resources
 from glyphscope.events import Alternative, TokenStep
 from glyphscope.models import TemplateRenderer
 from glyphscope.registry import ToolRegistry, parse_document

@@ -10,16 +10,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from glyphscope import resources
-from glyphscope.errors import RecordError
+from glyphscope.base import resources
+from glyphscope.base.errors import RecordError
 from glyphscope.evals.results import ResultFolder, export_samples
 from glyphscope.events import RepairSettings, RunFailed, RunRequest
 from glyphscope.explain import mask_impact
 from glyphscope.models import ScriptedModel
 from glyphscope.runs import run_state
-from glyphscope.sessions import parse_record
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import parse_record
+from glyphscope.store.exports import RecordedRun
 from glyphscope_plugins.inspect_ai import log as inspect_log
 from glyphscope_plugins.spans import run_spans, spans_json
 from hostile_uses import RECORD_USES, Judge, use_record_in

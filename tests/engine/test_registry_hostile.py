@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from glyphscope.errors import RegistryError
+from glyphscope.base.errors import RegistryError
 from glyphscope.registry import load_registry, to_json
 
 

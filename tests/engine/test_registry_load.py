@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.errors import RegistryError
+from glyphscope.base.errors import RegistryError
 from glyphscope.registry import (
     Tool,
     bundled_registries,

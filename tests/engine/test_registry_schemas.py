@@ -15,7 +15,7 @@ from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 from jsonschema_specifications import REGISTRY
 
 from examples import at_most
-from glyphscope.errors import RegistryError
+from glyphscope.base.errors import RegistryError
 from glyphscope.grammar import SafeValidator, example_arguments
 from glyphscope.registry import KEYWORDS, check_schema, load_registry, normalise
 from schema_test_suite import GAP, INTEGER, SELECTION, TYPE, try_folder

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from cli_command import command
-from glyphscope.errors import PromptError, RegistryError
+from glyphscope.base.errors import PromptError, RegistryError
 from glyphscope.events import (
     Aborted,
     CallReady,
@@ -21,16 +21,16 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.explain import Freedom, cost_words, relaxation_cost
+from glyphscope.explain.proof import boundary_examples
 from glyphscope.grammar import compile_grammar
 from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.models import ScriptedModel
 from glyphscope.notation import write_call
-from glyphscope.proof import boundary_examples
 from glyphscope.registry import bundled_registries, bundled_registry, default_registry, parse_document
 from glyphscope.runs import branch_request, enforced_registry, relaxed, run_state
-from glyphscope.sessions import encode_record
-from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.strategies import continue_aborted, run
+from glyphscope.runs.strategies import continue_aborted, run
+from glyphscope.store import encode_record
+from glyphscope.store.exports import RecordedRun, export
 from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator, validator_of
 from toolbox import of

@@ -11,12 +11,12 @@ import time
 import pytest
 from anyio.from_thread import BlockingPortal
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.events import RunFailed, RunFinished, RunRequest, Token, Violation
 from glyphscope.models.remote import connection, open_remote, read_address
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from scripted_endpoint import (
     CERTIFICATE,
     DONE,

@@ -13,7 +13,7 @@ import keyring
 import pytest
 
 from cli_command import command
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.events import (
     Aborted,
     PromptRendered,
@@ -26,7 +26,6 @@ from glyphscope.events import (
     Token,
     encode_event,
 )
-from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.models import GenerateRequest, Opening, RecordedModel, ScriptedModel, open_model
 from glyphscope.models.remote import (
     DIALECTS,
@@ -39,7 +38,8 @@ from glyphscope.models.remote import (
 )
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.strategies import continue_aborted, run
+from glyphscope.runs.recorded import RecordedInteraction
+from glyphscope.runs.strategies import continue_aborted, run
 from memory_keyring import MemoryKeyring, memory_keyring
 from scripted_endpoint import DONE, SHORT, Answer, Hang, chunk, counted, endpoint, event, remote, said
 

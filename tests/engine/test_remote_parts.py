@@ -23,8 +23,8 @@ from glyphscope.models import GenerateRequest, RecordedModel
 from glyphscope.models.remote import DIALECTS
 from glyphscope.registry import default_registry, to_openai
 from glyphscope.runs import RunState, answer_messages, reduce_event
-from glyphscope.sessions import first_difference
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import first_difference
 from scripted_endpoint import DONE, Answer, Endpoint, chunk, endpoint, remote
 
 REGISTRY = default_registry()

@@ -23,8 +23,8 @@ from glyphscope.events import (
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.sessions import first_difference
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import first_difference
 from toolbox import of
 from turns import Turns
 

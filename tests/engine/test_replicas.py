@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("httpx2")
 
 from eval_suite import ANSWERS, suite_file
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.evals.matrix import Matrix, plan_of
 from glyphscope.evals.results import ResultFolder
 from glyphscope.evals.running import Begun, ModelMissing, Progress, WorkerJoined, WorkerLeft, evaluate

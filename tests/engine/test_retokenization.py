@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pytest
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.events import Alternative, ModelInfo, TokenStep
 from glyphscope.explain import boundaries_of, boundary_diff_words, boundary_words, compare_tokens
 from glyphscope.models import ScriptedModel, Vocabulary, same_model

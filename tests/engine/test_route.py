@@ -26,13 +26,13 @@ from glyphscope.events import (
     StageStarted,
     Violation,
 )
-from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.grammar import build_value_grammar, match_text
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 from glyphscope.runs import NonInteractive, run_state
-from glyphscope.sessions import first_difference
-from glyphscope.strategies import choice_schema, choice_validator, run
+from glyphscope.runs.recorded import RecordedInteraction
+from glyphscope.runs.strategies import choice_schema, choice_validator, run
+from glyphscope.store import first_difference
 from toolbox import of
 from turns import Turns
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from glyphscope.errors import PromptError, RegistryError
+from glyphscope.base.errors import PromptError, RegistryError
 from glyphscope.events import CallReady, CandidatesFound, RunRequest
 from glyphscope.grammar import example_arguments
 from glyphscope.prompting import render_router
 from glyphscope.registry import bundled_registries, bundled_registry
-from glyphscope.strategies import find_candidates, read_router, router_preset, router_presets, run
+from glyphscope.runs.strategies import find_candidates, read_router, router_preset, router_presets, run
 from turns import Turns
 
 

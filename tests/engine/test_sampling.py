@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from cli_command import command
 from examples import at_most
-from glyphscope.decoding import Evidence, SamplerState
 from glyphscope.events import (
     Alternative,
     PrefixPart,
@@ -30,10 +29,11 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.models.decoding import Evidence, SamplerState
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state, sampling_words, stop_lines, stop_strings
-from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store.exports import RecordedRun, export
 from scripted_endpoint import endpoint, remote, said
 
 GOOD = '{action="search" query="AI news" max_results=10}'

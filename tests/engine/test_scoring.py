@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from glyphscope.errors import ConstraintIgnored, ContextOverflow, GrammarError, ModelDied
+from glyphscope.base.errors import ConstraintIgnored, ContextOverflow, GrammarError, ModelDied
+from glyphscope.base.visible import visible
 from glyphscope.evals.results import NO_ANSWER, ModelCall
 from glyphscope.evals.suites import ExpectedCall, FinalText, ScriptedResult, Turn
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import bundled_registry
-from glyphscope.visible import visible
 from judged import asked, call_of, expectation, reasons, shares, verdict
 from talks import Talker
 

@@ -12,9 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from examples import at_most
+from glyphscope.base.visible import visible
 from glyphscope.evals.scoring import MAX_POINTER, Matcher, Values, has_all, pair_up, schema_fault, shown
 from glyphscope.evals.suites import ExpectedCall
-from glyphscope.visible import visible
 
 
 def parts(made: Any, tool: str = "search", **expected: Any) -> tuple[str, str] | None:

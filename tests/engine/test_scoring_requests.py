@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from demo_calls import NEVER, call
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.matrix import Arm
 from glyphscope.evals.running import ScriptedTools, request_for
 from glyphscope.evals.suites import ScriptedResult, Suite, Turn

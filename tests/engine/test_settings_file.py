@@ -17,7 +17,7 @@ from glyphscope.events import (
     settings_of,
     wrong_values,
 )
-from glyphscope.sessions import Settings, load_settings, save_settings
+from glyphscope.store import Settings, load_settings, save_settings
 
 OLD = {
     "glyphscope_settings": 1,

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli_command import command
-from glyphscope.errors import GlyphscopeError, RequestError
+from glyphscope.base.errors import GlyphscopeError, RequestError
 from glyphscope.events import LoopSettings, PrefixPart, Relaxed, RunRequest, Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare, run_state, settle
-from glyphscope.strategies import first_prompt, run
+from glyphscope.runs.strategies import first_prompt, run
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 TOOLS = default_registry().to_document()

@@ -20,7 +20,7 @@ from glyphscope.cli.load_options import StoredPrompts as CommandOption
 from glyphscope.events import LoadOptions
 from glyphscope.models import PromptCache, clear_cache, identity_of, stored_files
 from glyphscope.models.session import StoredPrompts
-from glyphscope.sessions import LIMIT_VARIABLE, Settings, places, prompt_cache
+from glyphscope.store import LIMIT_VARIABLE, Settings, places, prompt_cache
 
 CHUNK = 64
 LIMIT = 1_000_000

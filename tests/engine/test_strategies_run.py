@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.errors import ContextOverflow, GrammarError, ModelDied, ModelError, PromptError
+from glyphscope.base.errors import ContextOverflow, GrammarError, ModelDied, ModelError, PromptError
 from glyphscope.events import (
     Aborted,
     CallReady,
@@ -28,8 +28,8 @@ from glyphscope.events import (
 from glyphscope.models import Cancelled, PromptProgress, PromptReady, RenderedPrompt, ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import CONTINUATION, run_state
-from glyphscope.sessions import history
-from glyphscope.strategies import continue_aborted, run
+from glyphscope.runs.strategies import continue_aborted, run
+from glyphscope.store import history
 from toolbox import of
 
 REGISTRY = default_registry().to_document()
@@ -199,7 +199,7 @@ def test_without_a_constraint_no_grammar_is_built(monkeypatch):
     def build(*arguments):
         raise AssertionError("built")
 
-    monkeypatch.setattr("glyphscope.strategies.constraints.build_turn_grammar", build)
+    monkeypatch.setattr("glyphscope.runs.strategies.constraints.build_turn_grammar", build)
     assert list(run(request(), ScriptedModel(GOOD)))[-1].valid
 
 

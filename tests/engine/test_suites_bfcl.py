@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from glyphscope.errors import SuiteError
+from glyphscope.base.errors import SuiteError
 from glyphscope.evals.matrix import Arm, LoadedSuite, Planned
 from glyphscope.evals.running import run_sample
 from glyphscope.evals.suites import check_suite, encode_suite, parse_suite

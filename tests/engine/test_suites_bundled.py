@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from glyphscope import resources
+from glyphscope.base import resources
 from glyphscope.evals.suites import (
     bundled_suites,
     check_suite,
@@ -19,7 +19,7 @@ from glyphscope.evals.suites import (
 )
 from glyphscope.events import RouterSettings
 from glyphscope.notation import write_call
-from glyphscope.strategies import router_preset
+from glyphscope.runs.strategies import router_preset
 from glyphscope.tools.demo import calculate
 from glyphscope.validation import CallValidator
 from gold_calls import expected, golds

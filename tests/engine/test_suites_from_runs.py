@@ -5,7 +5,7 @@ import threading
 import msgspec
 import pytest
 
-from glyphscope.errors import RecordError, StorageError, SuiteError
+from glyphscope.base.errors import RecordError, StorageError, SuiteError
 from glyphscope.evals.matrix import Arm, LoadedSuite, Planned
 from glyphscope.evals.running import request_for, run_sample
 from glyphscope.evals.suites import (
@@ -28,8 +28,8 @@ from glyphscope.events import (
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.runs import NonInteractive
-from glyphscope.sessions import RecordWriter, read_record, write_bundle
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import RecordWriter, read_record, write_bundle
 from glyphscope.tools.demo import DemoTools
 
 SEARCH = '{"action": "search", "query": "harbour"}'

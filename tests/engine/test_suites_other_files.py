@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from glyphscope import evaluate
+from glyphscope.base.errors import SuiteError
 from glyphscope.cli.app import app
-from glyphscope.errors import SuiteError
 from glyphscope.evals.suites import IMPORTERS, Expectation, ExpectedCall, PathCheck, check_suite, load_suite
 from imported_suites import skipped
 

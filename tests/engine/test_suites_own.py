@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from glyphscope.errors import SuiteError
+from glyphscope.base.errors import SuiteError
 from glyphscope.evals.scoring import Matcher
 from glyphscope.evals.suites import (
     ArgumentCheck,

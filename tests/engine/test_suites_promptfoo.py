@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from glyphscope import evaluate
-from glyphscope.errors import SuiteError
+from glyphscope.base.errors import SuiteError
 from glyphscope.evals.suites import Expectation, ExpectedCall, JudgeCheck, PathCheck, Scenario, load_suite
 from imported_suites import WEATHER, promptfoo, skipped
 

@@ -10,7 +10,9 @@ import pytest
 
 from cli_command import command
 from glyphscope import evaluate
-from glyphscope.errors import SuiteError
+from glyphscope.base.errors import SuiteError
+from glyphscope.base.inputs import files_below
+from glyphscope.base.lines import line_and_column
 from glyphscope.evals.suites import (
     Expectation,
     ExpectedCall,
@@ -23,9 +25,7 @@ from glyphscope.evals.suites import (
     reading,
     suite_registry,
 )
-from glyphscope.inputs import files_below
 from glyphscope.registry import default_registry, find_places
-from glyphscope.text.lines import line_and_column
 
 
 def document(*scenarios, **more):

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.text import figures
-from glyphscope.text.figures import (
+from glyphscope.base import figures
+from glyphscope.base.figures import (
     byte_size,
     count,
     duration,
@@ -25,8 +25,8 @@ from glyphscope.text.figures import (
     pluralize,
     rate,
 )
-from glyphscope.text.lines import Lines, line_and_column
-from glyphscope.text.shorten import excerpt, json_excerpt, listed, shorten
+from glyphscope.base.lines import Lines, line_and_column
+from glyphscope.base.shorten import excerpt, json_excerpt, listed, shorten
 from sources import nodes_of
 
 ROOT = Path(__file__).parents[2]
@@ -155,7 +155,7 @@ def test_the_place_of_a_character_is_the_same_from_all_lines_and_from_the_text_b
 
 # -- no second place for any of it --------------------------------------------------------------------------------
 
-MODULES = {f"engine/glyphscope/text/{name}.py" for name in ("figures", "shorten", "lines")}
+MODULES = {f"engine/glyphscope/base/{name}.py" for name in ("figures", "shorten", "lines")}
 WINDOWS = {
     "engine/glyphscope/cli/grammar/build.py": "a line around a column",
     "engine/glyphscope/cli/output.py": "a text around a character",
@@ -168,7 +168,7 @@ WINDOWS = {
     "gui/glyphscope_gui/shared/plain_text.py": "says how many more there are",
 }
 """Files in which a slice beside an ellipsis is not a text cut to a length."""
-EVENTS = {"engine/glyphscope/strategies/loop/guards.py"}
+EVENTS = {"engine/glyphscope/runs/strategies/loop/guards.py"}
 """The text of recorded events, which a replay compares."""
 _FORMAT = re.compile(
     r"\{[^{}]*:[^{}]*(?:[fg]|,)\} ?(?:%|(?:ms|s|min|h|seconds|minutes|hours|B|kB|MB|GB|TB|tokens/s)\b)"
@@ -235,15 +235,15 @@ def _hand_made(path: str) -> Iterator[str]:
     for line, text in _texts(nodes):
         for kind, pattern in (("figure", _FORMAT), ("binary unit", _BINARY), ("thin space", _NARROW)):
             if pattern.search(text) and path not in EVENTS:
-                yield f"{path}:{line}: {kind} in {text[:80]!r}: use glyphscope.text.figures"
+                yield f"{path}:{line}: {kind} in {text[:80]!r}: use glyphscope.base.figures"
     for node in nodes:
         line = getattr(node, "lineno", 0)
         if _is_cut(node) and path not in WINDOWS:
-            yield f"{path}:{line}: a text is cut: use glyphscope.text.shorten"
+            yield f"{path}:{line}: a text is cut: use glyphscope.base.shorten"
         if _is_line_count(node):
-            yield f"{path}:{line}: lines are counted: use glyphscope.text.lines"
+            yield f"{path}:{line}: lines are counted: use glyphscope.base.lines"
         if _is_unit(node):
-            yield f"{path}:{line}: a size is divided: use glyphscope.text.figures"
+            yield f"{path}:{line}: a size is divided: use glyphscope.base.figures"
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cli_command import command
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.evals.suites import scenario_of_run
 from glyphscope.events import (
     LoopSettings,
@@ -24,7 +24,8 @@ from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.models.remote import DIALECTS
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
-from glyphscope.sessions import (
+from glyphscope.runs.strategies import first_prompt, generate_request, run
+from glyphscope.store import (
     Project,
     RecordWriter,
     encode_record,
@@ -33,8 +34,7 @@ from glyphscope.sessions import (
     save_project,
     write_bundle,
 )
-from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.strategies import first_prompt, generate_request, run
+from glyphscope.store.exports import RecordedRun, export
 from scripted_endpoint import Answer, endpoint, remote, said
 
 SWITCH = (

@@ -8,7 +8,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from glyphscope.errors import ServerError, ToolError
+from glyphscope.base.errors import ServerError, ToolError
 from glyphscope.events import (
     ApprovalGiven,
     ApprovalNeeded,
@@ -27,10 +27,10 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.execution.tool_execution import execute
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import Context, Decision, Emitter, NonInteractive, PreparedRequest, run_state
+from glyphscope.runs.tool_execution import execute
 from glyphscope.tools import Outcome
 from toolbox import ALLOW, DENY, Box, Leaving, Person, of, text
 
@@ -405,7 +405,7 @@ def test_a_stop_during_an_approval_runs_nothing():
 
 @pytest.mark.slow
 def test_a_tool_that_does_not_return_is_abandoned_after_its_time(monkeypatch):
-    monkeypatch.setattr("glyphscope.execution.tool_execution.GRACE_SECONDS", 0.05)
+    monkeypatch.setattr("glyphscope.runs.tool_execution.GRACE_SECONDS", 0.05)
     release = threading.Event()
     box = Box(search=lambda query: (release.wait(60), 1)[1])
     _, result = run_tool(NonInteractive({"demo": box}), loop=LoopSettings(max_tool_seconds=0.05))
@@ -416,7 +416,7 @@ def test_a_tool_that_does_not_return_is_abandoned_after_its_time(monkeypatch):
 
 @pytest.mark.slow
 def test_waiting_for_the_user_counts_neither_as_the_tools_time_nor_against_limits(monkeypatch):
-    monkeypatch.setattr("glyphscope.execution.tool_execution.GRACE_SECONDS", 0.05)
+    monkeypatch.setattr("glyphscope.runs.tool_execution.GRACE_SECONDS", 0.05)
     box = Box()
 
     def asks(query):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import LoopSettings, Message, RunRequest
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 from glyphscope.runs import TRANSFORMS, Chain, Form, chain_of, transforms

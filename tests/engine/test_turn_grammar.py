@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from changed_turns import form, rendered
 from examples import rounds, some
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.events import ConstrainFrom, Violation
 from glyphscope.grammar import MaskReader, State, compile_grammar, match_text, sample_texts, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf

@@ -11,11 +11,11 @@ from hypothesis import settings
 
 import corrections_table
 from examples import FULL
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.events import RunFailed, RunRequest, RunStarted
 from glyphscope.models import ScriptedModel, TemplateRenderer
 from glyphscope.registry import default_registry, parse_document
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from glyphscope.turns import (
     Proof,
     Transcription,

@@ -33,8 +33,8 @@ from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.notation import shape_keys, write_call
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.sessions import first_difference
-from glyphscope.strategies import continue_aborted, run
+from glyphscope.runs.strategies import continue_aborted, run
+from glyphscope.store import first_difference
 from glyphscope.turns import build_turn_grammar, own_form
 from glyphscope.validation import ArgumentsValidator, after_name
 from glyphscope.validation.split_call import before_arguments, whole_call

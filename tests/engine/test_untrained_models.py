@@ -17,7 +17,7 @@ from examples import rounds
 from glyphscope.events import CallReady, LoadOptions, RunFinished, RunRequest, Sampling
 from glyphscope.models import Model, open_model
 from glyphscope.registry import default_registry, parse_document
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from untrained_models import PAIRS, Pair, model_file
 
 pytestmark = [pytest.mark.slow]

@@ -12,7 +12,7 @@ from glyphscope.events import NOTATIONS, CallReady, FieldOpened, RunFinished, Ru
 from glyphscope.models import ScriptedModel
 from glyphscope.notation import write_call
 from glyphscope.registry import default_registry
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from glyphscope.validation import CallValidator, FreeTextValidator, validator_of
 
 REGISTRY = default_registry()

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.errors import RegistryError
+from glyphscope.base.errors import RegistryError
 from glyphscope.events import FieldClosed, Notation
 from glyphscope.validation import Checker, ValueValidator
 

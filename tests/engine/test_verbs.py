@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope import resources
-from glyphscope.errors import ToolError
+from glyphscope.base import resources
+from glyphscope.base.errors import ToolError
 from glyphscope.tools import argument_problems
 from glyphscope_plugins.verbs.tools import VERB_TOOLS, verb_tools
 

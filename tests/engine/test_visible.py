@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 import regex
 
-from glyphscope.visible import character_words, escaped, is_seen, one_line, unseen, visible
+from glyphscope.base.visible import character_words, escaped, is_seen, one_line, unseen, visible
 
 TRIED = [
     *range(0x2061, 0x2065), 0x180E, 0x034F, 0x115F, 0x3164, 0xFFA0, 0xE0001, *range(0xE0020, 0xE0080), 0x2800,

@@ -45,7 +45,7 @@ def test_the_scan_reads_labels_errors_help_and_pages():
     def texts(path):
         return " ".join(text for _, text in texts_of(ROOT / path))
 
-    assert "Public docstring" not in texts("engine/glyphscope/visible.py")
+    assert "Public docstring" not in texts("engine/glyphscope/base/visible.py")
     assert "One function" not in texts("engine/glyphscope/cli/output.py")
     assert "White space in JSON." in texts("engine/glyphscope/cli/grammar/build.py")
     assert "Print the grammar of every call" in texts("engine/glyphscope/cli/grammar/build.py")

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication, QDialog, QSplitter
 
 from fake_context import fake_context, scripted
-from glyphscope.sessions import places
+from glyphscope.store import places
 from glyphscope_gui.project import first_project
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import PageId

@@ -9,11 +9,11 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.sessions import save_project
+from glyphscope.store import save_project
 from glyphscope_gui.compare import earlier_words, planned_results, result_lines
 from glyphscope_gui.context import PromptsPlace
 from glyphscope_gui.shared.page_ids import PageId

@@ -288,7 +288,9 @@ def asking(context):
 
 @pytest.fixture
 def loop(monkeypatch):
-    monkeypatch.setitem(importlib.import_module("glyphscope.strategies.running")._STRATEGIES, "loop", asking)
+    monkeypatch.setitem(
+        importlib.import_module("glyphscope.runs.strategies.running")._STRATEGIES, "loop", asking
+    )
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from glyphscope.errors import Stopped
+from glyphscope.base.errors import Stopped
 from glyphscope.processes import check_stopped
 from glyphscope_gui.shared.background import Background, this_task
 

@@ -12,11 +12,11 @@ from PySide6.QtCore import Qt as Core
 from PySide6.QtGui import Qt
 from PySide6.QtWidgets import QLabel
 
-from glyphscope import resources
-from glyphscope.errors import ContextOverflow, ModelDied
+from glyphscope.base import resources
+from glyphscope.base.errors import ContextOverflow, ModelDied
 from glyphscope.models import RenderedPrompt, ScriptedModel, open_model
 from glyphscope.runs import branch_tree
-from glyphscope.sessions import atomic_write, kin_of, places
+from glyphscope.store import atomic_write, kin_of, places
 from glyphscope_gui.context import Page
 from glyphscope_gui.playground.branches.tree import BranchTreeModel
 from glyphscope_gui.runs import Phase

@@ -13,7 +13,7 @@ from glyphscope.explain import Attribution
 from glyphscope.models import ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_tree, end_of, run_state
-from glyphscope.sessions import kin_of
+from glyphscope.store import kin_of
 from glyphscope_gui.playground.branches.tree import MAX_INDENT, BranchCard
 from glyphscope_gui.playground.branches.words import (
     LOOKING,

@@ -13,7 +13,7 @@ from PySide6.QtCore import QPointF, QRect
 from PySide6.QtGui import QImage, QPainter, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QStyleOptionViewItem
 
-from glyphscope.errors import StorageError
+from glyphscope.base.errors import StorageError
 from glyphscope.evals import share
 from glyphscope.events import Token, TokenStep
 from glyphscope.notation import call_sizes

@@ -26,7 +26,7 @@ from comparing import (
     table,
     variant,
 )
-from glyphscope.errors import ModelDied, ModelError
+from glyphscope.base.errors import ModelDied, ModelError
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.compare import MAX_COLUMNS, OWN, PRESETS, RunPhase, next_variant, variant_names
 from glyphscope_gui.runs import BackgroundEvents, Phase, bundled_run

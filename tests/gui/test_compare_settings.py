@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QScrollArea
 
 from comparing import GLYPH, GLYPH_OFF, Answers, arrange, pills, run_all, variant
 from fake_context import scripted
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope_gui.compare import (
     BRIEF,
     OWN,

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QVBoxLayout
 from glyphscope.events import Message, RunRequest, ToolCall
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.sessions import Project, load_project, save_project
+from glyphscope.store import Project, load_project, save_project
 from glyphscope_gui.project import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.prompt import MESSAGES, TEMPLATE, ConversationEditor, PromptDock, PromptPresenter
 from glyphscope_gui.runs import bundled_run

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialogButtonBox, QLabel, QMessageBox, QPushButton, QWidget
 
-from glyphscope.errors import GlyphscopeError, ModelDied, Problem, RegistryError, StorageError
+from glyphscope.base.errors import GlyphscopeError, ModelDied, Problem, RegistryError, StorageError
 from glyphscope_gui.shared.dialogs import Role, ask
 from glyphscope_gui.shared.errors import (
     CrashLog,

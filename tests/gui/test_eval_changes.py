@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 
 from evaluating import ended, good, open_it
 from glyphscope.evals.results import Failure, ResultFolder, ResultRow
-from glyphscope.sessions import places
+from glyphscope.store import places
 from glyphscope_gui.evaluate import AFTER, ChangesDialog, EvalResult
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import made_result

@@ -29,7 +29,7 @@ from glyphscope.events import RunRequest, Token
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from glyphscope_gui.evaluate import (
     COUNT,
     FIRST,

@@ -30,10 +30,10 @@ from evaluating import (
     set_up,
     shown_error,
 )
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.evals.results import ResultFolder
 from glyphscope.models import ScriptedModel
-from glyphscope.sessions import places
+from glyphscope.store import places
 from glyphscope_gui.evaluate import PORTION, RESULT, SETUP, EvalPhase
 from glyphscope_gui.history.model import when
 from glyphscope_gui.model_picker import EndpointDialog

@@ -13,7 +13,7 @@ pytest.importorskip("distributed")
 from dask_process import cluster
 from evaluating import SUITE, ended, good, set_up, shown_error
 from glyphscope.evals.results import ResultFolder
-from glyphscope.sessions import places
+from glyphscope.store import places
 from glyphscope_gui.evaluate import EvalPhase
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import GOOD

@@ -11,9 +11,9 @@ from PySide6.QtCore import QAbstractItemModel, QAbstractProxyModel
 from PySide6.QtWidgets import QLabel
 
 import glyphscope_gui
+from glyphscope.base.tokens import token_text
+from glyphscope.base.visible import unseen
 from glyphscope.events import ApprovalNeeded
-from glyphscope.text.tokens import token_text
-from glyphscope.visible import unseen
 from glyphscope_gui.grammar.railroad_drawing import char_words, text_words
 from glyphscope_gui.playground.asking import ApprovalCard
 from glyphscope_gui.shared.background import end_work

@@ -11,10 +11,10 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QAbstractItemView, QPlainTextEdit, QTextEdit, QWidget
 
 from every_page import ABORTED, texts
+from glyphscope.base.visible import unseen, visible
 from glyphscope.events import AnyEvent, RunFailed
 from glyphscope.models import ScriptedModel
-from glyphscope.sessions import Project
-from glyphscope.visible import unseen, visible
+from glyphscope.store import Project
 from glyphscope_gui.evaluate import RESULT
 from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.errors import ErrorDialog, Explanation

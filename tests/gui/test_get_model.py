@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 pytest.importorskip("huggingface_hub")
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_process, hub_in_thread
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.models import FoundModel, find_models
 from glyphscope.models.hub import Choice, HubFile, Lookup, Progress, Stopped, Unfinished
 from glyphscope_gui.model_picker import (

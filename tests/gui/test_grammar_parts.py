@@ -13,11 +13,11 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QPushButton
 
 from glyphscope.explain import constraint_words, rule_origin, rules_by_argument
+from glyphscope.explain.proof import Proof
 from glyphscope.grammar.gbnf import CheckCancelled, read_gbnf
 from glyphscope.grammar.tree import Origin
-from glyphscope.proof import Proof
 from glyphscope.registry import default_registry
-from glyphscope.sessions import GrammarExample, GrammarWork
+from glyphscope.store import GrammarExample, GrammarWork
 from glyphscope_gui.enforcement.rows import EnforcementRows
 from glyphscope_gui.enforcement.table import EnforcementModel
 from glyphscope_gui.grammar import work as grammar_work

@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from glyphscope import resources
+from glyphscope.base import resources
 from glyphscope.events import Alternative, Relaxed, RunRequest, Token, TokenStep
 from glyphscope.explain import masked_reasons
 from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare, relaxed, run_state
-from glyphscope.sessions import parse_record
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import parse_record
 from glyphscope_gui.context import RulePlace
 from glyphscope_gui.grammar.page import MEAN, NOT_MEASURED, RuleCosts
 from glyphscope_gui.runs import bundled_run

@@ -8,7 +8,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QTextCursor
 from PySide6.QtWidgets import QWidget
 
 from fake_context import scripted
-from glyphscope.sessions import GrammarExample, load_project
+from glyphscope.store import GrammarExample, load_project
 from glyphscope_gui.project import first_project
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from grammar_window import add, checked, put_cursor, result, show

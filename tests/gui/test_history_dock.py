@@ -12,8 +12,9 @@ from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QApplication, QStyle, QStyleOptionFrame
 
 from bundled import BAD, GOOD, run_of
-from glyphscope import resources
-from glyphscope.errors import StorageError
+from glyphscope.base import resources
+from glyphscope.base.errors import StorageError
+from glyphscope.base.figures import pluralize
 from glyphscope.evals.suites import load_suite
 from glyphscope.events import (
     Aborted,
@@ -33,10 +34,9 @@ from glyphscope.events import (
     decode_event,
 )
 from glyphscope.runs import end_of, outcome_words, run_state, status_of
-from glyphscope.sessions import History, kin_of
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports import run_page as pages
-from glyphscope.text.figures import pluralize
+from glyphscope.store import History, kin_of
+from glyphscope.store.exports import RecordedRun
+from glyphscope.store.exports import run_page as pages
 from glyphscope_gui.history import dock as history_dock
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.model import facts, sampled, when

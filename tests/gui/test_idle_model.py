@@ -9,9 +9,9 @@ import msgspec
 import psutil
 import pytest
 
-from glyphscope.errors import ModelError, StorageError
+from glyphscope.base.errors import ModelError, StorageError
 from glyphscope.models import BatchTimes, ScriptedModel
-from glyphscope.sessions import Settings, places, save_settings
+from glyphscope.store import Settings, places, save_settings
 from glyphscope_gui.shared.background import this_task
 
 pytestmark = pytest.mark.slow  # whole windows

@@ -39,7 +39,7 @@ def asking(context):
 
 @pytest.fixture
 def controller(qtbot, monkeypatch):
-    strategies = importlib.import_module("glyphscope.strategies.running")._STRATEGIES
+    strategies = importlib.import_module("glyphscope.runs.strategies.running")._STRATEGIES
     monkeypatch.setitem(strategies, "loop", asking)
     made = RunController(lambda _name, **_options: ScriptedModel(""))
     yield made

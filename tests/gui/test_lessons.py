@@ -15,11 +15,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDockWidget, QFileDialog, QMainWindow, QWidget
 
 from fake_context import fake_context
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.events import Token
 from glyphscope.lessons import LessonProgress, Progress, bundled_lessons, find_lesson
 from glyphscope.models import ScriptedModel
-from glyphscope.sessions import Places, places
+from glyphscope.store import Places, places
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.lessons import LessonsPresenter
 from glyphscope_gui.lessons.opened import lecture_slides

@@ -15,7 +15,7 @@ from fake_context import scripted
 from glyphscope.evals.suites import Expectation, Scenario, Suite
 from glyphscope.events import RunRequest
 from glyphscope.registry import parse_document
-from glyphscope.sessions import Project, kin_of, save_project
+from glyphscope.store import Project, kin_of, save_project
 from glyphscope_gui.evaluate import SuiteEditor
 from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.language import tr

@@ -216,9 +216,9 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from glyphscope.runs import RunState, reduce_event
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.run_page import html_page
-from glyphscope.sessions import parse_record
+from glyphscope.store.exports import RecordedRun
+from glyphscope.store.exports.run_page import html_page
+from glyphscope.store import parse_record
 from glyphscope_gui.playground.timeline_model import TimelineModel
 
 def run(tmp_path):
@@ -264,7 +264,7 @@ from glyphscope.cli.app import app
 from glyphscope.explain.grammar_origins import constraint_words
 from glyphscope.grammar import build_value_grammar, example_arguments
 from glyphscope.prompting import signature_pieces
-from glyphscope.proof import prove
+from glyphscope.explain.proof import prove
 from glyphscope.registry import load_registry
 from glyphscope.runs import relaxed
 from glyphscope.validation import ValueValidator

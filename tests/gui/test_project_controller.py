@@ -10,7 +10,7 @@ import pytest
 
 from glyphscope.events import ApprovalRule, RunRequest
 from glyphscope.registry import default_registry
-from glyphscope.sessions import Journal, Project, load_project, save_project
+from glyphscope.store import Journal, Project, load_project, save_project
 from glyphscope_gui.project import (
     ProjectController,
     PromptContext,

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from glyphscope.registry import default_registry
-from glyphscope.sessions import Journal, load_project, save_project
+from glyphscope.store import Journal, load_project, save_project
 from glyphscope_gui.project import (
     ProjectController,
     PromptContext,

@@ -10,7 +10,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication, QMessageBox, QPlainTextEdit, QWidget
 
 from glyphscope.models import PromptCache, ScriptedModel
-from glyphscope.sessions import LIMIT_VARIABLE, History, Places, load_settings
+from glyphscope.store import LIMIT_VARIABLE, History, Places, load_settings
 from glyphscope.tools.mcp import ServerConfig
 from glyphscope_gui.project import SettingsStore
 from glyphscope_gui.runs import bundled_run

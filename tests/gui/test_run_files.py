@@ -12,10 +12,10 @@ from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QLabel, QMenu
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.events import ApprovalRule
-from glyphscope.sessions import encode_record, read_bundle, read_record, write_bundle
-from glyphscope.sessions.exports import EXPORTS, export_forms, form_named
+from glyphscope.store import encode_record, read_bundle, read_record, write_bundle
+from glyphscope.store.exports import EXPORTS, export_forms, form_named
 from glyphscope_gui.history.export_dialog import MAX_SHOWN, ExportDialog, ExportMenu
 from glyphscope_gui.runs import bundled_run, bundled_runs, exported, file_name, record_summary
 from glyphscope_gui.shared.errors import ErrorDialog

@@ -20,7 +20,7 @@ from glyphscope.events import (
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from glyphscope_gui.run_settings import SamplingSettings, effect_of
 from glyphscope_gui.runs import ShownStage, StreamView
 from glyphscope_gui.runs.alternatives_table import FINAL, TEXT, AlternativesModel

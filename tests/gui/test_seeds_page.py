@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from comparing import variant
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.compare import ANSWER, ANSWERS, DIFFERENCE, RUNS, SHARE, SHARE_ROLE, TOKEN
 from glyphscope_gui.runs import TokenPlace

@@ -9,7 +9,7 @@ import threading
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from glyphscope.sessions import load_servers, places
+from glyphscope.store import load_servers, places
 from glyphscope.tools.mcp import HIDDEN, Entry
 from glyphscope_gui.servers.debugging import RequestDialog
 from glyphscope_gui.servers.dialogs import RootsDialog

@@ -10,12 +10,12 @@ import pytest
 from PySide6.QtCore import QBuffer, QByteArray, Qt
 from PySide6.QtGui import QImage, QTextDocument
 
+from glyphscope.base.visible import visible
 from glyphscope.events import ToolContent
-from glyphscope.proof import Proof
+from glyphscope.explain.proof import Proof
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp import Entry
-from glyphscope.visible import visible
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.rows import enforcement_rows
 from glyphscope_gui.enforcement.table import Cell, EnforcementRow

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from glyphscope.events import ApprovalRule, ToolResult
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import Tool
-from glyphscope.sessions import load_servers, places
+from glyphscope.store import load_servers, places
 from glyphscope_gui.servers import lists as columns
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
 from glyphscope_gui.shared.page_ids import PageId

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 
 from fake_context import scripted
-from glyphscope.errors import RegistryError
+from glyphscope.base.errors import RegistryError
 from glyphscope.events import BranchPoint, RunStarted
 from glyphscope.runs import run_state
 from glyphscope_gui.runs import bundled_run

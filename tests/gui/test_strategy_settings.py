@@ -18,7 +18,7 @@ from glyphscope.events import (
     Thinking,
 )
 from glyphscope.models import ScriptedModel
-from glyphscope.strategies import compose, router_preset
+from glyphscope.runs.strategies import compose, router_preset
 from glyphscope_gui.prompt import PromptDock
 from glyphscope_gui.run_settings import (
     StrategySettings,

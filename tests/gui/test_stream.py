@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QTextCursor, QTextDocument
 
+from glyphscope.base.figures import percent
+from glyphscope.base.tokens import token_text
+from glyphscope.base.visible import visible
 from glyphscope.events import RunRequest, Token, TokenStep
 from glyphscope.explain import Boundaries, BoundaryDiff
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import StageState, run_state
-from glyphscope.strategies import run
-from glyphscope.text.figures import percent
-from glyphscope.text.tokens import token_text
-from glyphscope.visible import visible
+from glyphscope.runs.strategies import run
 from glyphscope_gui.runs import ShownStage, StreamView, stream_view
 from glyphscope_gui.runs.alternatives_table import reasons
 from glyphscope_gui.runs.field_table import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTable, FieldTableModel

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from evaluating import ended
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.suites import Expectation, Scenario, Suite, encode_suite, load_suite
 from glyphscope_gui.evaluate import FORM, JSON, SuiteEditor, editable, field_text, field_value
 from glyphscope_gui.shared.page_ids import PageId

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 
-from glyphscope import resources
+from glyphscope.base import resources
 from glyphscope.events import ModelInfo
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.context import FilePlace

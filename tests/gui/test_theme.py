@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QCheckBox, QTabWidget, QWidget
 
-from glyphscope.resources import names, read_text
+from glyphscope.base.resources import names, read_text
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.layouts import stack
 from glyphscope_gui.theme import ThemeManager, load_theme

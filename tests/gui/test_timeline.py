@@ -25,7 +25,7 @@ from glyphscope.events import (
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from glyphscope_gui.playground.notes_view import MAX_LENGTH, NotesView, claim_words, notes_of
 from glyphscope_gui.playground.timeline import budgets, has_details
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, TIME, WORDS, TimelineModel

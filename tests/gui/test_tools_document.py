@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from glyphscope.errors import RegistryError
+from glyphscope.base.errors import RegistryError
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.project import RegistryDocument, argument_schema, draft_state
 

@@ -17,7 +17,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.models import ScriptedModel
 from glyphscope_benchmarks.baseline_process import with_benchmarks
 from glyphscope_gui.project import FIRST_PROMPT

@@ -7,9 +7,9 @@ import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 from PySide6.QtWidgets import QTableView
 
+from glyphscope.base.figures import UNKNOWN
 from glyphscope.models import ScriptedModel, open_model
 from glyphscope.models.remote import is_address
-from glyphscope.text.figures import UNKNOWN
 from glyphscope_gui.shared.page_ids import PageId
 from scripted_endpoint import DONE, Answer, Hang, chunk, endpoint, said
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.events import (
     LimitReached,
     LoopSettings,
@@ -23,7 +23,7 @@ from glyphscope.events import (
 from glyphscope.models import ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from glyphscope_gui.runs import (
     INTERVAL_MS,
     MAX_POSTS,

@@ -29,8 +29,8 @@ SECONDS = 300
 BYTES = 8 << 30
 
 _FILES, _GGUF = "engine/glyphscope/models/files.py", "engine/glyphscope/models/gguf.py"
-_LOAD, _SAVED = "engine/glyphscope/registry/load.py", "engine/glyphscope/sessions/files.py"
-_PROJECT, _RUNNING = "engine/glyphscope/sessions/project.py", "engine/glyphscope/models/process.py"
+_LOAD, _SAVED = "engine/glyphscope/registry/load.py", "engine/glyphscope/store/files.py"
+_PROJECT, _RUNNING = "engine/glyphscope/store/project.py", "engine/glyphscope/models/process.py"
 _PATTERN, _CHECK = "engine/glyphscope/grammar/regular/pattern.py", "engine/glyphscope/registry/check.py"
 _WHOLE_MODELS = "e2e/test_bad_models.py::test_an_incomplete_model_is_rejected_and_listed_with_its_problem"
 _HEADERS = "engine/test_models_file.py::test_a_file_that_is_not_a_complete_model_is_reported"
@@ -55,7 +55,7 @@ BREAKAGES = (
     ),
     Breakage(
         "a GGUF that is damaged: its tensors",
-        "engine/glyphscope/decoding/loop.py",
+        "engine/glyphscope/models/decoding/loop.py",
         "if not math.isfinite(logits[best]):",
         "if False:",
         ("e2e/test_bad_models.py::test_flipped_bytes_in_the_tensors_are_a_damaged_model",),
@@ -184,7 +184,7 @@ BREAKAGES = (
     ),
     Breakage(
         "a model's process killed during a run: the run ends with an error",
-        "engine/glyphscope/strategies/running.py",
+        "engine/glyphscope/runs/strategies/running.py",
         "yield emitter.stamp(failed(error))",
         "raise",
         (
@@ -197,15 +197,15 @@ BREAKAGES = (
         _SAVED,
         'temporary = ""\n    refuse_special(target)\n    try:',
         'temporary = ""\n    target.write_bytes(b"")\n    try:',
-        ("engine/test_sessions_files.py::test_a_full_disk_leaves_the_old_file_and_no_temporary_one",),
+        ("engine/test_store_files.py::test_a_full_disk_leaves_the_old_file_and_no_temporary_one",),
     ),
     Breakage(
         "a full disk while saving: a clear error",
-        "engine/glyphscope/inputs.py",
+        "engine/glyphscope/base/inputs.py",
         "if error.errno in (errno.ENOSPC, errno.EDQUOT):",
         "if False:",
         (
-            "engine/test_sessions_files.py::test_a_full_disk_leaves_the_old_file_and_no_temporary_one",
+            "engine/test_store_files.py::test_a_full_disk_leaves_the_old_file_and_no_temporary_one",
             "gui/test_project_controller.py::test_a_full_disk_leaves_the_old_file_and_the_edits",
         ),
     ),
@@ -215,30 +215,30 @@ BREAKAGES = (
         "if there not in (expected, digest_of(data)):",
         "if False:",
         (
-            "engine/test_sessions_files.py::test_two_windows_do_not_overwrite_each_others_project",
+            "engine/test_store_files.py::test_two_windows_do_not_overwrite_each_others_project",
             "gui/test_project_controller.py::test_a_file_changed_by_another_window_is_a_conflict",
         ),
     ),
     Breakage(
         "a record of a newer version",
-        "engine/glyphscope/sessions/files.py",
+        "engine/glyphscope/store/files.py",
         "if version > newest:",
         "if False:",
         ("gui/test_bad_input.py::test_a_record_of_a_newer_version_is_rejected_and_the_shown_run_stays",),
     ),
     Breakage(
         "a history of a newer version",
-        "engine/glyphscope/sessions/history.py",
+        "engine/glyphscope/store/history.py",
         "if version > VERSION:",
         "if False:",
         (
-            "engine/test_sessions_runs.py::test_a_history_of_a_newer_version_is_left_as_it_is",
+            "engine/test_store_runs.py::test_a_history_of_a_newer_version_is_left_as_it_is",
             "gui/test_bad_input.py::test_a_history_of_a_newer_version_is_left_as_it_is_and_reported",
         ),
     ),
     Breakage(
         "a token that is half a character",
-        "engine/glyphscope/decoding/text.py",
+        "engine/glyphscope/models/decoding/text.py",
         'codecs.getincrementaldecoder("utf-8")',
         'codecs.getincrementaldecoder("latin-1")',
         (

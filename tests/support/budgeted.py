@@ -10,11 +10,11 @@ import numpy as np
 from llguidance import LLTokenizer
 from llguidance._tokenizer import TokenizerWrapper
 
-from glyphscope.decoding import SLICE, Budget, Decoder, Spelling, TokenMask
 from glyphscope.events import Sampling, TokenStep
 from glyphscope.grammar import lark_rules, pack, to_lark, unpack
 from glyphscope.grammar.reach import reach
 from glyphscope.grammar.tree import Grammar
+from glyphscope.models.decoding import SLICE, Budget, Decoder, Spelling, TokenMask
 
 BYTES = [bytes([byte]) for byte in range(256)]
 END = b"<end>"

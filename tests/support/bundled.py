@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from glyphscope.events import AnyEvent, RepairSettings, RunRequest, decode_event, encode_event
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.sessions import RecordWriter
-from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import RecordWriter
+from glyphscope.store.exports import RecordedRun, export
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval_suite import AnsweringModel
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.models import Cancelled, GenerateRequest, Output
 
 

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from glyphscope.errors import ModelDied
+from glyphscope.base.errors import ModelDied
 from glyphscope.evals.results import ResultFolder, Sample
 from glyphscope.evals.running import Ended, Progress
 from glyphscope.models import GenerateRequest, Output, ScriptedModel

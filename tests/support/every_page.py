@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope import resources
+from glyphscope.base import resources
 from glyphscope.lessons import Prose, find_lesson
 from glyphscope_gui.evaluate import RESULT, SETUP
 from glyphscope_gui.grammar.page import GrammarHelp

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
 from glyphscope.models import ScriptedModel
-from glyphscope.sessions import places
+from glyphscope.store import places
 from glyphscope_gui.context import AppContext, Place
 from glyphscope_gui.runs import Recorder, RunController, RunRules, ShownRecord
 from glyphscope_gui.services import make_services

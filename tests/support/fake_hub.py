@@ -20,7 +20,7 @@ import pytest
 from huggingface_hub import constants
 from huggingface_hub.utils._http import hf_request_event_hook
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.models.remote import Timeouts
 from glyphscope.processes import Child
 

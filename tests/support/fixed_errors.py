@@ -50,14 +50,14 @@ FIXES = (
     ),
     Breakage(
         "fix: the time of an approval is not the tool's",
-        "engine/glyphscope/execution/tool_execution.py",
+        "engine/glyphscope/runs/tool_execution.py",
         "(emitter.now - began - (spent.waited - waited)) * 1000",
         "(emitter.now - began) * 1000",
         (f"{_LIMITS}_a_call_excludes_waiting_for_the_user",),
     ),
     Breakage(
         "fix: the time of an approval is not counted by the loop's limit",
-        "engine/glyphscope/strategies/loop/guards.py",
+        "engine/glyphscope/runs/strategies/loop/guards.py",
         "return self._context.emitter.now - self._context.spent.waited",
         "return self._context.emitter.now",
         (f"{_LIMITS}_an_approval_does_not_count",),
@@ -113,7 +113,7 @@ FIXES = (
     ),
     Breakage(
         "fix: the history has the model's own notation, also of a failed run",
-        "engine/glyphscope/sessions/history.py",
+        "engine/glyphscope/store/history.py",
         "notation=_notation(request),",
         "notation=request.notation,",
         ("gui/test_history_dock.py::test_a_run_is_listed_with_its_requested_notation_also_where_it_failed",),
@@ -294,7 +294,7 @@ FIXES = (
     ),
     Breakage(
         "fix: invisible characters are found by their properties",
-        "engine/glyphscope/visible.py",
+        "engine/glyphscope/base/visible.py",
         r"\p{Bidi_Control}\p{Default_Ignorable_Code_Point}",
         "",
         ("engine/test_visible.py::test_an_invisible_character_is_shown_by_its_number",),
@@ -322,14 +322,14 @@ FIXES = (
     ),
     Breakage(
         "fix: native compilers run in a process of their own",
-        "engine/glyphscope/compilers/service.py",
+        "engine/glyphscope/processes/compilers/service.py",
         "            _ask(_GRAMMARS, seconds, child.compile_grammar, grammar, is_schema)",
         "            child.compile_grammar(grammar, is_schema)",
         (f"{_COMPILERS}no_command_calls_llguidance_in_its_own_process",),
     ),
     Breakage(
         "fix: native compilers have a time limit",
-        "engine/glyphscope/compilers/service.py",
+        "engine/glyphscope/processes/compilers/service.py",
         "return process.call(seconds, function, *arguments, **none)",
         "return process.call(600, function, *arguments, **none)",
         (f"{_COMPILERS}a_grammar_that_takes_too_long_is_rejected_in_time_and_may_be_tried_again",),
@@ -350,7 +350,7 @@ FIXES = (
     ),
     Breakage(
         "fix: a crash of a native compiler is an error in words",
-        "engine/glyphscope/compilers/service.py",
+        "engine/glyphscope/processes/compilers/service.py",
         "            return error.message\n        return",
         '            return ""\n        return',
         (f"{_COMPILERS}a_grammar_that_crashes_llguidance_is_rejected_and_the_next_one_answered",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glyphscope.sessions import GrammarExample
+from glyphscope.store import GrammarExample
 from glyphscope_gui.shared.table_model import PILL_ROLE
 
 

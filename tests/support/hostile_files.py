@@ -27,13 +27,13 @@ from typing import Any
 import msgspec
 
 import hostile_uses as uses
-from glyphscope import resources
+from glyphscope.base import resources
 from glyphscope.events import Message, RouterSettings, RunRequest, ToolCall
 from glyphscope.models import byte_vocabulary
 from glyphscope.processes import limited
 from glyphscope.registry import bundled_registries, bundled_registry, to_openai
-from glyphscope.sessions import GrammarExample, GrammarWork, Project
-from glyphscope.sessions.project import VERSION
+from glyphscope.store import GrammarExample, GrammarWork, Project
+from glyphscope.store.project import VERSION
 from made_results import recorded_result
 from mutants import damaged, json_value, lines_mutant, text_mutant, with_another_value, written
 from schema_mutants import mutated

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from glyphscope import resources
+from glyphscope.base import resources
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli.bundle import repeated
 from glyphscope.cli.run import show
-from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results import ResultFolder, changes_between, export_samples, publish
 from glyphscope.evals.suites import IMPORTERS, check_suite, load_suite
 from glyphscope.events import AnyEvent, LoadOptions, Message, RunRequest
@@ -51,7 +51,8 @@ from glyphscope.processes import limited
 from glyphscope.prompting import example_calls, render_messages
 from glyphscope.registry import ToolRegistry, load_registry, make_tool, to_json, to_openai
 from glyphscope.runs import branch_request, branch_tree, run_state
-from glyphscope.sessions import (
+from glyphscope.runs.strategies import first_prompt, run
+from glyphscope.store import (
     encode_record,
     first_difference,
     load_project,
@@ -62,8 +63,7 @@ from glyphscope.sessions import (
     redacted,
     save_project,
 )
-from glyphscope.sessions.exports import EXPORTS, RecordedRun, export, html_page
-from glyphscope.strategies import first_prompt, run
+from glyphscope.store.exports import EXPORTS, RecordedRun, export, html_page
 from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation import CallValidator
 from glyphscope_plugins.bfcl.questions import import_bfcl

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from glyphscope.errors import GrammarError, ModelDied
+from glyphscope.base.errors import GrammarError, ModelDied
 from glyphscope.models import GrammarProbe
 
 

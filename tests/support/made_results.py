@@ -14,7 +14,7 @@ from glyphscope.evals.suites import SuiteUsed
 from glyphscope.events import AnyEvent, Code, ModelInfo, RunRequest, Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 
 MODEL = "models/SmolLM2-135M-Instruct-Q4_1.gguf"
 GOOD = '{action="search" query="AI news" max_results=10}'

@@ -41,7 +41,7 @@ from glyphscope.events import (
 )
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from png import PNG
 
 GOOD = '{action="search" query="AI news" max_results=10}'

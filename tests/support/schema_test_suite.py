@@ -22,7 +22,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from glyphscope.errors import GrammarError, NotationError, RegistryError
+from glyphscope.base.errors import GrammarError, NotationError, RegistryError
 from glyphscope.grammar import match_text
 from glyphscope.grammar.regular import found
 from glyphscope.grammar.tree import Grammar

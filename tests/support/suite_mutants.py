@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from glyphscope import resources
+from glyphscope.base import resources
 from glyphscope_plugins.promptfoo.yaml_text import parse_yaml
 from mutants import VALUES, damaged, text_mutant, with_another_value, written
 

@@ -19,7 +19,7 @@ from glyphscope.events import (
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import Interaction, NonInteractive
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
 from toolbox import Box, of
 
 SEARCH = '{action="search" query="x"}'

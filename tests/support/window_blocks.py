@@ -28,8 +28,8 @@ from PySide6.QtWidgets import QApplication
 from glyphscope.events import AnyEvent, RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import ToolRegistry, default_registry, parse_document
-from glyphscope.sessions import places
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import places
 from glyphscope_gui.app import SWITCH_SECONDS
 from glyphscope_gui.evaluate import SuiteEditor
 from glyphscope_gui.runs import Phase, bundled_run

@@ -7,7 +7,7 @@ from glyphscope.api.checking import assert_tool_call, build_grammar, check_call
 from glyphscope.api.evaluation import Evaluation, evaluate
 from glyphscope.api.runs import Model, Run, open_model, read_run
 from glyphscope.api.tools import Tools
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import ApprovalRule, LoadOptions, LoopSettings, Message, RepairSettings, Sampling
 
 __all__ = [

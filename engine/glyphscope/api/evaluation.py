@@ -16,7 +16,9 @@ import msgspec
 
 from glyphscope.api.bars import progress_bar
 from glyphscope.api.runs import Run, recorded
-from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.base.errors import GlyphscopeError, ModelError
+from glyphscope.base.inputs import files_below
+from glyphscope.base.structs import ready
 from glyphscope.evals.matrix.arms import ArmNotation, Workarounds
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.export import export_samples, sample_columns
@@ -38,9 +40,7 @@ from glyphscope.events import (
     Strategy,
     Thinking,
 )
-from glyphscope.inputs import files_below
-from glyphscope.sessions.named_models import NamedModels, fixed_batch
-from glyphscope.structs import ready
+from glyphscope.store.named_models import NamedModels, fixed_batch
 
 _FRAMES = ("pandas", "polars")
 """The libraries of data frames, the preferred one first."""

@@ -12,7 +12,9 @@ import msgspec
 
 from glyphscope.api.bars import progress_bar
 from glyphscope.api.tools import SOURCE, PythonFunctions, ToolLike, Tools
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.structs import ready
+from glyphscope.base.visible import visible
 from glyphscope.events import (
     DEFAULT_LOAD,
     AnyEvent,
@@ -42,18 +44,16 @@ from glyphscope.events import (
 from glyphscope.models.interface import Model as OpenModel
 from glyphscope.runs import CallState, NonInteractive, RunState, StageState, reduce_event
 from glyphscope.runs.state import Outcome
-from glyphscope.sessions.bundle import read_run as read_file
-from glyphscope.sessions.exports import export
-from glyphscope.sessions.exports.forms import exporter
-from glyphscope.sessions.exports.recorded_run import RecordedRun
-from glyphscope.sessions.files import atomic_write
-from glyphscope.sessions.named_models import open_named
-from glyphscope.sessions.records import encode_record
-from glyphscope.sessions.settings import users_prompt_cache
-from glyphscope.strategies import cancellable
-from glyphscope.strategies import run as run_request
-from glyphscope.structs import ready
-from glyphscope.visible import visible
+from glyphscope.runs.strategies import cancellable
+from glyphscope.runs.strategies import run as run_request
+from glyphscope.store.bundle import read_run as read_file
+from glyphscope.store.exports import export
+from glyphscope.store.exports.forms import exporter
+from glyphscope.store.exports.recorded_run import RecordedRun
+from glyphscope.store.files import atomic_write
+from glyphscope.store.named_models import open_named
+from glyphscope.store.records import encode_record
+from glyphscope.store.settings import users_prompt_cache
 
 _HEIGHT = 640
 """Pixels of a run's page in a notebook."""

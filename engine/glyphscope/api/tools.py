@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias, Unpack
 
-from glyphscope.errors import RegistryError, ToolError
+from glyphscope.base.errors import RegistryError, ToolError
 from glyphscope.events import ToolContent
 from glyphscope.registry import (
     Tool,

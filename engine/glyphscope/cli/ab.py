@@ -10,6 +10,8 @@ import msgspec
 import typer
 from rich.text import Text
 
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError, parse_json, read_registry, read_text
 from glyphscope.cli.load_options import Loading, StoredPrompts, opened
 from glyphscope.cli.option_groups import with_groups
@@ -22,10 +24,8 @@ from glyphscope.evals.ab import AbReport, AbResults, Judge, Pair, expecting, is_
 from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, seeds_of
 from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
 from glyphscope.models.opening import EMBEDDED
-from glyphscope.sessions import load_project
-from glyphscope.sessions.project import SUFFIX
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import visible
+from glyphscope.store import load_project
+from glyphscope.store.project import SUFFIX
 
 TEMPERATURE = 0.7
 """For templates, which have no sampling settings: at 0, all seeds would sample the same tokens."""

@@ -18,9 +18,9 @@ from typing import Annotated, Any
 
 import typer
 
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli.plugin_commands import OpenGroup, made_command
 from glyphscope.cli.signals import INTERRUPTED
-from glyphscope.errors import GlyphscopeError
 
 BAD_INPUT = 2
 
@@ -83,7 +83,7 @@ class _Commands(OpenGroup):
         try:
             return super().main(*args, **more)
         except OSError as error:  # for example, stdout on a full disk; typer handles closed pipes
-            from glyphscope.inputs import storage_error
+            from glyphscope.base.inputs import storage_error
 
             _discard_output()
             _print_error(storage_error(error, Path(error.filename or "the output"), "written"))

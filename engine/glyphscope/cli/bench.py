@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, ModelOption
-from glyphscope.errors import GlyphscopeError
 from glyphscope.models.opening import EMBEDDED
 
 FOLDER = Path(__file__).parents[3] / "benchmarks"

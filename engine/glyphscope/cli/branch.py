@@ -13,6 +13,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import percent
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.load_options import Loading, StoredPrompts, opened
@@ -22,7 +24,6 @@ from glyphscope.cli.output import TextTable, console, print_json, print_text, sh
 from glyphscope.cli.run import exit_code, show
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.cli.streaming import interruptible, recorded
-from glyphscope.errors import GlyphscopeError
 from glyphscope.events import (
     DEFAULT_LOAD,
     AnyEvent,
@@ -51,11 +52,10 @@ from glyphscope.models.interface import Model, same_model
 from glyphscope.models.remote import is_address
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState, StageState, branch_request, named_alternative, run_state
-from glyphscope.sessions import RecordWriter
-from glyphscope.sessions.bundle import read_run
-from glyphscope.sessions.named_models import RECORDED
-from glyphscope.strategies import run as run_request
-from glyphscope.text.figures import percent
+from glyphscope.runs.strategies import run as run_request
+from glyphscope.store import RecordWriter
+from glyphscope.store.bundle import read_run
+from glyphscope.store.named_models import RECORDED
 
 
 @with_groups

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 import typer
 
+from glyphscope.base.figures import byte_size, pluralize
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import print_json, print_line, print_note, print_text
@@ -24,16 +25,15 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.runs import CONTINUATION
-from glyphscope.sessions import Record, first_difference, strip_words
-from glyphscope.sessions.bundle import MANIFEST, export_file, export_page, read_run, redacted, write_bundle
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.forms import EXPORTS, export_forms, exporter
-from glyphscope.sessions.files import atomic_write
-from glyphscope.strategies import run
-from glyphscope.text.figures import byte_size, pluralize
+from glyphscope.runs.recorded import RecordedInteraction
+from glyphscope.runs.strategies import run
+from glyphscope.store import Record, first_difference, strip_words
+from glyphscope.store.bundle import MANIFEST, export_file, export_page, read_run, redacted, write_bundle
+from glyphscope.store.exports import RecordedRun
+from glyphscope.store.exports.forms import EXPORTS, export_forms, exporter
+from glyphscope.store.files import atomic_write
 
 
 def replay(

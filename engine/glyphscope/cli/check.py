@@ -10,6 +10,7 @@ import msgspec
 import typer
 from rich.text import Text
 
+from glyphscope.base.shorten import json_excerpt
 from glyphscope.cli.inputs import (
     InputError,
     answer_lines,
@@ -31,7 +32,6 @@ from glyphscope.cli.output import (
 )
 from glyphscope.events import Notation, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.text.shorten import json_excerpt
 from glyphscope.validation import CallValidator, CheckReport
 from glyphscope.validation.checker import unchecked
 

@@ -12,17 +12,17 @@ import msgspec
 from msgspec.structs import replace
 from rich.text import Text
 
+from glyphscope.base.errors import RegistryError
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError, answer_lines, note_uncallable, read_text
 from glyphscope.cli.output import TextTable, console, marked, print_json, print_text
 from glyphscope.cli.template_forms import read_template
-from glyphscope.errors import RegistryError
 from glyphscope.events import Thinking, Violation
 from glyphscope.models.turn_forms import derived_form
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.text.shorten import shorten
 from glyphscope.turns import CallViolation, FormValidator, TurnForm, TurnTools, call_violations, read_turn
 from glyphscope.turns.readers import Reading, Resemblance, readings, resemblance
-from glyphscope.visible import visible
 
 _STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}
 _MAX_REASON = 60

@@ -11,8 +11,8 @@ from glyphscope.cli.inputs import STDIN, InputError, read_json, read_text, shown
 from glyphscope.events import Message, default_order, settings_of
 from glyphscope.prompting.message_list import read_messages
 from glyphscope.runs import RunState, answer_messages, history_after, run_state
-from glyphscope.sessions.bundle import read_run
-from glyphscope.sessions.named_models import RECORDED
+from glyphscope.store.bundle import read_run
+from glyphscope.store.named_models import RECORDED
 
 SystemOption: TypeAlias = Annotated[
     str | None,

@@ -8,21 +8,21 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from glyphscope.base.errors import GlyphscopeError, ModelError
+from glyphscope.base.figures import duration_ms
 from glyphscope.cli import probes
 from glyphscope.cli.load_options import opened
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json, print_text
 from glyphscope.cli.probes import Finding
-from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import RunRequest, default_order
 from glyphscope.models.files import inspect_file
 from glyphscope.models.finding import find_models
 from glyphscope.models.opening import EMBEDDED, embedded_path
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.sessions import places
-from glyphscope.strategies import run
-from glyphscope.text.figures import duration_ms
+from glyphscope.runs.strategies import run
+from glyphscope.store import places
 
 
 def doctor(

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli.probes import display_problem
-from glyphscope.errors import GlyphscopeError
 
 GROUP = "glyphscope.apps"
 NEEDED = {"PySide6": "PySide6", "pyqtgraph": "pyqtgraph", "railroad-diagrams": "railroad"}

@@ -9,9 +9,9 @@ import typer
 
 from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import TextTable, console, print_json, print_text
-from glyphscope.sessions import History, HistoryRow, places
-from glyphscope.sessions.bundle import write_run
-from glyphscope.sessions.history_search import MAX_SCORE
+from glyphscope.store import History, HistoryRow, places
+from glyphscope.store.bundle import write_run
+from glyphscope.store.history_search import MAX_SCORE
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or its beginning.")]
 

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 import typer
 
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.inputs import read_file, utf8_text
+from glyphscope.base.visible import visible
 from glyphscope.cli.output import diagnostics, print_line_error, print_note
-from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Shape
-from glyphscope.inputs import read_file, utf8_text
 from glyphscope.notation.shapes import fitting_shape, shape_note
 from glyphscope.registry import (
     Tool,
@@ -24,7 +25,6 @@ from glyphscope.registry import (
     default_registry,
     load_registry,
 )
-from glyphscope.visible import visible
 
 STDIN = "-"
 

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.prompt import Prompt
 from rich.text import Text
 
+from glyphscope.base.visible import unseen, visible
 from glyphscope.cli.output import diagnostics
 from glyphscope.events import ApprovalNeeded
 from glyphscope.runs import Decision
 from glyphscope.runs.interaction import DENIED
 from glyphscope.tools import ToolSource
-from glyphscope.visible import unseen, visible
 
 _CHOICES: dict[str, Literal["once", "run", "tool", "source"]] = {
     "y": "once",

@@ -10,6 +10,9 @@ import typer
 from rich.markdown import Markdown
 from rich.text import Text
 
+from glyphscope.base.errors import LessonError
+from glyphscope.base.figures import pluralize
+from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.cli.output import (
@@ -22,7 +25,6 @@ from glyphscope.cli.output import (
     print_text,
 )
 from glyphscope.cli.run_printer import RunView
-from glyphscope.errors import LessonError
 from glyphscope.evals.alignment import align, difference_words
 from glyphscope.lessons.checking import check_lesson, record_lesson
 from glyphscope.lessons.lesson import Experiment, Lesson, Note, Prose, Question, Watch
@@ -32,10 +34,8 @@ from glyphscope.lessons.questions import DEFAULT_ASK, Sheet, grade, sheet
 from glyphscope.lessons.website import export_website
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.runs import run_state
-from glyphscope.sessions import places
-from glyphscope.sessions.named_models import open_named
-from glyphscope.text.figures import pluralize
-from glyphscope.visible import visible
+from glyphscope.store import places
+from glyphscope.store.named_models import open_named
 
 
 def list_lessons(as_json: JsonOption = False) -> None:

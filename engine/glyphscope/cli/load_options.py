@@ -18,8 +18,8 @@ from glyphscope.events import DEFAULT_LOAD, LoadOptions
 from glyphscope.models.interface import Model
 from glyphscope.models.prompt_cache import PromptCache, PromptCaches
 from glyphscope.models.remote import is_address
-from glyphscope.sessions.named_models import open_named
-from glyphscope.sessions.settings import users_prompt_cache
+from glyphscope.store.named_models import open_named
+from glyphscope.store.settings import users_prompt_cache
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,10 @@ import msgspec
 import typer
 from rich.text import Text
 
+from glyphscope.base.errors import ModelError
+from glyphscope.base.figures import byte_size, duration_ms, parameter_count, rate
+from glyphscope.base.inputs import home_path
+from glyphscope.base.visible import visible
 from glyphscope.cli.load_options import Loading, opened
 from glyphscope.cli.models_hub import get, search
 from glyphscope.cli.option_groups import with_groups
@@ -21,10 +25,8 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import TextTable, console, diagnostics, facts_table, print_json, print_text
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.cli.template_forms import read_template
-from glyphscope.errors import ModelError
 from glyphscope.events import LoadOptions
 from glyphscope.events.load_options import USUAL_BATCH
-from glyphscope.inputs import home_path
 from glyphscope.models.batch_sizes import BatchFile, BatchTimes
 from glyphscope.models.files import inspect_file
 from glyphscope.models.finding import find_models
@@ -34,12 +36,10 @@ from glyphscope.models.llama import LlamaModel
 from glyphscope.models.memory import Memory, ModelFacts, memory_needed, read_facts
 from glyphscope.models.opening import EMBEDDED, embedded_path, require_installed
 from glyphscope.models.prompt_cache import clear_cache, stored_files
-from glyphscope.sessions import places
-from glyphscope.sessions.named_models import downloaded_file
-from glyphscope.text.figures import byte_size, duration_ms, parameter_count, rate
+from glyphscope.store import places
+from glyphscope.store.named_models import downloaded_file
 from glyphscope.turns.pairs import Pair, Side
 from glyphscope.turns.slots import PROMPT_PARTS, Slot
-from glyphscope.visible import visible
 
 _MAX_LENGTH = 1000
 """Characters of a rendering that are shown beside a difference."""

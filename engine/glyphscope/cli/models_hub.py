@@ -20,6 +20,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 from rich.text import Text
 
+from glyphscope.base.figures import byte_size
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import TextTable, console, diagnostics, print_json, print_note, print_text
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
@@ -28,8 +29,7 @@ from glyphscope.models.hub.choosing import Pick, pick
 from glyphscope.models.hub.files import Choice, Listing, Progress
 from glyphscope.models.hub.jobs import MAX_HITS, Download, DownloadResult, Hit, Lookup, Search
 from glyphscope.models.hub.names import read_request
-from glyphscope.sessions import places
-from glyphscope.text.figures import byte_size
+from glyphscope.store import places
 
 _HOW = {
     "downloaded": "Saved as",

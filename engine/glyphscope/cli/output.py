@@ -14,10 +14,10 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.errors import DocumentError, GlyphscopeError, PlacedProblem, problem_words
+from glyphscope.base.errors import DocumentError, GlyphscopeError, PlacedProblem, problem_words
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import escaped, visible
 from glyphscope.events import Status
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import escaped, visible
 
 STATUS_MARKS: dict[Status, tuple[str, str]] = {
     "open": ("…", "yellow"),

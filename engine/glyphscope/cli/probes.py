@@ -20,8 +20,8 @@ from typing import NamedTuple
 import msgspec
 
 from glyphscope import plugins
+from glyphscope.base.figures import byte_size
 from glyphscope.processes import is_frozen, module_command
-from glyphscope.text.figures import byte_size
 
 PYTHONS = ((3, 11), (3, 14))
 """The first supported version, and the first unsupported later one."""

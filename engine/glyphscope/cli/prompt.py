@@ -9,6 +9,9 @@ import msgspec
 import typer
 from rich.text import Text
 
+from glyphscope.base.figures import percent, pluralize
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
 from glyphscope.cli.conversation import MessagesOption, SystemOption, conversation_members
 from glyphscope.cli.inputs import InputError, read_registry
 from glyphscope.cli.load_options import Loading, opened
@@ -29,13 +32,10 @@ from glyphscope.events import (
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, loss_words, prompt_changes
 from glyphscope.prompting.costs import Cost, prompt_costs
-from glyphscope.sessions import load_project
-from glyphscope.sessions.bundle import read_run
-from glyphscope.sessions.project import SUFFIX
-from glyphscope.strategies.request import first_prompt
-from glyphscope.text.figures import percent, pluralize
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import visible
+from glyphscope.runs.strategies.request import first_prompt
+from glyphscope.store import load_project
+from glyphscope.store.bundle import read_run
+from glyphscope.store.project import SUFFIX
 
 BORDERS = "A token that spans a boundary belongs to the part with the last character that it completes."
 _SEEN = 60

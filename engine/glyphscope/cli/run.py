@@ -15,6 +15,11 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
+from glyphscope.base.figures import percent
+from glyphscope.base.json_values import json_or_text
+from glyphscope.base.shorten import listed, shorten
+from glyphscope.base.structs import ready
+from glyphscope.base.visible import visible
 from glyphscope.cli.conversation import (
     ContinueOption,
     MessagesOption,
@@ -63,16 +68,11 @@ from glyphscope.models.opening import EMBEDDED
 from glyphscope.registry import parse_document
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.runs.sampling import stop_strings
-from glyphscope.sessions import RecordWriter
-from glyphscope.strategies import run as run_request
-from glyphscope.strategies.loop.presets import compose
-from glyphscope.strategies.routing.candidates import read_router, router_preset, router_presets
-from glyphscope.structs import ready
-from glyphscope.text.figures import percent
-from glyphscope.text.json_values import json_or_text
-from glyphscope.text.shorten import listed, shorten
+from glyphscope.runs.strategies import run as run_request
+from glyphscope.runs.strategies.loop.presets import compose
+from glyphscope.runs.strategies.routing.candidates import read_router, router_preset, router_presets
+from glyphscope.store import RecordWriter
 from glyphscope.tools.approval import parse_approvals
-from glyphscope.visible import visible
 
 _LISTS = frozenset({"allow", "deny", "transforms"})
 """Settings of the loop that are lists: --set also accepts them with commas."""

@@ -11,6 +11,9 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from glyphscope.base.figures import duration, duration_ms, pluralize
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
 from glyphscope.cli.output import STATUS_MARKS, TextTable, short_pointer, status_text
 from glyphscope.events import AnyEvent, ConstraintReady, Status
 from glyphscope.explain.segments import reasoning_tokens
@@ -19,9 +22,6 @@ from glyphscope.runs import CallState, FieldState, RunState, StageState
 from glyphscope.runs.endings import RunEnd, end_of
 from glyphscope.runs.event_rows import Mark, Note, describe, json_text
 from glyphscope.runs.stage_words import narrowed_words
-from glyphscope.text.figures import duration, duration_ms, pluralize
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import visible
 
 MIN_WAIT = 0.1
 """The minimum wait for the user's answer, in seconds, that is reported: a rule or a pipe answers faster."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.plugins import Group
 
 SERVERS: Group[Callable[[], None]] = Group("glyphscope.servers", Callable)

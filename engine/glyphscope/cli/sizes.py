@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args
 import msgspec
 import typer
 
+from glyphscope.base.figures import percent_change, pluralize
 from glyphscope.cli.inputs import InputError, in_shape, parse_json, read_json_lines, read_registry
 from glyphscope.cli.load_options import Loading, opened
 from glyphscope.cli.option_groups import with_groups
@@ -19,7 +20,6 @@ from glyphscope.notation.shapes import fitting_shape, shape_keys
 from glyphscope.notation.write import STYLES, Sizes, Style, call_sizes
 from glyphscope.prompting.messages import render_messages
 from glyphscope.registry import ToolRegistry
-from glyphscope.text.figures import percent_change, pluralize
 
 BASELINE: Style = "json"
 """The baseline for all styles: compact JSON, not the spaced form, which would favour all others."""

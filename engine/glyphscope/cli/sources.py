@@ -11,16 +11,16 @@ from pathlib import Path
 import typer
 from rich.prompt import Confirm
 
+from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.registry import ToolRegistry
-from glyphscope.sessions import places
+from glyphscope.store import places
 from glyphscope.tools import ToolSource
 from glyphscope.tools.approval import needs_consent
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.mcp.config import ServerConfig, read_servers
 from glyphscope.tools.mcp.server import McpServer
-from glyphscope.visible import visible
 
 DEMO = "demo"
 

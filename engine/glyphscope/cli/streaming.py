@@ -10,20 +10,20 @@ from types import FrameType
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from glyphscope.base.errors import StorageError
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.output import diagnostics
-from glyphscope.errors import StorageError
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.running.local_workers import run_samples
 from glyphscope.evals.running.progress import Control
 from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.models.interface import Model
 from glyphscope.runs import RunState, run_state
-from glyphscope.sessions import RecordWriter, atomic_write
-from glyphscope.sessions.files import own_file
-from glyphscope.sessions.records import encode_record
-from glyphscope.strategies import cancellable
+from glyphscope.runs.strategies import cancellable
+from glyphscope.store import RecordWriter, atomic_write
+from glyphscope.store.files import own_file
+from glyphscope.store.records import encode_record
 
 BAD_REQUEST = frozenset(
     {"BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED", "CONSTRAINT_IGNORED"}

@@ -8,19 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
+from glyphscope.base.errors import SuiteError
+from glyphscope.base.figures import pluralize
+from glyphscope.base.inputs import files_below
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
 from glyphscope.cli.options import FilesBelowOption, JsonOption, out_option
 from glyphscope.cli.output import TextTable, console, print_json, print_note, print_problems, print_text
 from glyphscope.cli.plugin_commands import open_group
-from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.from_runs import suite_of_runs
 from glyphscope.evals.suites.imported import ImportedSuite
 from glyphscope.evals.suites.reading import bundled_suites, check_suite, encode_suite, load_suite
 from glyphscope.evals.suites.suite import Suite, expected_words
-from glyphscope.inputs import files_below
-from glyphscope.sessions.files import atomic_write
-from glyphscope.text.figures import pluralize
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import visible
+from glyphscope.store.files import atomic_write
 
 
 def list_suites(as_json: JsonOption = False) -> None:

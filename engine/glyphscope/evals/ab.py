@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from glyphscope.base.figures import pluralize
 from glyphscope.evals.alignment import align, as_text, difference_words
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, run_key
@@ -22,7 +23,6 @@ from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
 from glyphscope.runs.prepared import request_of
-from glyphscope.text.figures import pluralize
 
 ENOUGH = 6
 """With fewer seeds the exact test cannot be significant: with all on one side, p is 2 / 2^n, which is 0.06 for five."""

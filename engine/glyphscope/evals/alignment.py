@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from glyphscope.base.figures import pluralize
+from glyphscope.base.lines import common_length
+from glyphscope.base.shorten import json_excerpt, listed, shorten
 from glyphscope.events import Status
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry.pointer import steps_of, to_pointer
 from glyphscope.runs import FieldState, RunState
 from glyphscope.runs.state import StageState
-from glyphscope.text.figures import pluralize
-from glyphscope.text.lines import common_length
-from glyphscope.text.shorten import json_excerpt, listed, shorten
 
 TOOL: Final = None
 """Stands for the tool's name among the arguments' names, which may be anything, including `""` and `tool`."""

@@ -16,15 +16,15 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from glyphscope.base.figures import percent, pluralize
+from glyphscope.base.shorten import listed, shorten
+from glyphscope.base.visible import visible
 from glyphscope.evals.alignment import as_text
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.results.words import share_words
 from glyphscope.evals.statistics import Share, share
 from glyphscope.events import Token
 from glyphscope.runs import RunState
-from glyphscope.text.figures import percent, pluralize
-from glyphscope.text.shorten import listed, shorten
-from glyphscope.visible import visible
 
 BEFORE = 32
 """Characters of the text before a divergence that are kept."""

@@ -7,13 +7,13 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from glyphscope.base.structs import ready
 from glyphscope.events.base import Code, Count, Milliseconds, ModelInfo, Position, RunEvent, Status
 from glyphscope.events.encoding import encode_json
 from glyphscope.events.evidence import PromptPart, TokenStep
 from glyphscope.events.request import RunRequest
 from glyphscope.events.stages import StageStarted, StrategyEvent
 from glyphscope.events.tools import ExecutionEvent
-from glyphscope.structs import ready
 
 
 class RunStarted(RunEvent, frozen=True, kw_only=True, tag="run_started"):

@@ -18,7 +18,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import duration
 from glyphscope.events import ArgumentOrder, RunRequest, violations_of
 from glyphscope.grammar import Limits, MatchCancelled, MatchLimit, State, compile_grammar
 from glyphscope.grammar.match.report import Compiled
@@ -26,9 +27,8 @@ from glyphscope.registry import ToolRegistry, follow_reference, to_pointer
 from glyphscope.registry.keywords import CHOICES, COMBINATIONS, KEYWORDS, keyword_indices
 from glyphscope.registry.pointer import follow
 from glyphscope.runs.relaxation import parts_of, relaxed
-from glyphscope.strategies.constraints import expected_answer
-from glyphscope.strategies.turns import answer_validator
-from glyphscope.text.figures import duration
+from glyphscope.runs.strategies.constraints import expected_answer
+from glyphscope.runs.strategies.turns import answer_validator
 
 SECONDS = 3.0
 """The time limit for one text: each try compiles a grammar of one tool, which takes a few milliseconds."""

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from glyphscope.base.figures import percent, pluralize
+from glyphscope.base.shorten import shorten
 from glyphscope.events import Alternative, RunRequest, Token, TokenStep
 from glyphscope.explain.constraint_attribution import Attribution, Attributor, is_control_token
 from glyphscope.explain.in_prompt import PromptPlace, prompt_places
@@ -24,8 +26,6 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, readable, steps_of
 from glyphscope.runs.relaxation import parts_of
 from glyphscope.runs.state import RunState, StageState
-from glyphscope.text.figures import percent, pluralize
-from glyphscope.text.shorten import shorten
 
 Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "order", "duplicate", "limit", "none"]
 """Why no keyword is named. strategy: keywords are searched only under the strategy direct; grammar: the run has a

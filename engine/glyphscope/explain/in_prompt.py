@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import PromptRendered, RunRequest
 from glyphscope.explain.constraint_attribution import Attribution
 from glyphscope.grammar import example_arguments

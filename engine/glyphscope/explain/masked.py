@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunEvent, RunRequest, Token, TokenStep, Violation
 from glyphscope.explain.constraint_attribution import Attributor, is_control_token
 from glyphscope.explain.grammar_origins import rule_origin
@@ -25,12 +25,12 @@ from glyphscope.grammar.match.words import Expectation
 from glyphscope.grammar.tree import Grammar, Origin, with_suffix
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.state import NO_STAGE, StagePlace, StageState
-from glyphscope.strategies.constraints import expected_answer, expected_calls, expected_part
-from glyphscope.strategies.loop.guards import calls_per_turn
-from glyphscope.strategies.loop.tool_loop import Plan, plan_expects, plan_request, plan_validator
-from glyphscope.strategies.routing.route import choice_schema, choice_validator, only
-from glyphscope.strategies.turns import answer_validator, turn_form
-from glyphscope.strategies.two_stage import AFTER_ARGUMENTS
+from glyphscope.runs.strategies.constraints import expected_answer, expected_calls, expected_part
+from glyphscope.runs.strategies.loop.guards import calls_per_turn
+from glyphscope.runs.strategies.loop.tool_loop import Plan, plan_expects, plan_request, plan_validator
+from glyphscope.runs.strategies.routing.route import choice_schema, choice_validator, only
+from glyphscope.runs.strategies.turns import answer_validator, turn_form
+from glyphscope.runs.strategies.two_stage import AFTER_ARGUMENTS
 from glyphscope.turns import TurnOptions
 from glyphscope.validation import ArgumentsValidator, NameValidator, after_name
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
+from glyphscope.base.figures import percent, pluralize
+from glyphscope.base.shorten import json_excerpt
 from glyphscope.events import AnyEvent, Relaxed, RunRequest, Violation, violations_of
 from glyphscope.registry import ToolRegistry, parse_document, to_pointer
 from glyphscope.registry.pointer import readable
 from glyphscope.runs.state import RunState, StageState, run_state
-from glyphscope.strategies.turns import answer_validator
-from glyphscope.text.figures import percent, pluralize
-from glyphscope.text.shorten import json_excerpt
+from glyphscope.runs.strategies.turns import answer_validator
 
 _MAX_CHANGES = 200
 """Changed arguments that are reported."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.events import TokenStep
 from glyphscope.models.interface import Model
 from glyphscope.models.response_prefix import ModelTokenizer, tokenize_after

@@ -6,10 +6,10 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.events import RunRequest, SegmentKind, Token
 from glyphscope.runs.state import Segment, StageState
-from glyphscope.strategies.turns import turn_form
+from glyphscope.runs.strategies.turns import turn_form
 
 PartKind: TypeAlias = SegmentKind | Literal["marker"]
 """`marker` is the text outside all parts, which opens and closes them."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from glyphscope.interfaces import interface
+from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
     from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from glyphscope.compilers import service
+from glyphscope.base.visible import escaped
 from glyphscope.grammar import tree
 from glyphscope.grammar.regular.strings import words_left_out
 from glyphscope.grammar.regular.text import regex_text
 from glyphscope.grammar.tree import Node, alt, repeat, seq, walk
-from glyphscope.visible import escaped
+from glyphscope.processes.compilers import service
 
 
 def quoted(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.rules import RuleBook

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as TypingLiteral
 
-from glyphscope.errors import NotationError
+from glyphscope.base.errors import NotationError
 from glyphscope.events import Notation
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges

@@ -14,10 +14,10 @@ from math import inf
 from time import perf_counter, thread_time
 from weakref import ReferenceType, ref
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
+from glyphscope.base.figures import duration
 from glyphscope.grammar.tree import Grammar
 from glyphscope.processes.stopping import LOOK, check_stopped
-from glyphscope.text.figures import duration
 
 SECONDS = 8.0
 """The last step may exceed this by a second or two."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, LessonError, PlacedProblem, StorageError
+from glyphscope.base.errors import GlyphscopeError, LessonError, PlacedProblem, StorageError
 from glyphscope.events import AnyEvent, RunFailed, RunFinished, RunRequest, RunStarted
 from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Question, Watch
 from glyphscope.lessons.library import RUNS, LessonPlace
@@ -16,9 +16,9 @@ from glyphscope.lessons.reading import lesson_error
 from glyphscope.models.interface import Model
 from glyphscope.models.opening import EMBEDDED, open_model
 from glyphscope.runs import NonInteractive, run_state
-from glyphscope.sessions import RecordWriter
-from glyphscope.sessions.files import own_file
-from glyphscope.strategies import run
+from glyphscope.runs.strategies import run
+from glyphscope.store import RecordWriter
+from glyphscope.store.files import own_file
 from glyphscope.tools.demo import DemoTools
 
 

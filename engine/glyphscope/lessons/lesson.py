@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from glyphscope.base.shorten import shorten
+from glyphscope.base.translate import Translate, english
 from glyphscope.events import RunRequest
-from glyphscope.text.shorten import shorten
-from glyphscope.text.translate import Translate, english
 
 View: TypeAlias = Literal["alternatives", "fields", "tokens"]
 

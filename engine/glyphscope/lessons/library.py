@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from glyphscope import resources
-from glyphscope.errors import LessonError, RecordError, StorageError
+from glyphscope.base import resources
+from glyphscope.base.errors import LessonError, RecordError, StorageError
+from glyphscope.base.inputs import named_file, read_file
 from glyphscope.events import AnyEvent, RunStarted, Token
-from glyphscope.inputs import named_file, read_file
 from glyphscope.lessons.lesson import Lesson
 from glyphscope.lessons.reading import MAX_BYTES, NUMBER, RUN_NAME, parse_lesson
-from glyphscope.sessions import places
-from glyphscope.sessions.records import parse_record
+from glyphscope.store import places
+from glyphscope.store.records import parse_record
 
 FOLDER, RUNS, SUFFIX = "lessons", "runs", ".md"
 MAX_RECORD_BYTES = 16_000_000

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from glyphscope.errors import StorageError
-from glyphscope.inputs import read_file
-from glyphscope.sessions.files import atomic_write
-from glyphscope.structs import ready
+from glyphscope.base.errors import StorageError
+from glyphscope.base.inputs import read_file
+from glyphscope.base.structs import ready
+from glyphscope.store.files import atomic_write
 
 MAX_LESSONS = 1_000
 """The maximum number of lessons with stored progress; the least recently used are removed first."""

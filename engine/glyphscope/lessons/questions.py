@@ -10,7 +10,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, LessonError
+from glyphscope.base.errors import GlyphscopeError, LessonError
+from glyphscope.base.figures import percent
+from glyphscope.base.shorten import capitalised
 from glyphscope.events import Alternative, AnyEvent, RunRequest, RunStarted, Violation
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match.earley import Limits, State
@@ -20,10 +22,8 @@ from glyphscope.lessons.reading import MAX_TEXT
 from glyphscope.registry import load_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.state import RunState, StageState
-from glyphscope.strategies.constraints import expected_answer
-from glyphscope.strategies.turns import answer_validator
-from glyphscope.text.figures import percent
-from glyphscope.text.shorten import capitalised
+from glyphscope.runs.strategies.constraints import expected_answer
+from glyphscope.runs.strategies.turns import answer_validator
 
 Kind: TypeAlias = Literal["next", "character", "choice"]
 Recorded: TypeAlias = Callable[[str], Sequence[AnyEvent]]

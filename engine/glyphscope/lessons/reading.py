@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from glyphscope.errors import LessonError, PlacedProblem
+from glyphscope.base.errors import LessonError, PlacedProblem
+from glyphscope.base.figures import byte_size
+from glyphscope.base.inputs import utf8_text
+from glyphscope.base.structs import ready
 from glyphscope.evals.suites.structure import problems_of
 from glyphscope.events import RunRequest
-from glyphscope.inputs import utf8_text
 from glyphscope.lessons.lesson import (
     AnyPart,
     CharacterQuestion,
@@ -42,8 +44,6 @@ from glyphscope.lessons.tables import (
     read_toml,
     split_steps,
 )
-from glyphscope.structs import ready
-from glyphscope.text.figures import byte_size
 
 MAX_BYTES = 1_000_000
 MAX_LINES = 20_000

@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, LessonError, PlacedProblem, RegistryError
+from glyphscope.base.errors import GlyphscopeError, LessonError, PlacedProblem, RegistryError
+from glyphscope.base.structs import ready
 from glyphscope.evals.scoring.matching import shown
 from glyphscope.evals.suites.registries import only_allowed, open_registry
 from glyphscope.evals.suites.structure import Found, problems_of
@@ -41,9 +42,8 @@ from glyphscope.lessons.lesson import Experiment, Lesson
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.prompting.template import preset
 from glyphscope.registry import ToolRegistry, load_registry
-from glyphscope.strategies.loop.presets import compose
-from glyphscope.strategies.routing.candidates import router_preset
-from glyphscope.structs import ready
+from glyphscope.runs.strategies.loop.presets import compose
+from glyphscope.runs.strategies.routing.candidates import router_preset
 
 MAX_TOKENS = 512
 """The maximum tokens of an answer of a lesson's run."""

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from glyphscope.errors import LessonError, StorageError
+from glyphscope.base.errors import LessonError, StorageError
+from glyphscope.base.inputs import storage_error
+from glyphscope.base.shorten import capitalised, shorten
+from glyphscope.base.tokens import token_text
+from glyphscope.base.visible import visible
 from glyphscope.evals.alignment import align, difference_words
-from glyphscope.inputs import storage_error
 from glyphscope.lessons.checking import check_lesson
 from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Note, Prose, Step, Watch
 from glyphscope.lessons.library import LessonPlace
 from glyphscope.lessons.questions import Sheet, sheet
 from glyphscope.runs import RunState, run_state
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.run_page import filled_page, run_data, run_summary
-from glyphscope.sessions.files import atomic_write, own_file
-from glyphscope.text.shorten import capitalised, shorten
-from glyphscope.text.tokens import token_text
-from glyphscope.visible import visible
+from glyphscope.store.exports import RecordedRun
+from glyphscope.store.exports.run_page import filled_page, run_data, run_summary
+from glyphscope.store.files import atomic_write, own_file
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

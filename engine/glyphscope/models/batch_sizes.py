@@ -23,13 +23,13 @@ from typing import get_args
 import msgspec
 from msgspec import UNSET
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
+from glyphscope.base.inputs import storage_error
+from glyphscope.base.structs import ready
 from glyphscope.events import LoadOptions
 from glyphscope.events.load_options import USUAL_BATCH, Batch
-from glyphscope.inputs import storage_error
 from glyphscope.models.cores import physical_cores, processor_name
 from glyphscope.models.files import identity_of, libraries_in
-from glyphscope.structs import ready
 
 TOKENS = 512
 """The tokens of the prompt that is evaluated in batches of each size."""

@@ -15,7 +15,8 @@ from typing import Any
 from jinja2 import TemplateError
 from jinja2.exceptions import TemplateSyntaxError, UndefinedError
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
+from glyphscope.base.lines import common_length
 from glyphscope.events import Message, Thinking
 from glyphscope.models.chat_messages import (
     REASONING_KEYS,
@@ -28,7 +29,6 @@ from glyphscope.models.chat_messages import (
 from glyphscope.models.chat_probe import PROBE_TOOLS, Drops, Render, find_drops, find_style
 from glyphscope.models.template_environment import TemplateEnvironment, copied
 from glyphscope.processes.limited import LimitReached
-from glyphscope.text.lines import common_length
 
 NO_TEMPLATE = (
     "The model has no chat template: messages are written as 'System:', 'User:' and 'Assistant:' paragraphs."

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.events import Message, ToolCall
 from glyphscope.models.chat_messages import CallStyle, fit_calls, link_results
 from glyphscope.processes.limited import LimitReached

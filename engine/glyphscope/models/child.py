@@ -21,14 +21,14 @@ from typing import Any
 
 import llama_cpp as llama
 
-from glyphscope.decoding.budget import Budget
-from glyphscope.decoding.loop import Decoder, ToEvaluate
-from glyphscope.decoding.mask import Constraint, TokenMask
-from glyphscope.decoding.response_prefix import PrefixToken, commit_prefix
-from glyphscope.errors import ContextOverflow, GlyphscopeError, GrammarError, ModelError
+from glyphscope.base.errors import ContextOverflow, GlyphscopeError, GrammarError, ModelError
 from glyphscope.events import EvidenceKind, TokenStep
 from glyphscope.models import wire
 from glyphscope.models.batch_sizes import TOKENS, BatchTimer, BatchTimes, OtherPrograms
+from glyphscope.models.decoding.budget import Budget
+from glyphscope.models.decoding.loop import Decoder, ToEvaluate
+from glyphscope.models.decoding.mask import Constraint, TokenMask
+from glyphscope.models.decoding.response_prefix import PrefixToken, commit_prefix
 from glyphscope.models.gbnf import GbnfConstraint, LazyGbnfConstraint
 from glyphscope.models.interface import ConstraintMade, GenerateRequest, PromptProgress, PromptReady
 from glyphscope.models.llama_engine import Interrupted, LlamaEngine

@@ -11,10 +11,10 @@ import threading
 from pathlib import Path
 from typing import TypeAlias
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
+from glyphscope.base.figures import byte_size
 from glyphscope.events import ModelInfo
 from glyphscope.models.gguf import Header, read_header
-from glyphscope.text.figures import byte_size
 
 _LANGUAGE = "Choose a language model; files named mmproj are the image part of one."
 _PART = re.compile(r"-\d{5}(?=-of-\d{5}\.gguf$)", re.IGNORECASE)

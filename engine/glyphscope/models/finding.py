@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from glyphscope.errors import ModelError
-from glyphscope.inputs import home_path
+from glyphscope.base.errors import ModelError
+from glyphscope.base.inputs import home_path
 from glyphscope.models.gguf import read_header
 from glyphscope.models.opening import embedded_path
 

@@ -18,11 +18,11 @@ import llama_cpp as llama
 import numpy as np
 from numpy.typing import NDArray
 
-from glyphscope.decoding.sampler import Allowed
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match.earley import MatchLimit
 from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.models.decoding.sampler import Allowed
 from glyphscope.models.llama_engine import LlamaEngine
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from glyphscope.errors import ModelError
-from glyphscope.inputs import storage_error
-from glyphscope.text.figures import byte_size
+from glyphscope.base.errors import ModelError
+from glyphscope.base.figures import byte_size
+from glyphscope.base.inputs import storage_error
 
 _DAMAGED = "Download it again: it is damaged, or not complete."
 _BLOCK = 1 << 20

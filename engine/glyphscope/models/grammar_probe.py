@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 
 import msgspec
 
-from glyphscope.errors import GrammarError, ModelDied, ModelError
+from glyphscope.base.errors import GrammarError, ModelDied, ModelError
 from glyphscope.models import probe_calls
 from glyphscope.models.opening import embedded_path, require_llama_cpp
 from glyphscope.models.process import ENVIRONMENT

@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, PromptError, Stopped
+from glyphscope.base.errors import GlyphscopeError, PromptError, Stopped
+from glyphscope.base.figures import pluralize
 from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.chat_probe import Drops
 from glyphscope.models.gguf import read_token_types
@@ -18,7 +19,6 @@ from glyphscope.models.template_environment import Noted
 from glyphscope.models.templates import TemplateSource, limited_work
 from glyphscope.models.turn_forms import ASSUMED_END, TemplateRenderer, renderer_of
 from glyphscope.processes import limited
-from glyphscope.text.figures import pluralize
 from glyphscope.turns import Derived, Proof, TurnForm, form_of
 from glyphscope.turns.pairs import Pair, more_renderings, pairs_of
 from glyphscope.turns.probe import NAMES

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from glyphscope.errors import ModelDied, ModelError, PromptError, Stopped
+from glyphscope.base.errors import ModelDied, ModelError, PromptError, Stopped
+from glyphscope.base.figures import duration
 from glyphscope.events import DEFAULT_LOAD, LoadOptions, Message, ModelInfo, Thinking
 from glyphscope.models import wire
 from glyphscope.models.batch_sizes import BatchFile, BatchTimes, with_measured_batch
@@ -32,7 +33,6 @@ from glyphscope.models.sequence_group import SequenceGroup
 from glyphscope.models.templates import TemplateSource, reads_thinking, render_template
 from glyphscope.models.turn_forms import template_turn_form
 from glyphscope.processes import limited
-from glyphscope.text.figures import duration
 from glyphscope.turns import TurnForm
 
 R = TypeVar("R")

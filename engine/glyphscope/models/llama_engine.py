@@ -14,11 +14,11 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from glyphscope.decoding.sampler import Logits
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.events import LoadOptions
 from glyphscope.events.load_options import USUAL_BATCH, WHOLE_KV, FlashAttention
 from glyphscope.models.cores import physical_cores
+from glyphscope.models.decoding.sampler import Logits
 from glyphscope.models.llama_sequence import LlamaSequence, Part, batches_of
 from glyphscope.models.memory import KV_TYPES, require_memory
 from glyphscope.models.tokens import read_ends, read_pieces

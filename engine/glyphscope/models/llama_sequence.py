@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 import llama_cpp as llama
 
-from glyphscope.decoding.sampler import Logits
-from glyphscope.text.lines import common_length
+from glyphscope.base.lines import common_length
+from glyphscope.models.decoding.sampler import Logits
 
 
 class Context(Protocol):

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
+from glyphscope.base.figures import byte_size
+from glyphscope.base.structs import ready
 from glyphscope.events import KvType, LoadOptions
 from glyphscope.models.files import available_memory, model_info
 from glyphscope.models.gguf import TENSOR_TYPES, Header, read_with_heads
-from glyphscope.structs import ready
-from glyphscope.text.figures import byte_size
 
 KV_TYPES: dict[KvType, int] = {
     "f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q5_1": 7, "q5_0": 6, "q4_1": 3, "q4_0": 2, "iq4_nl": 20,

@@ -6,9 +6,9 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
+from glyphscope.base.inputs import home_path
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
-from glyphscope.inputs import home_path
 from glyphscope.models.interface import Model
 from glyphscope.models.llama import LlamaModel
 from glyphscope.models.process import start_early

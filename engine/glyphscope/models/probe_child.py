@@ -23,8 +23,8 @@ from typing import Any
 
 import llama_cpp as llama
 
+from glyphscope.base.lines import common_length
 from glyphscope.models.tokens import read_ends, read_piece, read_pieces
-from glyphscope.text.lines import common_length
 
 _STDERR = 2
 _END = 256

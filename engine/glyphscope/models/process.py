@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from glyphscope.errors import ModelDied
+from glyphscope.base.errors import ModelDied
 from glyphscope.models import wire
 from glyphscope.models.interface import Cancelled, Output, PromptProgress, PromptReady
 from glyphscope.processes import how_ended, limited, module_command

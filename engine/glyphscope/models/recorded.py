@@ -8,7 +8,8 @@ from typing import Any
 from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
-from glyphscope.errors import ModelError, RecordedFailure
+from glyphscope.base.errors import ModelError, RecordedFailure
+from glyphscope.base.structs import ready
 from glyphscope.events import (
     BEGUN,
     AnyEvent,
@@ -36,7 +37,6 @@ from glyphscope.models.interface import (
     Usage,
 )
 from glyphscope.models.scripted import TextModel
-from glyphscope.structs import ready
 from glyphscope.turns import TurnForm
 
 

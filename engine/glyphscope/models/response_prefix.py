@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-from glyphscope.decoding.text import shown
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
+from glyphscope.base.lines import common_length
 from glyphscope.events import Origin, PrefixPart
+from glyphscope.models.decoding.text import shown
 from glyphscope.models.interface import Model
-from glyphscope.text.lines import common_length
 
 OTHER_TOKENS = "From token {} on, the existing text has other tokens than in the model's own tokenization."
 CONTEXT = 1024

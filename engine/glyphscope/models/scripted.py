@@ -8,9 +8,9 @@ import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from glyphscope.decoding.text import text_decoder
 from glyphscope.events import Message, ModelInfo, PrefixPart, Thinking, TokenStep
 from glyphscope.events.encoding import whole_text
+from glyphscope.models.decoding.text import text_decoder
 from glyphscope.models.interface import (
     Cancelled,
     GenerateRequest,

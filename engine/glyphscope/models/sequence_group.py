@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import TypeAlias
 
-from glyphscope.errors import ModelDied
+from glyphscope.base.errors import ModelDied
 from glyphscope.models import wire
 from glyphscope.models.interface import ForwardingModel, GenerateRequest, Model, Output
 from glyphscope.models.process import ModelProcess

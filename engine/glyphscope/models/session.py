@@ -25,10 +25,12 @@ import llama_cpp as llama
 import msgspec
 import numpy as np
 
-from glyphscope.decoding.mask import MaskTokenizer, mask_tokenizer
-from glyphscope.decoding.token_texts import Spelling
+from glyphscope.base.lines import common_length
+from glyphscope.base.structs import ready
 from glyphscope.models import wire
 from glyphscope.models.batch_sizes import BatchTimer
+from glyphscope.models.decoding.mask import MaskTokenizer, mask_tokenizer
+from glyphscope.models.decoding.token_texts import Spelling
 from glyphscope.models.files import Identity, available_memory, identity_of, libraries_in
 from glyphscope.models.interface import Vocabulary
 from glyphscope.models.llama_engine import LEAST, LlamaEngine
@@ -37,8 +39,6 @@ from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stor
 from glyphscope.models.templates import TemplateSource
 from glyphscope.models.tokens import read_special
 from glyphscope.notation.chat_tool_format import template_form
-from glyphscope.structs import ready
-from glyphscope.text.lines import common_length
 
 WORTH = 128
 """The fewest tokens for which a file is written or read; half, for reading one of which at least half is used."""

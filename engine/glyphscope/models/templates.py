@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.events import Message, Thinking
 from glyphscope.models.chat import HINT, ChatTemplate, render_chat
 from glyphscope.processes.limited import LimitReached, limited

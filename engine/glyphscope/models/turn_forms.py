@@ -12,14 +12,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from glyphscope.errors import ModelError, PromptError
-from glyphscope.inputs import read_file, utf8_text
+from glyphscope.base.errors import ModelError, PromptError
+from glyphscope.base.figures import duration
+from glyphscope.base.inputs import read_file, utf8_text
 from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.gguf import read_header, read_special_texts
 from glyphscope.models.template_environment import Noted, copied
 from glyphscope.models.templates import TemplateSource, limited_work
 from glyphscope.processes.limited import SECONDS, LimitReached
-from glyphscope.text.figures import duration
 from glyphscope.turns import TurnForm, form_of
 
 _TEMPLATE_KEYS = ("tokenizer.chat_template.tool_use", "tokenizer.chat_template")

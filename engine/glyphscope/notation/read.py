@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from glyphscope.errors import NotationError
+from glyphscope.base.errors import NotationError
 from glyphscope.events import Notation
 from glyphscope.notation import structure as s
 from glyphscope.notation.read_glyph import GlyphReader

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from glyphscope.errors import NotationError
+from glyphscope.base.errors import NotationError
+from glyphscope.base.shorten import listed
 from glyphscope.events import Shape
 from glyphscope.registry import ToolRegistry
-from glyphscope.text.shorten import listed
 
 _SHOWN = 3  # tools in a message
 

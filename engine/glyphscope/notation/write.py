@@ -10,12 +10,12 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from glyphscope.errors import NotationError
+from glyphscope.base.errors import NotationError
+from glyphscope.base.shorten import shorten
 from glyphscope.events import Shape
 from glyphscope.notation.scalars import is_bare
 from glyphscope.notation.shapes import call_document
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.text.shorten import shorten
 
 Style: TypeAlias = Literal["json", "json-spaced", "openai", "glyph", "glyph-canonical"]
 STYLES: tuple[Style, ...] = get_args(Style)

@@ -6,7 +6,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from glyphscope.interfaces import interface
+from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
     from glyphscope.processes.calls import Child

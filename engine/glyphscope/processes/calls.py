@@ -20,12 +20,12 @@ from weakref import WeakSet
 
 import msgspec
 
+from glyphscope.base.figures import duration
+from glyphscope.base.shorten import shorten
+from glyphscope.base.structs import ready
 from glyphscope.processes import how_ended, module_command
 from glyphscope.processes.pipe import SentError, start_child
 from glyphscope.processes.stopping import acquire, wait_for
-from glyphscope.structs import ready
-from glyphscope.text.figures import duration
-from glyphscope.text.shorten import shorten
 
 TIMEOUT = "timeout"
 _START_SECONDS = 60.0

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.processes.calls import Call, Reply
 from glyphscope.processes.pipe import Pipe, SentError, parent_pipe
 

@@ -11,9 +11,9 @@ import atexit
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from glyphscope.base.figures import byte_size, duration
 from glyphscope.processes import calls
 from glyphscope.processes.calls import CallFailed, Child, ProcessDied
-from glyphscope.text.figures import byte_size, duration
 
 SECONDS = 10.0
 """The processor time of a call, so that a busy machine rejects nothing that an idle one accepts."""

@@ -13,9 +13,9 @@ from typing import IO, Generic, TypeVar
 
 import msgspec
 
-from glyphscope import errors
-from glyphscope.errors import GlyphscopeError
-from glyphscope.structs import ready
+from glyphscope.base import errors
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.structs import ready
 
 _LENGTH = struct.Struct("<I")
 _LIMIT = 1 << 30
@@ -25,7 +25,7 @@ F = TypeVar("F", bound=msgspec.Struct)
 
 
 class SentError(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """An error on its way to another process: its class in `glyphscope.errors`, its texts, and the numbers in it."""
+    """An error on its way to another process: its class in `base.errors`, its texts, and the numbers in it."""
 
     kind: str
     message: str

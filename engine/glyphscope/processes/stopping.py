@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
-from glyphscope.errors import Stopped
+from glyphscope.base.errors import Stopped
 
 LOOK = 0.05
 """Seconds between two looks at whether the work was stopped."""

@@ -14,10 +14,10 @@ from typing import Literal, TypeAlias
 
 from rapidfuzz.distance import Indel
 
+from glyphscope.base.figures import duration_ms
+from glyphscope.base.lines import common_length
 from glyphscope.events import BEGUN, PromptEvaluated, PromptPart, PromptRendered
 from glyphscope.prompting.costs import part_words
-from glyphscope.text.figures import duration_ms
-from glyphscope.text.lines import common_length
 
 Kind: TypeAlias = Literal["same", "removed", "added"]
 Why: TypeAlias = Literal["first", "kept", "restored", "changed", "less", "more", "unknown"]

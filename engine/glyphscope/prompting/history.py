@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
+from glyphscope.base.structs import ready
 from glyphscope.events import Message, RunRequest, ToolCall
 from glyphscope.prompting.template import Part, WrittenSpan
 from glyphscope.registry import ToolRegistry
-from glyphscope.structs import ready
 from glyphscope.turns import TurnForm, TurnTools, read_turn
 
 HISTORY = "history"

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
+from glyphscope.base.json_values import json_file
+from glyphscope.base.shorten import shorten
 from glyphscope.events import Message, ToolCall
 from glyphscope.models.chat_messages import REASONING_KEYS, CallStyle, link_results, template_message
-from glyphscope.text.json_values import json_file
-from glyphscope.text.shorten import shorten
 
 ROLES = ("system", "user", "assistant", "tool")
 _SYSTEM = ("system", "developer")

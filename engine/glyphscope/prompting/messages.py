@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.errors import NotationError, PromptError
+from glyphscope.base.errors import NotationError, PromptError
 from glyphscope.events import Message, RunRequest
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.notation.chat_tool_format import native_format

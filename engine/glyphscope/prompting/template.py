@@ -22,8 +22,8 @@ import jinja2
 from jinja2 import nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from glyphscope import resources
-from glyphscope.errors import PromptError, find_named
+from glyphscope.base import resources
+from glyphscope.base.errors import PromptError, find_named
 from glyphscope.processes.limited import NO_MEMORY, LimitReached, limited
 
 FOLDER, STRATEGIES = "prompts", "prompts/strategies"

@@ -15,12 +15,12 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
+from glyphscope.base.shorten import schema_error_words
 from glyphscope.registry.facts import patterns_of
 from glyphscope.registry.keywords import NAMED, ONE, is_unset
 from glyphscope.registry.patterns import bad_schema_pattern
 from glyphscope.registry.pointer import Path
 from glyphscope.registry.references import MAX_SCHEMAS, Place, Places, TooManySchemas, references
-from glyphscope.text.shorten import schema_error_words
 
 MAX_LEVELS = 256
 """The maximum nesting of schemas: the builders of grammars and validators need one or two stack frames per level."""

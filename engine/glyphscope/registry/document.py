@@ -13,8 +13,8 @@ from collections import Counter
 from pathlib import Path as FilePath
 from typing import Any
 
-from glyphscope.errors import Problem, RegistryError
-from glyphscope.inputs import read_file, utf8_text
+from glyphscope.base.errors import Problem, RegistryError
+from glyphscope.base.inputs import read_file, utf8_text
 from glyphscope.registry.pointer import Path, to_pointer
 
 MAX_BYTES = 64_000_000

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from glyphscope.errors import Problem, RegistryError
+from glyphscope.base.errors import Problem, RegistryError
+from glyphscope.base.json_values import json_file
 from glyphscope.registry.check import meant_type
 from glyphscope.registry.document import plain
 from glyphscope.registry.keywords import ABOUT, LIMITS
 from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.registry.tool import VERSION, ToolRegistry
-from glyphscope.text.json_values import json_file
 
 _SCHEMA_KEYS = ("parameters", "inputSchema", "input_schema")
 _OUR_KEYS = {"glyphscope", "tools", "unknown_arguments"}

@@ -7,8 +7,8 @@ from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
-from glyphscope import resources
-from glyphscope.errors import Problem, RegistryError, find_named
+from glyphscope.base import resources
+from glyphscope.base.errors import Problem, RegistryError, find_named
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import parse_text, plain, read_registry_file
 from glyphscope.registry.forms import RawTool, below, read_forms

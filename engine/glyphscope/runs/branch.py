@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
+from glyphscope.base.figures import pluralize
 from glyphscope.events import (
     BEGUN,
     Alternative,
@@ -29,7 +30,6 @@ from glyphscope.registry import parse_document
 from glyphscope.runs.problems import MAX_ID, relaxation_problems
 from glyphscope.runs.relaxation import by_name, enforced_registry
 from glyphscope.runs.state import CONTINUATION, RunState, run_state
-from glyphscope.text.figures import pluralize
 
 _SHOWN = 12
 """Alternatives that an error lists."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from glyphscope.errors import (
+from glyphscope.base.errors import (
     ConstraintIgnored,
     ContextOverflow,
     GlyphscopeError,
@@ -18,10 +18,10 @@ from glyphscope.errors import (
     RegistryError,
     RequestError,
 )
+from glyphscope.base.translate import Translate, english
 from glyphscope.events import LimitReached, RunFailed, RunRequest, Status
 from glyphscope.events.stream import FailureCode
 from glyphscope.runs.state import RunState
-from glyphscope.text.translate import Translate, english
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from glyphscope.base.figures import duration_ms, plain_number
+from glyphscope.base.shorten import capitalised, excerpt
+from glyphscope.base.translate import Translate, english
 from glyphscope.events import (
     AnyEvent,
     ApprovalGiven,
@@ -29,9 +32,6 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
-from glyphscope.text.figures import duration_ms, plain_number
-from glyphscope.text.shorten import capitalised, excerpt
-from glyphscope.text.translate import Translate, english
 
 Mark: TypeAlias = Literal["running", "holds", "impossible", "waits", "note"]
 """The state of a row: running, successful, failed, waiting for the user, or only a note."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from glyphscope.errors import GlyphscopeError, GrammarError, PromptError, RegistryError, RequestProblem
+from glyphscope.base.errors import GlyphscopeError, GrammarError, PromptError, RegistryError, RequestProblem
+from glyphscope.base.shorten import listed, shorten
 from glyphscope.events import TOOL_CHOICES, ModelInfo, RunRequest, wrong_values
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.models.chat import NO_PLACE, NO_PLACE_HINT
@@ -16,7 +17,6 @@ from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, native_format
 from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.runs.sampling import stop_problem
 from glyphscope.runs.transforming import transforms
-from glyphscope.text.shorten import listed, shorten
 from glyphscope.turns import TurnForm
 from glyphscope.turns.form import read_form
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from glyphscope.errors import RegistryError
+from glyphscope.base.errors import RegistryError
+from glyphscope.base.figures import pluralize
+from glyphscope.base.shorten import and_more
 from glyphscope.events import TOOL_CHOICES, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import plain
 from glyphscope.registry.keywords import DEFINITIONS, keyword_indices, names_with
 from glyphscope.registry.pointer import Path, follow_reference, key_of, steps_of, to_pointer, value_at
 from glyphscope.registry.references import Places, references
-from glyphscope.text.figures import pluralize
-from glyphscope.text.shorten import and_more
 
 _RELAXABLE = names_with(lambda keyword: keyword.relaxing)
 _OPENED = names_with(lambda keyword: keyword.relaxing == "opens")

@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Iterable
 
+from glyphscope.base.figures import pluralize
 from glyphscope.events import SAMPLING_OFF, RunRequest, Sampling, settings_of
-from glyphscope.text.figures import pluralize
 
 MAX_STOPS = 16
 MAX_STOP = 200

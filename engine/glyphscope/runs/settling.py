@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from msgspec.structs import replace as with_fields
 
-from glyphscope.errors import GlyphscopeError, RequestError, RequestProblem
+from glyphscope.base.errors import GlyphscopeError, RequestError, RequestProblem
 from glyphscope.events import ModelInfo, RunRequest, Shape, under_constraint
 from glyphscope.models.chat import THINKING
 from glyphscope.models.interface import Model

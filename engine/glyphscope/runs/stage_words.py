@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from glyphscope.base.figures import duration_ms
+from glyphscope.base.shorten import excerpt
+from glyphscope.base.translate import Translate, english
 from glyphscope.events import Narrowed, StageKind
 from glyphscope.runs.event_rows import fault_words
 from glyphscope.runs.state import Segment, StageState
-from glyphscope.text.figures import duration_ms
-from glyphscope.text.shorten import excerpt
-from glyphscope.text.translate import Translate, english
 
 
 def stage_title(stage: StageState, tr: Translate = english) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from glyphscope.errors import GlyphscopeError, RegistryError
+from glyphscope.base.errors import GlyphscopeError, RegistryError
 from glyphscope.events import (
     Aborted,
     AnyEvent,

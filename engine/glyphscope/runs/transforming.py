@@ -15,12 +15,12 @@ from functools import wraps
 from itertools import islice
 from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
-from glyphscope.errors import NotationError, find_named
+from glyphscope.base.errors import NotationError, find_named
+from glyphscope.base.json_values import JsonValue, json_object, json_or_text, json_values
 from glyphscope.events import Message, Notation, RunRequest, Shape, TransformActed
 from glyphscope.models.chat import results_as_user
 from glyphscope.notation.write import write_call
 from glyphscope.registry import ToolRegistry
-from glyphscope.text.json_values import JsonValue, json_object, json_or_text, json_values
 
 Surface: TypeAlias = Literal["message", "response", "tool", "call", "result"]
 SURFACES: tuple[Surface, ...] = get_args(Surface)

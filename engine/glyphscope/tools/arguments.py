@@ -10,10 +10,10 @@ from typing import Any
 
 from jsonschema.exceptions import ValidationError
 
+from glyphscope.base.shorten import json_excerpt, schema_error_words, shorten
 from glyphscope.grammar.checking import SafeValidator
 from glyphscope.registry import Tool
 from glyphscope.registry.keywords import PATTERNS
-from glyphscope.text.shorten import json_excerpt, schema_error_words, shorten
 
 MAX_LISTED = 3
 _KINDS = {"object": "an object", "array": "a list", "string": "a text", "integer": "a whole number"}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from glyphscope.text.json_values import read_json
+from glyphscope.base.json_values import read_json
 from glyphscope.turns.arguments_tagged import ReadArguments, read_tagged
 from glyphscope.turns.form import ArgumentsForm, CallForm
 from glyphscope.turns.literals import PADDED, CutOff, Literals, NotAValue, repeated_key, whole_value

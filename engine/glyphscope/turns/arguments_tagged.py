@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from glyphscope.text.lines import begun_length
+from glyphscope.base.lines import begun_length
 from glyphscope.turns.form import ArgumentsForm, CallForm
 from glyphscope.turns.literals import PADDED, WORDS, whole_value
 from glyphscope.turns.markup import common_prefix, tokens

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from glyphscope.text.json_values import read_json
+from glyphscope.base.json_values import read_json
 from glyphscope.turns.arguments import read_arguments
 from glyphscope.turns.form import CallForm, CallObject, Piece
 from glyphscope.turns.literals import CutOff, Literals, NotAValue, repeated_key, whole_value

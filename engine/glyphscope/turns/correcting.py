@@ -13,8 +13,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from glyphscope import resources
-from glyphscope.structs import ready
+from glyphscope.base import resources
+from glyphscope.base.structs import ready
 from glyphscope.turns.form import CallForm, Correction, Encoding, Piece, ReasoningForm, TurnForm, Wrap
 from glyphscope.turns.markup import is_tag, without_namespace
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.turns.correcting import correct
 from glyphscope.turns.derive_calls import ONE, OTHER, FoundCalls, derive_calls
 from glyphscope.turns.derive_reasoning import Heading, derive_heading

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from glyphscope.text.json_values import read_json
+from glyphscope.base.json_values import read_json
 from glyphscope.turns.form import ArgumentsForm, CallForm, CallObject, IdStyle, Piece, text_pieces
 from glyphscope.turns.markup import (
     common_prefix,

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from glyphscope import resources
-from glyphscope.structs import ready
+from glyphscope.base import resources
+from glyphscope.base.structs import ready
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import is_tag, loose, tokens
 from glyphscope.turns.starts import starts

@@ -12,9 +12,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.errors import PromptError
-from glyphscope.inputs import read_file
-from glyphscope.structs import ready
+from glyphscope.base.errors import PromptError
+from glyphscope.base.inputs import read_file
+from glyphscope.base.structs import ready
 
 PieceKind: TypeAlias = Literal["text", "name", "arguments", "id", "index", "object", "key", "value"]
 Encoding: TypeAlias = Literal["json", "tagged", "pythonic", "dict"]

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.events import ArgumentOrder, ConstrainFrom, Notation, Shape
 from glyphscope.grammar.builder.tools import ToolRules, chosen_tools
 from glyphscope.grammar.regular.strings import ANYTHING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.builder.context import Entries, NotationEntries, TaggedValue, ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, Place, join, type_of, types_of

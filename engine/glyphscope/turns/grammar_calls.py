@@ -9,7 +9,8 @@ from itertools import pairwise, product
 import msgspec
 from msgspec.structs import replace
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
+from glyphscope.base.lines import common_length
 from glyphscope.events import Shape
 from glyphscope.grammar import chars
 from glyphscope.grammar.builder.context import Form, ToolContext
@@ -32,7 +33,6 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import Tool
-from glyphscope.text.lines import common_length
 from glyphscope.turns.form import ArgumentsForm, CallForm, CallObject, Piece, TurnForm
 from glyphscope.turns.grammar_arguments import entries_of, surface_of
 from glyphscope.turns.grammar_markers import Markers

@@ -11,9 +11,9 @@ import math
 import re
 from typing import Any
 
+from glyphscope.base.json_values import read_json
 from glyphscope.events.encoding import whole_text
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH
-from glyphscope.text.json_values import read_json
 from glyphscope.turns.markup import after_space
 
 MAX_DEPTH = 200

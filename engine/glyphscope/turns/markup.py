@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from glyphscope.text.lines import common_length
+from glyphscope.base.lines import common_length
 
 _SPACE = re.compile(r"\s*")
 _NAMESPACE = re.compile(r"\]<\]\w+\[>\[")

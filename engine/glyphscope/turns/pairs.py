@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from glyphscope.text.lines import common_length
+from glyphscope.base.lines import common_length
 from glyphscope.turns.derive_calls import ONE
 from glyphscope.turns.markup import tokens
 from glyphscope.turns.probe import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from glyphscope.errors import PromptError
+from glyphscope.base.errors import PromptError
 from glyphscope.turns.markup import common_suffix, first_tag
 
 USER, TEXT, REASON, RESULT = "zquser", "zqtext", "zqreason", "zqresult"

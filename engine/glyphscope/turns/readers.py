@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from glyphscope.base.shorten import listed
 from glyphscope.events import TokenStep
 from glyphscope.registry import ToolRegistry
-from glyphscope.text.shorten import listed
 from glyphscope.turns.foreign import KnownForm, known_forms
 from glyphscope.turns.form import TurnForm, state_of
 from glyphscope.turns.read import Turn, read_turn

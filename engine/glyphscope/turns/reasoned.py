@@ -9,8 +9,8 @@ import codecs
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
+from glyphscope.base.lines import begun_length
 from glyphscope.events import FieldOpened, RunEvent, SegmentClosed, SegmentOpened, ToolKnown, Violation
-from glyphscope.text.lines import begun_length
 from glyphscope.turns.form import State, TurnForm
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.free_text_answer import FreeTextValidator, WordsValidator

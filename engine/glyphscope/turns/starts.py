@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from glyphscope.structs import ready
+from glyphscope.base.structs import ready
 from glyphscope.turns.form import ArgumentsForm, CallForm, TurnForm
 from glyphscope.turns.markup import is_tag, loose, tags_of, tokens
 

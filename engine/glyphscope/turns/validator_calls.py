@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from glyphscope.base.structs import ready
 from glyphscope.events import Code, RunEvent
 from glyphscope.notation import structure as s
 from glyphscope.notation.ahead import Ended, TextAhead
-from glyphscope.structs import ready
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.starts import starts
 from glyphscope.turns.tools import TurnTools

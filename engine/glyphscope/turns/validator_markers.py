@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from glyphscope.base.structs import ready
 from glyphscope.grammar.builder.turn import Sign
-from glyphscope.structs import ready
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import loose_tokens, tags_of
 from glyphscope.turns.starts import CALL_KEYS, closing_tags, closing_texts, links_of, marker_like, starts

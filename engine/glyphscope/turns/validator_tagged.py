@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
+from glyphscope.base.lines import common_length
 from glyphscope.notation import structure as s
 from glyphscope.notation.ahead import Ended
-from glyphscope.text.lines import common_length
 from glyphscope.turns.arguments_tagged import BEGUN_BEFORE, doubled, lacks_space, untyped, value_of
 from glyphscope.turns.tools import ArgumentTypes
 from glyphscope.turns.validator_arguments import CallText, Driver

@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
+from glyphscope.base.structs import ready
 from glyphscope.events import Code, Notation, Shape, Status, ToolKnown
 from glyphscope.notation import structure as s
 from glyphscope.notation.read_glyph import is_head
 from glyphscope.notation.shapes import fitting_shape, shape_keys
 from glyphscope.registry import ToolRegistry
-from glyphscope.structs import ready
 from glyphscope.validation.call_level import CallKeys, CallLevel, tool_candidates
 from glyphscope.validation.candidates import Candidate, anything
 from glyphscope.validation.levels import ObjectLevel

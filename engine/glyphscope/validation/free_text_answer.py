@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 from typing import Any
 
+from glyphscope.base.lines import begun_length, common_length
 from glyphscope.events import FieldChanged, FieldClosed, Notation, RunEvent, RunRequest, Shape, Violation
 from glyphscope.grammar.builder.turn import call_opening
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, NativeFormat, native_format
 from glyphscope.registry import ToolRegistry
-from glyphscope.text.lines import begun_length, common_length
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.streaming_validator import Limits
 from glyphscope.validation.turn import AFTER_BRACES, TurnCall

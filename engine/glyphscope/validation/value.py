@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from glyphscope.errors import Problem, RegistryError
+from glyphscope.base.errors import Problem, RegistryError
 from glyphscope.events import Notation
 from glyphscope.notation.scalars import OBJECT
 from glyphscope.registry import normalise

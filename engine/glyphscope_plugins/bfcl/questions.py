@@ -23,7 +23,10 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, RegistryError, SuiteError
+from glyphscope.base.errors import GlyphscopeError, RegistryError, SuiteError
+from glyphscope.base.figures import pluralize
+from glyphscope.base.inputs import read_file
+from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.imported import DONE, ImportedSuite, NotReadable, SkippedEntry
 from glyphscope.evals.suites.registries import KnownTools, open_registry
 from glyphscope.evals.suites.rules import scenario_problems
@@ -39,11 +42,8 @@ from glyphscope.evals.suites.suite import (
     Turn,
     expectations,
 )
-from glyphscope.inputs import read_file
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.text.figures import pluralize
-from glyphscope.text.shorten import shorten
 
 ANSWERS, FUNCTIONS = "possible_answer", "multi_turn_func_doc"
 """The folders beside the questions with the leaderboard's answers, and with its functions by class."""

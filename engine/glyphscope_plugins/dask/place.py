@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.running.place import Place, not_a_place
 from glyphscope.evals.running.worker_pool import Workers
-from glyphscope.sessions.named_models import NamedModels
+from glyphscope.store.named_models import NamedModels
 
 _ADDRESS = re.compile(r"(?:dask|tcp)://([\w.-]+|\[[0-9A-Fa-f:]+\]):(\d{1,5})/?")
 

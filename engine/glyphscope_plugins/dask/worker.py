@@ -19,7 +19,8 @@ from typing import NamedTuple, Protocol
 from distributed import get_worker
 
 import glyphscope
-from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.base.errors import GlyphscopeError, ModelError
+from glyphscope.base.shorten import shorten
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import Needs
 from glyphscope.evals.matrix.plan import LoadedSuite, Planned
@@ -32,9 +33,8 @@ from glyphscope.evals.scoring.assertions import AssertionOptions
 from glyphscope.models.files import FileHash
 from glyphscope.models.interface import Model
 from glyphscope.runs.emitter import versions
-from glyphscope.sessions.folders import places
-from glyphscope.sessions.named_models import model_file
-from glyphscope.text.shorten import shorten
+from glyphscope.store.folders import places
+from glyphscope.store.named_models import model_file
 
 IDLE_SECONDS = 600.0
 """Time without a sample after which a model is closed; the next sample opens it again."""

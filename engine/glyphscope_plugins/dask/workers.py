@@ -26,7 +26,8 @@ from urllib.parse import urlsplit
 
 from distributed import Client
 
-from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.base.errors import GlyphscopeError, ModelError
+from glyphscope.base.figures import duration
 from glyphscope.evals.matrix.needs import Needs
 from glyphscope.evals.matrix.plan import Plan, Planned
 from glyphscope.evals.running.progress import Control, SampleGrew
@@ -35,8 +36,7 @@ from glyphscope.evals.running.worker_pool import Candidate, WorkerLost, WorkerOp
 from glyphscope.events import ModelInfo
 from glyphscope.models.files import FileHash
 from glyphscope.models.opening import EMBEDDED
-from glyphscope.sessions.named_models import model_file
-from glyphscope.text.figures import duration
+from glyphscope.store.named_models import model_file
 from glyphscope_plugins.dask.worker import (
     Description,
     Job,

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from glyphscope.errors import SuiteError
+from glyphscope.base.errors import SuiteError
 from glyphscope.evals.suites.imported import (
     NO_TOOLS,
     ImportedSuite,

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.base.errors import GlyphscopeError, RecordError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.export import Exported, SampleExporter
 from glyphscope.evals.results.figures import MEASURES
@@ -25,9 +25,9 @@ from glyphscope.evals.suites.reading import parse_suite
 from glyphscope.evals.suites.suite import Scenario
 from glyphscope.events import ModelInfo
 from glyphscope.events.encoding import whole_text
-from glyphscope.sessions import atomic_file
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.files import own_file
+from glyphscope.store import atomic_file
+from glyphscope.store.exports import RecordedRun
+from glyphscope.store.files import own_file
 from glyphscope_plugins.inspect_ai.sample import (
     Document,
     error_document,

@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.errors import RegistryError
+from glyphscope.base.errors import RegistryError
 from glyphscope.evals.results.figures import MEASURES
 from glyphscope.evals.results.sample import JudgeVerdict, Sample
 from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope.evals.suites.suite import Scenario, expected_words
 from glyphscope.events import Message, Sampling, ToolCall
 from glyphscope.events.encoding import encode_json
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.steps import Execution, Generation, RunSteps, run_steps, wall_clock
+from glyphscope.store.exports import RecordedRun
+from glyphscope.store.exports.steps import Execution, Generation, RunSteps, run_steps, wall_clock
 
 Document = dict[str, Any]
 

@@ -22,7 +22,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, ModelError, StorageError
+from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
+from glyphscope.base.inputs import storage_error
+from glyphscope.base.json_values import json_file
 from glyphscope.evals.matrix.plan import Matrix, Planned, plan_of
 from glyphscope.evals.running.local_workers import run_samples
 from glyphscope.evals.running.progress import Control
@@ -31,14 +33,12 @@ from glyphscope.evals.running.worker_pool import FinishedSample
 from glyphscope.evals.statistics import share, spread
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Sampling, ToolResult
 from glyphscope.grammar.checking import SafeValidator
-from glyphscope.inputs import storage_error
 from glyphscope.models.interface import Model
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import NonInteractive, PreparedRequest, RunState, run_state
 from glyphscope.runs.emitter import versions
-from glyphscope.sessions import atomic_write
-from glyphscope.sessions.files import own_file
-from glyphscope.text.json_values import json_file
+from glyphscope.store import atomic_write
+from glyphscope.store.files import own_file
 from glyphscope.tools import ToolSource
 from glyphscope.validation.split_call import before_arguments
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.imported import NotReadable
 from glyphscope.evals.suites.rules import pattern_problem
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, JudgeCheck, PathCheck
-from glyphscope.text.shorten import shorten
 from glyphscope_plugins.promptfoo.templates import js_json, js_text
 
 ANSWER = "$.answer"

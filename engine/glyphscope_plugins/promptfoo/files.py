@@ -10,11 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from glyphscope.errors import StorageError
+from glyphscope.base.errors import StorageError
+from glyphscope.base.inputs import named_file
+from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.imported import NotReadable, parse_json, read_text
 from glyphscope.evals.suites.suite import MAX_BYTES
-from glyphscope.inputs import named_file
-from glyphscope.text.shorten import shorten
 from glyphscope_plugins.promptfoo.asserts import ASSERTIONS, split_values
 from glyphscope_plugins.promptfoo.templates import js_json
 from glyphscope_plugins.promptfoo.yaml_text import parse_yaml

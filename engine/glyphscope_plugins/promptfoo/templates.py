@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.imported import NotReadable
-from glyphscope.text.shorten import shorten
 
 _EXACT = 2**53
 """Integers up to here are exact; JavaScript has no other numbers than doubles."""

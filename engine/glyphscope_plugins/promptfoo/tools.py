@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.imported import NO_TOOLS, NotReadable
 from glyphscope.registry import parse_document
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.text.shorten import shorten
 from glyphscope_plugins.promptfoo.files import Files
 
 _MEMBERS = ("tools", "functions", "toolConfig")

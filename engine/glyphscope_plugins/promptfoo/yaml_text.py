@@ -14,8 +14,8 @@ from datetime import date
 from functools import cache
 from typing import Any, ClassVar
 
-from glyphscope.errors import SuiteError
-from glyphscope.text.shorten import shorten
+from glyphscope.base.errors import SuiteError
+from glyphscope.base.shorten import shorten
 from glyphscope_plugins.promptfoo.templates import js_number, js_text
 
 MAX_YAML = 8_000_000

@@ -15,9 +15,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
-from glyphscope import resources
-from glyphscope.errors import ToolError
-from glyphscope.text.shorten import shorten
+from glyphscope.base import resources
+from glyphscope.base.errors import ToolError
+from glyphscope.base.shorten import shorten
 
 _CONSONANT = "[bcdfghjklmnpqrstvwxyz]"
 _ONE_SYLLABLE = re.compile("[^aeiou]*(?:qu)?[aeiouy][^aeiouwxy]")

@@ -24,7 +24,7 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from glyphscope.errors import ToolError
+from glyphscope.base.errors import ToolError
 from glyphscope.tools.arguments import argument_problems
 from glyphscope_plugins.verbs.tools import VERB_TOOLS, verb_tools
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
 
 
 def serve() -> None:

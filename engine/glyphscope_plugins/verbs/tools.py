@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from glyphscope import resources
-from glyphscope.errors import ToolError
+from glyphscope.base import resources
+from glyphscope.base.errors import ToolError
 from glyphscope.registry import Tool, load_registry
 from glyphscope.tools.source import Answer, ToolFunctions
 from glyphscope_plugins.verbs.lexicon import Part, Spanish, Verb, agreement, form_of, readings, unknown

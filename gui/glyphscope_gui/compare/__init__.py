@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from glyphscope.interfaces import interface
+from glyphscope.base.interfaces import interface
 from glyphscope_gui.compare.presenter import ComparePresenter
 from glyphscope_gui.context import AppContext, Page
 

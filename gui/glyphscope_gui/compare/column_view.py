@@ -6,10 +6,10 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QTabBar, QWidget
 
+from glyphscope.base.shorten import capitalised
+from glyphscope.base.visible import visible
 from glyphscope.evals.costs import RunFigures, run_figures
 from glyphscope.runs import RunState
-from glyphscope.text.shorten import capitalised
-from glyphscope.visible import visible
 from glyphscope_gui.compare.comparison import Column
 from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.compare.variant_settings import VariantPicker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from glyphscope.text.shorten import capitalised
+from glyphscope.base.shorten import capitalised
 from glyphscope_gui.compare.column_view import CompareColumn
 from glyphscope_gui.compare.variant_settings import VariantSettings
 from glyphscope_gui.compare.variants import OWN, PRESETS

@@ -8,11 +8,11 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QSize, QTimer, Signal
 from PySide6.QtWidgets import QTabWidget, QWidget
 
+from glyphscope.base.figures import byte_size
 from glyphscope.evals.alignment import align, difference_words
 from glyphscope.events import AnyEvent
 from glyphscope.models.finding import FoundModel, find_models
 from glyphscope.models.opening import model_name_of
-from glyphscope.text.figures import byte_size
 from glyphscope_gui.compare.ab_page import AbPage
 from glyphscope_gui.compare.comparison import Comparison, has_turn
 from glyphscope_gui.compare.experiment import Grown, RunPhase

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, cast
 import msgspec
 from PySide6.QtCore import QObject
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.ab import AbResults, Judge, expecting, is_valid
 from glyphscope.evals.answers import Distribution, Divergence, SeedResults
 from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, distinct_seeds
@@ -18,8 +18,8 @@ from glyphscope.evals.running.requests import changed_request
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.runs import PreparedRequest, RunState
 from glyphscope.runs.prepared import request_of
-from glyphscope.sessions import load_project
-from glyphscope.sessions.project import SUFFIX, StoredProject
+from glyphscope.store import load_project
+from glyphscope.store.project import SUFFIX, StoredProject
 from glyphscope_gui.compare.ab_page import NAMES, AbPage, AbRow
 from glyphscope_gui.compare.comparison import Comparison
 from glyphscope_gui.compare.experiment import Experiment

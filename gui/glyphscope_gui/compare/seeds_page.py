@@ -9,12 +9,12 @@ from PySide6.QtCore import QLineF, QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from glyphscope.base.figures import UNKNOWN, percent
+from glyphscope.base.tokens import token_text
+from glyphscope.base.visible import visible
 from glyphscope.evals.answers import Distribution, Divergence, Group, Option, divergence_words
 from glyphscope.evals.results.words import rate_words, share_words
 from glyphscope.evals.statistics import Share
-from glyphscope.text.figures import UNKNOWN, percent
-from glyphscope.text.tokens import token_text
-from glyphscope.visible import visible
 from glyphscope_gui.compare.page import LOW
 from glyphscope_gui.compare.seeded_page import SeededPage
 from glyphscope_gui.shared.card import Card

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import UNKNOWN, count, duration_ms, rate
+from glyphscope.base.shorten import capitalised, excerpt
 from glyphscope.evals.costs import RunFigures
 from glyphscope.evals.matrix.seeds import seeds_of
 from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import end_of
-from glyphscope.text.figures import UNKNOWN, count, duration_ms, rate
-from glyphscope.text.shorten import capitalised, excerpt
 from glyphscope_gui.compare.comparison import Column
 from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.shared.language import tr

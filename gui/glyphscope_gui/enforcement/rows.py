@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from glyphscope.errors import NotationError
+from glyphscope.base.errors import NotationError
+from glyphscope.base.shorten import capitalised, shorten
 from glyphscope.events import ArgumentOrder, Notation, Shape
+from glyphscope.explain.proof import EngineName, Proof, iterate_proofs
 from glyphscope.notation import parse_value
-from glyphscope.proof import EngineName, Proof, iterate_proofs
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of
-from glyphscope.text.shorten import capitalised, shorten
 from glyphscope_gui.enforcement.table import Cell, EnforcementRow
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.verdict import Enforcement

@@ -13,9 +13,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QComboBox, QPushButton, QSizePolicy, QWidget
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.json_values import json_or_text
 from glyphscope.evals.suites.call_form import AssertionKind, AssertionLine, CheckKind, PathTest
-from glyphscope.text.json_values import json_or_text
 from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import link, named, push_button

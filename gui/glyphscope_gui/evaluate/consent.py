@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QMessageBox, QPlainTextEdit, QTabWidget, QWidget
 
+from glyphscope.base.visible import visible
 from glyphscope.evals.matrix.needs import PythonFile
-from glyphscope.visible import visible
 from glyphscope_gui.shared.dialogs import ask
 from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.errors import GlyphscopeError, RecordError, StorageError
+from glyphscope.base.errors import GlyphscopeError, RecordError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Plan
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import publish

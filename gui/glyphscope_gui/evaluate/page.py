@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QAbstractItemModel, Qt, Signal
 from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QWidget
 
-from glyphscope.text.figures import estimate, percent
-from glyphscope.visible import visible
+from glyphscope.base.figures import estimate, percent
+from glyphscope.base.visible import visible
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress
 from glyphscope_gui.evaluate.setup_lists import TicksModel
 from glyphscope_gui.evaluate.setup_view import EvalSetupView

@@ -12,7 +12,7 @@ import msgspec
 from PySide6.QtCore import QModelIndex, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import OFFERED, values_of
 from glyphscope.evals.matrix.needs import PythonFile, needs_of
 from glyphscope.evals.matrix.plan import Matrix
@@ -23,7 +23,7 @@ from glyphscope.evals.running.place import Place
 from glyphscope.evals.suites.imported import endings
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.events import settings_of
-from glyphscope.sessions.named_models import NamedModels, fixed_batch
+from glyphscope.store.named_models import NamedModels, fixed_batch
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.evaluate.consent import PythonConsent, ask_about_files
 from glyphscope_gui.evaluate.evaluations import EvalJob, EvalPhase, EvalProgress, Evaluations

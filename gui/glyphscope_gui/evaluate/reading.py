@@ -11,7 +11,10 @@ from typing import TypeVar
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.base.errors import GlyphscopeError, RecordError
+from glyphscope.base.figures import pluralize
+from glyphscope.base.inputs import read_file
+from glyphscope.base.structs import ready
 from glyphscope.evals.alignment import Alignment, align
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import needs_of, rubrics_of
@@ -26,10 +29,7 @@ from glyphscope.evals.results.table import INDEXED_FROM, Samples, Table
 from glyphscope.evals.results.wrong_token import bad_token, bad_turn
 from glyphscope.evals.running.evaluation import saved_plan
 from glyphscope.events import AnyEvent
-from glyphscope.inputs import read_file
 from glyphscope.runs import run_state
-from glyphscope.structs import ready
-from glyphscope.text.figures import pluralize
 from glyphscope_gui.evaluate.evaluations import EvalJob
 from glyphscope_gui.evaluate.result import EvalResult, Pair, read_samples
 from glyphscope_gui.evaluate.setup import Price, price, suite_choice

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.results.comparing import pairs_of
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder

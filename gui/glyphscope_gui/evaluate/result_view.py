@@ -14,12 +14,12 @@ from PySide6.QtCore import QEvent, QPointF, Qt, QUrl, Signal
 from PySide6.QtGui import QFontMetrics, QShowEvent
 from PySide6.QtWidgets import QFrame, QTabWidget, QTextBrowser, QWidget
 
+from glyphscope.base.figures import percent
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
 from glyphscope.evals.results.figures import ArmFigures, Summary
 from glyphscope.evals.results.sample import JudgeVerdict, Sample
 from glyphscope.evals.statistics import Share
-from glyphscope.text.figures import percent
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import visible
 from glyphscope_gui.evaluate.result_details import EvalFailures, EvalFailuresModel, EvalPair, EvalPairsModel
 from glyphscope_gui.evaluate.table import EvalRuns, EvalRunsModel, EvalTable
 from glyphscope_gui.evaluate.table_model import EvalTableModel

@@ -10,7 +10,8 @@ import msgspec
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QWidget
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.structs import ready
 from glyphscope.evals.suites.call_form import (
     ArgumentCheck,
     CallChecks,
@@ -22,7 +23,6 @@ from glyphscope.evals.suites.call_form import (
 )
 from glyphscope.evals.suites.suite import ExpectedCall, Scenario
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.structs import ready
 from glyphscope_gui.evaluate.assertions_form import (
     MIN_BOX,
     AssertionsForm,

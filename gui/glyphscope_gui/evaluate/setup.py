@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import estimate
+from glyphscope.base.inputs import read_file
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import rubrics_of
 from glyphscope.evals.matrix.plan import Plan
@@ -20,8 +22,6 @@ from glyphscope.evals.suites.own import own_suites
 from glyphscope.evals.suites.reading import STARTER, bundled_suites, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import LoopSettings, RunRequest, settings_of
-from glyphscope.inputs import read_file
-from glyphscope.text.figures import estimate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.named_files import NamedFile, NamedFiles
 

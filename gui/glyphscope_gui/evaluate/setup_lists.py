@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QModelIndex, QSignalBlocker, QSize, Signal
 from PySide6.QtWidgets import QSizePolicy, QSpinBox, QWidget
 
+from glyphscope.base.visible import visible
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.suites.suite import Scenario
-from glyphscope.visible import visible
 from glyphscope_gui.shared.cells import NoteDelegate
 from glyphscope_gui.shared.fields import field_label
 from glyphscope_gui.shared.file_drops import TakesFiles

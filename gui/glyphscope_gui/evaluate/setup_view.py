@@ -11,14 +11,14 @@ from PySide6.QtCore import QAbstractItemModel, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSizePolicy, QSpinBox, QWidget
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.visible import visible
 from glyphscope.evals.matrix.arms import OFFERED, values_of
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
 from glyphscope.evals.suites.imported import endings
 from glyphscope.events import Setting, settings_of
-from glyphscope.visible import visible
 from glyphscope_gui.evaluate.setup_lists import MARGINS, ScenarioPicker, TickList, TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import field_label

@@ -9,12 +9,12 @@ import msgspec
 from PySide6.QtCore import QModelIndex, QObject, QSignalBlocker, QSize, Signal
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from glyphscope.errors import GlyphscopeError, SuiteError
+from glyphscope.base.errors import GlyphscopeError, SuiteError
+from glyphscope.base.visible import visible
 from glyphscope.evals.suites.own import free_id, keep_suite, suite_path
 from glyphscope.evals.suites.registries import only_allowed, open_registry
 from glyphscope.evals.suites.suite import VERSION, Expectation, Scenario, Suite
 from glyphscope.registry import ToolRegistry
-from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.evaluate.consent import ask_about_files
 from glyphscope_gui.evaluate.page import EvalPage

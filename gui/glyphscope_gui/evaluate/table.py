@@ -19,10 +19,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import visible
 from glyphscope_gui.evaluate.result import Samples
 from glyphscope_gui.evaluate.table_model import (
     COLLAPSED_ROLE,

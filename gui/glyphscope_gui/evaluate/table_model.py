@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
-from glyphscope.text.figures import percent
+from glyphscope.base.figures import percent
 from glyphscope_gui.evaluate.result import CellFigure, EvalResult, Row
 from glyphscope_gui.evaluate.words import (
     BY_NAME,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from glyphscope.base.figures import duration_ms, plain_number
 from glyphscope.evals.matrix.arms import AXES, Arm, varied
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
@@ -12,7 +13,6 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS, comparison_words, conclusion, sensitivity_words
 from glyphscope.evals.running.progress import SampleBegun
 from glyphscope.events import DEFAULT_LOAD
-from glyphscope.text.figures import duration_ms, plain_number
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.run_words import model_name, opened_name, value_words
 

@@ -18,7 +18,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QStyleOptionViewItem, QWidget
 
-from glyphscope.sessions import GrammarExample
+from glyphscope.store import GrammarExample
 from glyphscope_gui.grammar.work import ExampleVerdict
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.shared.actions import pop_up

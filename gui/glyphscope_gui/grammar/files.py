@@ -7,9 +7,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.errors import StorageError
-from glyphscope.inputs import read_file
-from glyphscope.sessions import atomic_write
+from glyphscope.base.errors import StorageError
+from glyphscope.base.inputs import read_file
+from glyphscope.store import atomic_write
 from glyphscope_gui.grammar.line_lexer import break_long_lines
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.shared.background import Background

@@ -12,7 +12,7 @@ from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
 from PySide6.QtWidgets import QDialog, QFrame, QHeaderView, QMenu, QSplitter, QWidget
 
-from glyphscope.text.figures import duration_ms, plain_ms
+from glyphscope.base.figures import duration_ms, plain_ms
 from glyphscope_gui.enforcement.table import EnforcementTable
 from glyphscope_gui.grammar.edit import GrammarEdit
 from glyphscope_gui.grammar.examples import GrammarExamples, GrammarExamplesModel

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject
 
+from glyphscope.base.figures import duration
 from glyphscope.events import RunRequest
 from glyphscope.explain.grammar_origins import RuleOrigin, rule_origin, rules_by_argument
 from glyphscope.registry.pointer import steps_of
-from glyphscope.sessions import GrammarExample
-from glyphscope.text.figures import duration
+from glyphscope.store import GrammarExample
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place, RulePlace
 from glyphscope_gui.enforcement.rows import badges
 from glyphscope_gui.enforcement.table import CUSTOM_ENGINE, ENGINES, EnforcementRow

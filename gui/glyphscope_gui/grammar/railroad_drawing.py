@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import railroad
 
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import character_words, visible
 from glyphscope.grammar.chars import ALL, Ranges, subtract, union
 from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
@@ -26,8 +28,6 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Syntax,
     Token,
 )
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import character_words, visible
 from glyphscope_gui.shared.language import tr
 
 MARGIN = 10

@@ -22,8 +22,8 @@ from PySide6.QtGui import (
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QFrame, QMenu, QScrollArea, QToolTip, QWidget
 
-from glyphscope.errors import StorageError
-from glyphscope.sessions import atomic_write
+from glyphscope.base.errors import StorageError
+from glyphscope.store import atomic_write
 from glyphscope_gui.grammar.railroad_drawing import RailroadBox, RailroadDrawing
 from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.dialogs import ask_where_to_save

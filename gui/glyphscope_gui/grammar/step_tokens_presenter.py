@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, QTimer
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.grammar import TokenTrie
 from glyphscope.grammar.tree import Grammar
 from glyphscope.models.interface import Vocabulary

@@ -9,8 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from glyphscope.errors import GlyphscopeError, GrammarError
+from glyphscope.base.errors import GlyphscopeError, GrammarError
+from glyphscope.base.shorten import capitalised
+from glyphscope.base.tokens import token_text
 from glyphscope.events import ArgumentOrder, Notation, Shape
+from glyphscope.explain.proof import as_written, boundary_examples, texts
 from glyphscope.grammar import (
     Bound,
     Limits,
@@ -25,10 +28,7 @@ from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
 from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.models.interface import Vocabulary
-from glyphscope.proof import as_written, boundary_examples, texts
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.text.shorten import capitalised
-from glyphscope.text.tokens import token_text
 from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope_gui.enforcement.rows import constraint_row_words, leaking_value
 from glyphscope_gui.enforcement.table import CUSTOM, Cell, EnforcementRow

@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QSplitter, QTextBrowser, QWidget
 
-from glyphscope.resources import docs_folder, read_page
+from glyphscope.base.resources import docs_folder, read_page
 from glyphscope_gui.help.commands import Command
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button, show_words
 from glyphscope_gui.shared.language import tr

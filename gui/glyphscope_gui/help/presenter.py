@@ -31,13 +31,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import percent
+from glyphscope.base.resources import read_page
+from glyphscope.base.shorten import shorten
 from glyphscope.events import CallReady, Shape
 from glyphscope.notation.write import Style, write_call
-from glyphscope.resources import read_page
 from glyphscope.runs import RunState
-from glyphscope.text.figures import percent
-from glyphscope.text.shorten import shorten
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.help.commands import Command, CommandPalette, commands_of
 from glyphscope_gui.help.guide import SHORTCUTS, GuideDialog, slug_of

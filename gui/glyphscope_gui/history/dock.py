@@ -9,9 +9,9 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal, SignalInstan
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QLineEdit, QMenu, QPushButton, QWidget
 
-from glyphscope.sessions import History, HistoryRow
-from glyphscope.sessions.history_search import MAX_SCORE, tags_of
-from glyphscope.text.shorten import shorten
+from glyphscope.base.shorten import shorten
+from glyphscope.store import History, HistoryRow
+from glyphscope.store.history_search import MAX_SCORE, tags_of
 from glyphscope_gui.history.export_dialog import ExportMenu
 from glyphscope_gui.history.model import HistoryModel
 from glyphscope_gui.runs.copy_menu import CopyMenu

@@ -8,8 +8,8 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QPlainTextEdit, QPushButton, QWidget
 
-from glyphscope.sessions.exports import EXPORTS, export_forms, form_named
-from glyphscope.visible import visible
+from glyphscope.base.visible import visible
+from glyphscope.store.exports import EXPORTS, export_forms, form_named
 from glyphscope_gui.runs.export_formats import Exported
 from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button

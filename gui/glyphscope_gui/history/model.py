@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from glyphscope.runs.endings import outcome_words, status_of
-from glyphscope.sessions import HistoryRow
+from glyphscope.store import HistoryRow
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.run_words import sampling_words, value_words
 from glyphscope_gui.shared.table_model import Line, ListModel

@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
 
-from glyphscope.errors import SuiteError
+from glyphscope.base.errors import SuiteError
 from glyphscope.evals.suites.from_runs import scenario_of_run
 from glyphscope.evals.suites.own import add_scenario, own_suites, suite_path
 from glyphscope.evals.suites.suite import Scenario

@@ -9,14 +9,14 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QAbstractSpinBox, QFormLayout, QFrame, QSpinBox, QWidget
 
+from glyphscope.base.json_values import json_or_text
+from glyphscope.base.shorten import capitalised
+from glyphscope.base.visible import visible
 from glyphscope.evals.alignment import align, difference_words
 from glyphscope.events import AnyEvent, RunRequest, Sampling, settings_of
 from glyphscope.lessons.lesson import Experiment
 from glyphscope.lessons.run_settings import MAX_TOKENS, value_at
 from glyphscope.runs import RunState, run_state
-from glyphscope.text.json_values import json_or_text
-from glyphscope.text.shorten import capitalised
-from glyphscope.visible import visible
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.runs.run_controller import BackgroundEvents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeVar
 
-from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.base.errors import GlyphscopeError, RecordError
 from glyphscope.events import AnyEvent
 from glyphscope.lessons.checking import is_of
 from glyphscope.lessons.lesson import AnyPart, Lesson, Prose, Question, Step

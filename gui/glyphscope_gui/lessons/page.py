@@ -8,11 +8,11 @@ from PySide6.QtCore import QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QPainter
 from PySide6.QtWidgets import QFrame, QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from glyphscope.errors import GlyphscopeError, problem_words
+from glyphscope.base.errors import GlyphscopeError, problem_words
+from glyphscope.base.visible import visible
 from glyphscope.lessons.lesson import Lesson
 from glyphscope.lessons.library import LessonPlace
 from glyphscope.lessons.progress import LessonProgress
-from glyphscope.visible import visible
 from glyphscope_gui.lessons.reader import LessonReader
 from glyphscope_gui.lessons.words import lesson_facts
 from glyphscope_gui.shared.card import Card

@@ -12,7 +12,8 @@ from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QAction, QDesktopServices, QKeySequence
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.visible import visible
 from glyphscope.events import RunRequest
 from glyphscope.lessons.checking import check_lesson
 from glyphscope.lessons.lesson import AnyPart, Lesson, Question
@@ -21,7 +22,6 @@ from glyphscope.lessons.progress import LessonProgress, Progress
 from glyphscope.lessons.questions import Sheet
 from glyphscope.lessons.run_settings import varied_request
 from glyphscope.lessons.website import export_website
-from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.lecture import Lecture

@@ -10,9 +10,9 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.visible import visible
 from glyphscope.lessons.lesson import AnyPart, Experiment, Prose, Question, Watch
-from glyphscope.visible import visible
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.opened import Opened
 from glyphscope_gui.lessons.player import LessonPlayer, first_of_stage

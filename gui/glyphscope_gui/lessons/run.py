@@ -6,11 +6,11 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QSlider, QWidget
 
+from glyphscope.base.figures import rate
+from glyphscope.base.shorten import capitalised
 from glyphscope.events import Alternative, AnyEvent, RunRequest, SegmentOpened, Token
 from glyphscope.lessons.lesson import View
 from glyphscope.runs.endings import end_of
-from glyphscope.text.figures import rate
-from glyphscope.text.shorten import capitalised
 from glyphscope_gui.lessons.player import FASTEST, SLOWEST, LessonPlayer
 from glyphscope_gui.lessons.words import place_words, source_words, token_title, token_words
 from glyphscope_gui.runs.abort_banner import AbortBanner

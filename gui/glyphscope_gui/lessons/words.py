@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from glyphscope.base.figures import UNKNOWN, count, percent
 from glyphscope.events import ModelInfo, RunRequest, Token
 from glyphscope.lessons.lesson import Lesson
 from glyphscope.lessons.progress import LessonProgress
 from glyphscope.lessons.questions import Sheet
-from glyphscope.text.figures import UNKNOWN, count, percent
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.run_words import ModelName, opened_name, sampling_words, step_text
 

@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 import msgspec
 
+from glyphscope.base.figures import duration
 from glyphscope.registry import Tool
-from glyphscope.text.figures import duration
 from glyphscope.tools import CallOptions, Outcome, ToolSource
 from glyphscope.tools.approval import needs_consent
 from glyphscope.tools.mcp.config import ServerConfig

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-from glyphscope.errors import ServerError, StorageError
-from glyphscope.sessions import KnownServers, load_servers, save_servers
+from glyphscope.base.errors import ServerError, StorageError
+from glyphscope.store import KnownServers, load_servers, save_servers
 from glyphscope.tools import ToolSource
 from glyphscope.tools.approval import needs_consent
 from glyphscope.tools.demo import DemoTools

@@ -9,7 +9,7 @@ import msgspec
 from PySide6.QtCore import QEvent, QObject, QSize, Signal
 from PySide6.QtWidgets import QFormLayout, QLineEdit, QProgressBar, QPushButton, QWidget
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions, settings_of
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.finding import FoundModel

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.models.files import available_memory
 from glyphscope.models.hub.choosing import Pick, pick
 from glyphscope.models.hub.files import Choice, Listing, Progress

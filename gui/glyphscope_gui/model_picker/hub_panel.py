@@ -8,12 +8,12 @@ from functools import partial
 from PySide6.QtCore import QItemSelection, Signal
 from PySide6.QtWidgets import QProgressBar, QPushButton, QWidget
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import byte_size
+from glyphscope.base.visible import visible
 from glyphscope.models.hub.files import Choice
 from glyphscope.models.hub.jobs import DownloadResult, Hit
 from glyphscope.models.hub.part import Unfinished
-from glyphscope.text.figures import byte_size
-from glyphscope.visible import visible
 from glyphscope_gui.model_picker.downloads import Downloading, ModelDownloads, Phase, RepositoryFiles
 from glyphscope_gui.model_picker.offers import DOWNLOADS, FITS, QUANTISATION, SIZE, ChoicesModel, HitsModel
 from glyphscope_gui.model_picker.words import FIX_HUB, hub_is_here, progress_words

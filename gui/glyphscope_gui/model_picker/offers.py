@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from glyphscope.base.figures import byte_size
 from glyphscope.models.finding import FoundModel
 from glyphscope.models.hub.files import Choice
 from glyphscope.models.hub.jobs import Hit
-from glyphscope.text.figures import byte_size
 from glyphscope_gui.model_picker.words import name_words, source_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import TableModel

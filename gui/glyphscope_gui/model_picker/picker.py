@@ -9,10 +9,10 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
+from glyphscope.base.figures import byte_size, percent
+from glyphscope.base.visible import visible
 from glyphscope.models.finding import FoundModel
 from glyphscope.models.opening import model_name_of
-from glyphscope.text.figures import byte_size, percent
-from glyphscope.visible import visible
 from glyphscope_gui.model_picker.words import name_words, source_words
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.shared.language import tr

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.errors import StorageError
+from glyphscope.base.errors import StorageError
 from glyphscope.events import LoadOptions
 from glyphscope.models.batch_sizes import BatchFile, BatchTimes
 from glyphscope.models.finding import FoundModel, find_models

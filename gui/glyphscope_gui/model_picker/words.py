@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from glyphscope.base.figures import byte_size, estimate, parameter_count, percent, rate
 from glyphscope.events import LoadOptions
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER, FoundModel
 from glyphscope.models.memory import Memory, ModelFacts
-from glyphscope.text.figures import byte_size, estimate, parameter_count, percent, rate
 from glyphscope_gui.model_picker.downloads import Downloading
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr

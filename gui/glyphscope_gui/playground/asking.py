@@ -14,10 +14,10 @@ from typing import Any
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QLabel, QMenu, QPushButton, QSizePolicy, QWidget
 
+from glyphscope.base.visible import one_line, unseen, visible
 from glyphscope.events import ApprovalNeeded
 from glyphscope.registry import Tool
 from glyphscope.runs import Decision
-from glyphscope.visible import one_line, unseen, visible
 from glyphscope_gui.calls.arguments import MISSING, ArgumentCheck, ArgumentRows, TextArgument, check_arguments
 from glyphscope_gui.calls.call_texts import argument_text, claim_words, json_text
 from glyphscope_gui.shared.background import Background

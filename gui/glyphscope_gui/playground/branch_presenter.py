@@ -9,10 +9,10 @@ from typing import Any
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 
-from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.base.errors import GlyphscopeError, ModelError
+from glyphscope.base.inputs import home_path
 from glyphscope.events import Alternative, ModelInfo, Relaxed, RunRequest, RunStarted
 from glyphscope.explain.relaxing import RelaxationCost, cost_words, relaxation_cost
-from glyphscope.inputs import home_path
 from glyphscope.models.interface import same_model
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.models.remote import is_address

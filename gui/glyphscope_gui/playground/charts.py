@@ -14,9 +14,9 @@ from PySide6.QtCore import QPointF, QTimer, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QWidget
 
+from glyphscope.base.figures import duration_ms, percent
 from glyphscope.events import Token
 from glyphscope.notation.write import Sizes
-from glyphscope.text.figures import duration_ms, percent
 from glyphscope_gui.playground.evidence_words import SAVED, STYLES
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.shared.chart import BarChart, Chart, Series

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
+from glyphscope.base.figures import count, duration
 from glyphscope.explain.segments import PartCost, PartKind, part_costs
 from glyphscope.runs import RunState, StageState
 from glyphscope.runs.stage_words import narrowed_words
-from glyphscope.text.figures import count, duration
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
 from glyphscope_gui.playground.evidence_words import SAVED, STYLES, size_words, token_words

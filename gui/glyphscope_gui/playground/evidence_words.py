@@ -5,10 +5,10 @@ It imports no chart, as their library loads slowly.
 
 from __future__ import annotations
 
+from glyphscope.base.figures import count, percent
 from glyphscope.events import Notation, RunStarted, Token
 from glyphscope.notation.write import Sizes
 from glyphscope.runs.state import StageState
-from glyphscope.text.figures import count, percent
 from glyphscope_gui.runs.token_table import ORIGINS
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.run_words import step_text

@@ -14,10 +14,10 @@ from PySide6.QtCore import QSize, Qt, QUrl
 from PySide6.QtGui import QContextMenuEvent, QFont, QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextBrowser, QTextEdit, QWidget
 
+from glyphscope.base.figures import duration
+from glyphscope.base.visible import visible
 from glyphscope.events import AnyEvent
 from glyphscope.runs.event_rows import Note, describe
-from glyphscope.text.figures import duration
-from glyphscope.visible import visible
 from glyphscope_gui.calls.call_texts import MAX_LENGTH, claim_words, cut, json_text, whole_json
 from glyphscope_gui.calls.pictures import read_picture
 from glyphscope_gui.shared.actions import pop_up

@@ -9,13 +9,13 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.shorten import capitalised
 from glyphscope.events import AnyEvent, PromptRendered, RunFailed, RunStarted, Token
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.runs import RunState, answer_messages, history_after
 from glyphscope.runs.endings import RunEnd, answered_without_call, end_of
-from glyphscope.strategies.reading_ahead import ReadAhead
-from glyphscope.text.shorten import capitalised
+from glyphscope.runs.strategies.reading_ahead import ReadAhead
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
 from glyphscope_gui.playground.evidence_dock import EvidenceDock, load_charts

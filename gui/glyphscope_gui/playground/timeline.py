@@ -11,10 +11,10 @@ from PySide6.QtCore import QModelIndex, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from glyphscope.base.figures import count, duration, estimate
 from glyphscope.events import LimitReached, QuestionAsked, RepairTried
 from glyphscope.runs import RunState
 from glyphscope.runs.event_rows import Mark
-from glyphscope.text.figures import count, duration, estimate
 from glyphscope_gui.playground.timeline_model import (
     BYTES,
     PROMPT,

@@ -12,6 +12,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt
 
+from glyphscope.base.figures import count, duration_ms
+from glyphscope.base.shorten import excerpt
 from glyphscope.events import AnyEvent, FinalAnswer, LimitReached, RunRequest, Status
 from glyphscope.explain.segments import seconds_of
 from glyphscope.runs import RunState
@@ -27,8 +29,6 @@ from glyphscope.runs.stage_words import (
     stage_words,
 )
 from glyphscope.runs.state import Segment, StageState
-from glyphscope.text.figures import count, duration_ms
-from glyphscope.text.shorten import excerpt
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import TableModel
 

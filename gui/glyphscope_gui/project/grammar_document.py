@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.sessions import GrammarExample, GrammarWork
+from glyphscope.store import GrammarExample, GrammarWork
 
 EMPTY = GrammarWork()
 

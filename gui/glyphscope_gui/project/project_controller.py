@@ -15,12 +15,12 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand
 
-from glyphscope.errors import GlyphscopeError, StorageError
+from glyphscope.base.errors import GlyphscopeError, StorageError
 from glyphscope.events import RunRequest, under_constraint
 from glyphscope.models.opening import EMBEDDED, model_name_of
 from glyphscope.registry import default_registry
 from glyphscope.runs import PreparedRequest, prepare
-from glyphscope.sessions import (
+from glyphscope.store import (
     ChangedOnDisk,
     GrammarWork,
     Journal,
@@ -30,7 +30,7 @@ from glyphscope.sessions import (
     load_project,
     save_project,
 )
-from glyphscope.sessions.journal import Leftover
+from glyphscope.store.journal import Leftover
 from glyphscope.tools.approval import without_permissions
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState

@@ -9,7 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import Message, Notation, RunRequest, Shape
 from glyphscope.prompting.messages import RenderedMessages, render_messages
 from glyphscope.prompting.template import preset, presets

@@ -14,9 +14,9 @@ from typing import Any
 from PySide6.QtCore import QElapsedTimer, QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
-from glyphscope.errors import RegistryError
+from glyphscope.base.errors import RegistryError
+from glyphscope.base.visible import escaped
 from glyphscope.registry import Tool, ToolRegistry, check_tool, normalise
-from glyphscope.visible import escaped
 from glyphscope_gui.project.argument_schema import free_name
 from glyphscope_gui.shared.json_places import TextProblem, located, parse_object, places
 from glyphscope_gui.shared.language import tr

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from glyphscope.errors import StorageError
+from glyphscope.base.errors import StorageError
 from glyphscope.events import LoadOptions
-from glyphscope.sessions import Settings, load_settings, save_settings
+from glyphscope.store import Settings, load_settings, save_settings
 
 SAVE_DELAY_MS = 500
 

@@ -10,7 +10,8 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
-from glyphscope.errors import GlyphscopeError, PromptError
+from glyphscope.base.errors import GlyphscopeError, PromptError
+from glyphscope.base.shorten import excerpt
 from glyphscope.events import Message, PromptRendered
 from glyphscope.prompting.costs import message_tokens
 from glyphscope.prompting.message_list import (
@@ -21,7 +22,6 @@ from glyphscope.prompting.message_list import (
     written_calls,
 )
 from glyphscope.prompting.messages import SYSTEM_PROMPT
-from glyphscope.text.shorten import excerpt
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.shared.cells import LinesDelegate
 from glyphscope_gui.shared.fields import choice_box

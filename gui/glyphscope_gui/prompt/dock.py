@@ -7,11 +7,11 @@ import json
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QTabWidget, QWidget
 
+from glyphscope.base.visible import visible
 from glyphscope.events import Message, RunRequest
 from glyphscope.prompting.costs import Cost
 from glyphscope.prompting.messages import RenderedMessages
 from glyphscope.prompting.template import presets
-from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.conversation import ConversationEditor
 from glyphscope_gui.prompt.costs import CostRows, PromptCosts, PromptCostsModel, spans_of

@@ -8,8 +8,8 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
+from glyphscope.base.visible import visible
 from glyphscope.prompting.changes import Changes, Piece, loss_words
-from glyphscope.visible import visible
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.code_edit import CodeEdit, to_utf16
 from glyphscope_gui.shared.labels import ElidedLink, named, show_words, words_label

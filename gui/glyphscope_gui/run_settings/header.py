@@ -12,7 +12,7 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDoubleSpinBox, QFrame, QHBoxLayout, QPushButton, QSpinBox, QWidget
 
-from glyphscope.errors import RequestProblem
+from glyphscope.base.errors import RequestProblem
 from glyphscope.events import ModelInfo, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.sampling import limits_in_words, sampling_words

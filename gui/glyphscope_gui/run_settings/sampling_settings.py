@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
+from glyphscope.base.figures import count
 from glyphscope.evals.matrix.profiles import Profile, profiles
 from glyphscope.events import ModelInfo, RunRequest, Sampling, settings_of
 from glyphscope.runs import RunState
 from glyphscope.runs.sampling import sampling_words, stop_lines, stop_problem, stop_strings
-from glyphscope.text.figures import count
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr

@@ -11,6 +11,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
+from glyphscope.base.shorten import shorten
 from glyphscope.events import (
     TOOL_CHOICES,
     ApprovalRule,
@@ -22,11 +23,10 @@ from glyphscope.events import (
     settings_of,
 )
 from glyphscope.prompting.strategies import strategy_preset
+from glyphscope.runs.strategies.loop.guards import calls_per_turn
+from glyphscope.runs.strategies.loop.presets import compose, loop_presets
+from glyphscope.runs.strategies.routing.candidates import router_preset, router_presets
 from glyphscope.runs.transforming import TRANSFORMS
-from glyphscope.strategies.loop.guards import calls_per_turn
-from glyphscope.strategies.loop.presets import compose, loop_presets
-from glyphscope.strategies.routing.candidates import router_preset, router_presets
-from glyphscope.text.shorten import shorten
 from glyphscope.tools.approval import ApprovalError, parse_approvals
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.shared.card import section_label

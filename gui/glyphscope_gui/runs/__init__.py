@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from glyphscope.interfaces import interface
+from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
     from glyphscope_gui.runs.abort_banner import AbortBanner

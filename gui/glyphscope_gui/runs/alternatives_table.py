@@ -16,13 +16,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope.base.figures import UNKNOWN, percent
+from glyphscope.base.tokens import token_text
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.explain.masked import AlternativeReasons, Reasons, token_reasons
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import StageState
 from glyphscope.runs.state import NO_STAGE, StagePlace
-from glyphscope.text.figures import UNKNOWN, percent
-from glyphscope.text.tokens import token_text
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.cells import paint_bar, paint_selection, paint_words
 from glyphscope_gui.shared.labels import named

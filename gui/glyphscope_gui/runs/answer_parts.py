@@ -16,10 +16,10 @@ from PySide6.QtCore import QObject, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen, QTextBlock, QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextEdit
 
+from glyphscope.base.visible import visible
 from glyphscope.events import RunRequest
 from glyphscope.explain.segments import EarlierCall, earlier_call
 from glyphscope.runs import Segment, StageState
-from glyphscope.visible import visible
 from glyphscope_gui.runs.part_header import PartHeader, PartWords, call_words, reasoning_words
 from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.theme import mono_font, theme

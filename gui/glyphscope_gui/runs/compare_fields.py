@@ -11,9 +11,9 @@ from PySide6.QtCore import QObject, QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QPainter
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from glyphscope.base.shorten import capitalised
+from glyphscope.base.visible import visible
 from glyphscope.evals.alignment import TOOL, AlignedField, Alignment, FieldCell, field_words
-from glyphscope.text.shorten import capitalised
-from glyphscope.visible import visible
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QWidget
 
-from glyphscope.sessions.exports import EXPORTS
+from glyphscope.store.exports import EXPORTS
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import in_language, tr
 

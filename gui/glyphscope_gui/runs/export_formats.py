@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from glyphscope.base.figures import byte_size
 from glyphscope.events import AnyEvent, RunStarted
-from glyphscope.sessions.bundle import SUFFIX, Manifest, redacted
-from glyphscope.sessions.exports import RecordedRun, form_named
-from glyphscope.sessions.exports.grammars import constraint_note
-from glyphscope.text.figures import byte_size
+from glyphscope.store.bundle import SUFFIX, Manifest, redacted
+from glyphscope.store.exports import RecordedRun, form_named
+from glyphscope.store.exports.grammars import constraint_note
 from glyphscope_gui.shared.language import in_language, tr
 
 RECORD_SUFFIX = ".jsonl"

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.errors import GlyphscopeError, RequestProblem
+from glyphscope.base.errors import GlyphscopeError, RequestProblem
 from glyphscope.events import ModelInfo, TokenStep
 from glyphscope.explain.retokenization import Boundaries, boundaries_of
 from glyphscope.models.batch_sizes import BatchTimes
@@ -19,8 +19,8 @@ from glyphscope.models.llama import LlamaModel
 from glyphscope.models.response_prefix import ModelTokenizer, tokenize_after
 from glyphscope.runs import PreparedRequest
 from glyphscope.runs.settling import settle
-from glyphscope.strategies.reading_ahead import ReadAhead, read_ahead
-from glyphscope.strategies.request import first_prompt
+from glyphscope.runs.strategies.reading_ahead import ReadAhead, read_ahead
+from glyphscope.runs.strategies.request import first_prompt
 from glyphscope_gui.runs.worker.jobs import Priced
 from glyphscope_gui.runs.worker.run_worker import RunWorker
 from glyphscope_gui.shared.background import Background, Line, this_task

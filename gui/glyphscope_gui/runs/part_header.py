@@ -8,10 +8,10 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
+from glyphscope.base.figures import duration, percent
+from glyphscope.base.visible import visible
 from glyphscope.explain.segments import EarlierCall, seconds_of
 from glyphscope.runs import CallState, Segment, StageState
-from glyphscope.text.figures import duration, percent
-from glyphscope.visible import visible
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip

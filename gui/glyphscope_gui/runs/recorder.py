@@ -8,14 +8,14 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.errors import GlyphscopeError, Stopped
+from glyphscope.base.errors import GlyphscopeError, Stopped
+from glyphscope.base.resources import names, read_bytes
 from glyphscope.events import AnyEvent, RunStarted
-from glyphscope.resources import names, read_bytes
-from glyphscope.sessions import History, Record, atomic_write
-from glyphscope.sessions.bundle import read_run, redacted, write_run
-from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.sessions.exports.run_page import html_page
-from glyphscope.sessions.records import parse_record
+from glyphscope.store import History, Record, atomic_write
+from glyphscope.store.bundle import read_run, redacted, write_run
+from glyphscope.store.exports import RecordedRun, export
+from glyphscope.store.exports.run_page import html_page
+from glyphscope.store.records import parse_record
 from glyphscope_gui.runs.copy_menu import copied_words
 from glyphscope_gui.runs.export_formats import (
     PAGE_SUFFIX,

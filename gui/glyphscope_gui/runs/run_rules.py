@@ -11,7 +11,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, RunStarted, Token
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState

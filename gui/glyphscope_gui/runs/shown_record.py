@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import ModelInfo, RunRequest, RunStarted
 from glyphscope.models.interface import same_model
 from glyphscope_gui.project.project_controller import ProjectController

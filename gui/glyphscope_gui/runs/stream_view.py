@@ -25,12 +25,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QTextEdit, QToolTip, QWidget
 
+from glyphscope.base.figures import percent
+from glyphscope.base.visible import visible
 from glyphscope.events import Token
 from glyphscope.explain.retokenization import Boundaries
 from glyphscope.runs import FieldState
 from glyphscope.runs.state import StageState
-from glyphscope.text.figures import percent
-from glyphscope.visible import visible
 from glyphscope_gui.runs.answer_parts import AnswerParts, Formats, is_header
 from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.token_table import ORIGINS, cut_words, final, raw

@@ -9,11 +9,11 @@ from PySide6.QtCore import QModelIndex, QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from glyphscope.base.figures import UNKNOWN, count, percent, plain_ms
 from glyphscope.events import Token, TokenStep
 from glyphscope.explain.retokenization import Boundaries, boundary_diff_words
 from glyphscope.explain.segments import part_of
 from glyphscope.runs import StageState
-from glyphscope.text.figures import UNKNOWN, count, percent, plain_ms
 from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.token_rules import TokenRule
 from glyphscope_gui.shared.cells import paint_selection

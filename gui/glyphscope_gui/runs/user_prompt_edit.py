@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFrame, QWidget
 
-from glyphscope.visible import visible
+from glyphscope.base.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr

@@ -12,11 +12,11 @@ from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QImage, QPixmap
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QWidget
 
+from glyphscope.base.figures import byte_size, duration
+from glyphscope.base.visible import visible
 from glyphscope.events import ToolContent
-from glyphscope.text.figures import byte_size, duration
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.lines import MAX_LINE
-from glyphscope.visible import visible
 from glyphscope_gui.calls.call_texts import beginning, whole_json
 from glyphscope_gui.calls.pictures import read_picture
 from glyphscope_gui.shared.labels import PlainLabel, link, named, words_label

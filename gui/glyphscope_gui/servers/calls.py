@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.sessions.files import atomic_write
+from glyphscope.base.visible import visible
+from glyphscope.store.files import atomic_write
 from glyphscope.tools import Outcome
-from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.servers.call_result import BinaryFile, CallView, call_view
 from glyphscope_gui.servers.lists import ToolRow

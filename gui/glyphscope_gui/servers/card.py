@@ -8,10 +8,10 @@ from PySide6.QtCore import QObject, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QFrame, QSizePolicy, QWidget
 
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
+from glyphscope.base.visible import visible
 from glyphscope.tools.mcp.calls import About
 from glyphscope.tools.mcp.config import ServerConfig
-from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.mcp.server_source import IDLE, ServerSource
 from glyphscope_gui.servers.words import demo_words, secret_words, state_words

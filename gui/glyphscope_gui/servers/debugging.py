@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QWidget
 
-from glyphscope.text.figures import duration
+from glyphscope.base.figures import duration
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.log import HIDDEN, Entry, LogLevel
 from glyphscope.tools.mcp.server import McpServer

@@ -10,9 +10,9 @@ from typing import Any
 from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QStackedWidget, QWidget
 
-from glyphscope.text.figures import byte_size
+from glyphscope.base.figures import byte_size
+from glyphscope.base.visible import visible
 from glyphscope.tools.demo import Mail, ScratchFile
-from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.servers.call_result import shown_text
 from glyphscope_gui.shared.background import Background

@@ -11,9 +11,9 @@ from typing import Any
 from PySide6.QtCore import QSize, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QListWidget, QVBoxLayout, QWidget
 
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
+from glyphscope.base.visible import visible
 from glyphscope.tools.mcp.config import MAX_ROOTS, ServerConfig, command_server, read_servers, server_entries
-from glyphscope.visible import visible
 from glyphscope_gui.mcp.servers import DEMO, server_config
 from glyphscope_gui.servers.words import secret_words
 from glyphscope_gui.shared.background import Background

@@ -12,9 +12,9 @@ from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QActionGroup, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHeaderView, QMenu, QPlainTextEdit, QStackedWidget, QWidget
 
-from glyphscope.text.figures import byte_size
+from glyphscope.base.figures import byte_size
+from glyphscope.base.visible import visible
 from glyphscope.tools.mcp.log import LEVELS, TEXT_LIMIT, Entry, log_message
-from glyphscope.visible import visible
 from glyphscope_gui.servers.call_result import shown_text
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor

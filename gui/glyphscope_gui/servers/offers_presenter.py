@@ -7,11 +7,11 @@ from typing import Any, Unpack
 
 from PySide6.QtCore import QObject, QTimer
 
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
+from glyphscope.base.visible import visible
 from glyphscope.tools import CallOptions, Outcome
 from glyphscope.tools.mcp.offers import Completion, Offer, Offers
 from glyphscope.tools.mcp.server import McpServer, Updates
-from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.mcp.server_source import ServerSource
 from glyphscope_gui.servers.call_form import CallForm

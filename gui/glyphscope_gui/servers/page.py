@@ -8,8 +8,8 @@ from PySide6.QtCore import QModelIndex, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
+from glyphscope.base.visible import visible
 from glyphscope.registry import Tool
-from glyphscope.visible import visible
 from glyphscope_gui.mcp.servers import DEMO, ServersController
 from glyphscope_gui.servers.card import ServerCard
 from glyphscope_gui.servers.demo_effects import DemoEffects

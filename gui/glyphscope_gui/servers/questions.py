@@ -10,10 +10,10 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from glyphscope.errors import GlyphscopeError
-from glyphscope.strategies.server_sampling import answer_sampling
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.visible import visible
+from glyphscope.runs.strategies.server_sampling import answer_sampling
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
-from glyphscope.visible import visible
 from glyphscope_gui.calls.arguments import ArgumentCheck
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.servers.call_form import CallForm

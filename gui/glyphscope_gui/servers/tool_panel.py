@@ -10,11 +10,11 @@ from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QCheckBox, QProgressBar, QSplitter, QWidget
 
+from glyphscope.base.figures import duration
+from glyphscope.base.visible import escaped, visible
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.registry import Tool
-from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.server import Updates
-from glyphscope.visible import escaped, visible
 from glyphscope_gui.calls.arguments import ArgumentCheck
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.table import EnforcementRow, EnforcementTable

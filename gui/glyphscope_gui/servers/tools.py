@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.errors import GlyphscopeError, Stopped
+from glyphscope.base.errors import GlyphscopeError, Stopped
 from glyphscope.events import ArgumentOrder, Notation, RunRequest, Shape
-from glyphscope.proof.proofs import Proof, iterate_proofs
+from glyphscope.explain.proof.proofs import Proof, iterate_proofs
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.enforcement.rows import enforcement_rows, prove
 from glyphscope_gui.enforcement.table import EnforcementRow

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from glyphscope.text.shorten import listed
+from glyphscope.base.shorten import listed
+from glyphscope.base.visible import visible
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.listing import ToolChanges
 from glyphscope.tools.mcp.server import Updates
-from glyphscope.visible import visible
 from glyphscope_gui.enforcement.table import EnforcementRow
 from glyphscope_gui.mcp.server_source import IDLE, ServerSource
 from glyphscope_gui.shared.language import tr

@@ -14,11 +14,11 @@ from PySide6.QtCore import QObject, QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QListWidget, QWidget
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import byte_size
 from glyphscope.models.prompt_cache import StoredFile, clear_cache, stored_files
 from glyphscope.models.remote import is_address, read_address
-from glyphscope.sessions import History, Places, Settings
-from glyphscope.text.figures import byte_size
+from glyphscope.store import History, Places, Settings
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.project.project_controller import first_project

@@ -13,8 +13,8 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QBoxLayout, QFrame, QListWidget, QPushButton, QWidget
 
 from glyphscope.events import settings_of
-from glyphscope.sessions import Places, Settings
-from glyphscope.sessions.folders import HOME_VARIABLE
+from glyphscope.store import Places, Settings
+from glyphscope.store.folders import HOME_VARIABLE
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.dialogs import ask_for_folder

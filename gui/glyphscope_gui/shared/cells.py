@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from glyphscope.visible import visible
+from glyphscope.base.visible import visible
 from glyphscope_gui.shared.table_model import LINES_ROLE, MARK_ROLE, NOTE_ROLE, PILL_ROLE, Index, Line
 from glyphscope_gui.shared.verdict import paint_pill, pill_font
 from glyphscope_gui.theme import mono_font, theme

@@ -26,8 +26,8 @@ from PySide6.QtGui import (
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 
-from glyphscope.errors import GlyphscopeError
-from glyphscope.sessions import atomic_write
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.store import atomic_write
 from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.chart_roles import edge_role
 from glyphscope_gui.shared.dialogs import ask_where_to_save

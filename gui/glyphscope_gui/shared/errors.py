@@ -21,8 +21,8 @@ from typing import NamedTuple, TextIO
 from PySide6.QtCore import QObject, QtMsgType, Signal, qInstallMessageHandler, qVersion
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from glyphscope.errors import GlyphscopeError, ModelDied, RegistryError
-from glyphscope.visible import visible
+from glyphscope.base.errors import GlyphscopeError, ModelDied, RegistryError
+from glyphscope.base.visible import visible
 from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from glyphscope.base.lines import line_and_column
 from glyphscope.registry.places import Place, scan
-from glyphscope.text.lines import line_and_column
 from glyphscope_gui.shared.language import tr
 
 

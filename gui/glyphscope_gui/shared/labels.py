@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QSize, Qt, SignalInstance
 from PySide6.QtGui import QFont, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QSizePolicy, QWidget
 
-from glyphscope.visible import visible
+from glyphscope.base.visible import visible
 from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.plain_text import MAX_LABEL, cut_at, plain_tip
 

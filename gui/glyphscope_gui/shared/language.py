@@ -1,7 +1,7 @@
 """The window's own texts in the user's language.
 
 The source texts are English, and each text of the window goes through `tr`, which it also passes to the engine's
-functions that put events in words (`glyphscope.text.translate`). Texts of the user, of a model and of the rest of the
+functions that put events in words (`glyphscope.base.translate`). Texts of the user, of a model and of the rest of the
 engine (errors, reports, diagnostics) are shown unchanged. The language is chosen once, when this module is imported:
 tables of texts in a module are translated when it is imported. docs/translations.md describes how to make a
 translation.
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
-from glyphscope.resources import read_bytes
-from glyphscope.sessions import places
-from glyphscope.text.translate import english, english_form, filled
+from glyphscope.base.resources import read_bytes
+from glyphscope.base.translate import english, english_form, filled
+from glyphscope.store import places
 
 VARIABLE = "GLYPHSCOPE_LANGUAGE"
 """Names a language, such as `de` or `pt_BR`; otherwise the system's languages are used in order."""

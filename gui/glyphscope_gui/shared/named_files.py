@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from glyphscope.inputs import files_allowed
+from glyphscope.base.inputs import files_allowed
 
 
 class NamedFile(NamedTuple):

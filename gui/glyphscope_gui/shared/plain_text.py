@@ -13,7 +13,7 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
-from glyphscope.visible import visible
+from glyphscope.base.visible import visible
 from glyphscope_gui.shared.language import tr
 
 _WORDS = (

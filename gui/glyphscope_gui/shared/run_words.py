@@ -7,6 +7,12 @@ from functools import cache
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
+from glyphscope.base import model_names
+from glyphscope.base.model_names import ModelName as ModelName
+from glyphscope.base.model_names import place_name
+from glyphscope.base.shorten import excerpt
+from glyphscope.base.tokens import token_text
+from glyphscope.base.visible import visible
 from glyphscope.evals.matrix.arms import AXES
 from glyphscope.events import (
     Alternative,
@@ -20,12 +26,6 @@ from glyphscope.events import (
 )
 from glyphscope.models.opening import embedded_path
 from glyphscope.runs.sampling import stop_lines
-from glyphscope.text import model_names
-from glyphscope.text.model_names import ModelName as ModelName
-from glyphscope.text.model_names import place_name
-from glyphscope.text.shorten import excerpt
-from glyphscope.text.tokens import token_text
-from glyphscope.visible import visible
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.settings_grid import translated
 

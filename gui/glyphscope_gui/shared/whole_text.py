@@ -15,9 +15,9 @@ import msgspec
 from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
 from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
 
-from glyphscope.errors import GlyphscopeError
-from glyphscope.sessions.files import atomic_write
-from glyphscope.visible import one_line, unseen, visible
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.visible import one_line, unseen, visible
+from glyphscope.store.files import atomic_write
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button, show_words, words_label

@@ -5,10 +5,10 @@ from __future__ import annotations
 import psutil
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.models.batch_sizes import MAX_OTHERS, BatchTimes
 from glyphscope.runs import PreparedRequest, RunState
-from glyphscope.strategies.reading_ahead import ReadAhead, can_read_ahead
+from glyphscope.runs.strategies.reading_ahead import ReadAhead, can_read_ahead
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.model_queries import is_unmeasured
 from glyphscope_gui.runs.worker.jobs import ModelStatus

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
-from glyphscope.resources import names
+from glyphscope.base.resources import names
 from glyphscope_gui.context import Page, Place
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr

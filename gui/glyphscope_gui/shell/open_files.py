@@ -13,7 +13,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QProgressDialog
 
 from glyphscope.events import AnyEvent
-from glyphscope.sessions.bundle import SUFFIX as BUNDLE
+from glyphscope.store.bundle import SUFFIX as BUNDLE
 from glyphscope_gui.context import AppContext, FilePlace
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.export_dialog import ExportDialog, ExportMenu

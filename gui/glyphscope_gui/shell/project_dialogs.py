@@ -12,8 +12,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.errors import StorageError
-from glyphscope.sessions.journal import Leftover
+from glyphscope.base.errors import StorageError
+from glyphscope.store.journal import Leftover
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.dialogs import Role, ask, ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.errors import show_error

@@ -8,14 +8,14 @@ from functools import partial
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QMessageBox
 
-from glyphscope.errors import RequestProblem, StorageError
+from glyphscope.base.errors import RequestProblem, StorageError
+from glyphscope.base.figures import duration, duration_ms, percent, rate
+from glyphscope.base.shorten import capitalised
 from glyphscope.events import AnyEvent, PromptEvaluated
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import end_of
-from glyphscope.strategies.reading_ahead import ReadAhead
-from glyphscope.text.figures import duration, duration_ms, percent, rate
-from glyphscope.text.shorten import capitalised
+from glyphscope.runs.strategies.reading_ahead import ReadAhead
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.project.project_controller import first_project
 from glyphscope_gui.run_settings.header import Header

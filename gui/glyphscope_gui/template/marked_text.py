@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtGui import QTextCharFormat
 from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
-from glyphscope.visible import visible
+from glyphscope.base.visible import visible
 from glyphscope_gui.shared.code_edit import to_utf16
 from glyphscope_gui.shared.text_edits import WrappingEdit, marked
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme

@@ -13,18 +13,18 @@ import msgspec
 from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
 from PySide6.QtWidgets import QSplitter, QWidget
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import percent
+from glyphscope.base.shorten import listed
+from glyphscope.base.structs import ready
+from glyphscope.base.tokens import token_text
+from glyphscope.base.visible import visible
 from glyphscope.events import TokenStep
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState
-from glyphscope.structs import ready
-from glyphscope.text.figures import percent
-from glyphscope.text.shorten import listed
-from glyphscope.text.tokens import token_text
 from glyphscope.turns import TurnForm
 from glyphscope.turns.pairs import Pair
 from glyphscope.turns.readers import Departed, Reading, departed, readings
-from glyphscope.visible import visible
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.file_drops import TakesFiles

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import msgspec
 from PySide6.QtGui import QAction
 
+from glyphscope.base.shorten import capitalised
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
 from glyphscope.models.turn_forms import open_template
-from glyphscope.text.shorten import capitalised
 from glyphscope.turns.slots import PROMPT_PARTS, Slot
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.shared.background import Background

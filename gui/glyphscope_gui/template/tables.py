@@ -12,7 +12,7 @@ from PySide6.QtCore import QPointF, QSize, Qt
 from PySide6.QtGui import QPainter, QTextLayout
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from glyphscope.visible import visible
+from glyphscope.base.visible import visible
 from glyphscope_gui.shared.cells import (
     PILL,
     SIDE,

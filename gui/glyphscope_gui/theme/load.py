@@ -12,7 +12,7 @@ from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-from glyphscope.resources import read_text
+from glyphscope.base.resources import read_text
 
 FOLDER = "themes"
 _SCALES = (1, 2, 3)

@@ -14,7 +14,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
-from glyphscope.resources import read_text
+from glyphscope.base.resources import read_text
 from glyphscope_gui.theme.dressing import Dressing, no_collection
 from glyphscope_gui.theme.fonts import (
     MIN_POINTS,

@@ -10,9 +10,9 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QWidget
 
+from glyphscope.base.json_values import json_file
 from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_openai
-from glyphscope.sessions import atomic_write
-from glyphscope.text.json_values import json_file
+from glyphscope.store import atomic_write
 from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.shared.background import Background

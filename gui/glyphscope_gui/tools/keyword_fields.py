@@ -16,8 +16,8 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 
-from glyphscope.text.json_values import json_or_text
-from glyphscope.visible import visible
+from glyphscope.base.json_values import json_or_text
+from glyphscope.base.visible import visible
 from glyphscope_gui.shared.code_edit import is_undo_key
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.language import tr

@@ -24,8 +24,8 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyleOptionViewItem, QWidget
 
+from glyphscope.base.shorten import shorten
 from glyphscope.registry import Tool
-from glyphscope.text.shorten import shorten
 from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.shared.cells import NoteDelegate

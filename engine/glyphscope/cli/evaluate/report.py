@@ -10,9 +10,10 @@ import msgspec
 import typer
 from rich.text import Text
 
+from glyphscope.base.errors import RecordError
+from glyphscope.base.figures import percent, plain_number, pluralize
 from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import TextTable, console, print_json, print_line, print_note, print_text, to_json
-from glyphscope.errors import RecordError
 from glyphscope.evals.matrix.profiles import profiles as all_profiles
 from glyphscope.evals.results.changes import Change, Changes, changes_between
 from glyphscope.evals.results.export import export_samples
@@ -28,9 +29,8 @@ from glyphscope.evals.results.words import (
     comparison_words,
     p_words,
 )
-from glyphscope.sessions import atomic_write
-from glyphscope.sessions.records import encode_record
-from glyphscope.text.figures import percent, plain_number, pluralize
+from glyphscope.store import atomic_write
+from glyphscope.store.records import encode_record
 
 LISTED_BELOW = 0.05
 """Comparisons by measures other than `ok` are printed if their corrected p is below this; the report has all."""

@@ -14,6 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from glyphscope.base.errors import GlyphscopeError, ModelError
+from glyphscope.base.figures import pluralize
+from glyphscope.base.inputs import files_below
+from glyphscope.base.structs import ready
+from glyphscope.base.visible import visible
 from glyphscope.cli.evaluate.report import show_result
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading, StoredPrompts
@@ -22,7 +27,6 @@ from glyphscope.cli.options import FilesBelowOption, JsonOption
 from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.streaming import on_first_interrupt
-from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.evals.matrix.arms import OFFERED, Arm, first_value, values_of
 from glyphscope.evals.matrix.needs import needs_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
@@ -45,13 +49,9 @@ from glyphscope.evals.running.progress import (
 from glyphscope.evals.running.progress import Progress as ProgressEvent
 from glyphscope.evals.suites.imported import NOT_IMPORTED
 from glyphscope.evals.suites.reading import STARTER
-from glyphscope.inputs import files_below
 from glyphscope.models.opening import EMBEDDED, require_installed
 from glyphscope.models.remote import is_address
-from glyphscope.sessions.named_models import NamedModels, downloaded_file, fixed_batch
-from glyphscope.structs import ready
-from glyphscope.text.figures import pluralize
-from glyphscope.visible import visible
+from glyphscope.store.named_models import NamedModels, downloaded_file, fixed_batch
 
 # typer accepts several values of a list of choices only as an Enum
 Levels = StrEnum("Levels", ["simple", "typical", "extreme"])

@@ -11,6 +11,9 @@ import typer
 from rich.cells import cell_len
 from rich.text import Text
 
+from glyphscope.base.figures import pluralize
+from glyphscope.base.lines import Lines
+from glyphscope.base.visible import escaped, visible
 from glyphscope.cli.grammar.report import print_contradictions, print_unenforced, unenforced_json
 from glyphscope.cli.grammar.report import report as print_proofs
 from glyphscope.cli.inputs import (
@@ -46,11 +49,8 @@ from glyphscope.grammar.gbnf import (
 from glyphscope.grammar.notation_syntax import WhiteSpace
 from glyphscope.grammar.tree import Grammar, Ordered, Origin, Unenforced
 from glyphscope.registry import Tool, check_schema, normalise
-from glyphscope.sessions import atomic_write
-from glyphscope.text.figures import pluralize
-from glyphscope.text.lines import Lines
+from glyphscope.store import atomic_write
 from glyphscope.turns import TurnOptions, build_turn_grammar, own_form
-from glyphscope.visible import escaped, visible
 
 
 def build(

@@ -8,15 +8,15 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
+from glyphscope.base.figures import pluralize
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
 from glyphscope.cli.output import TextTable, console, diagnostics, print_json, print_note, print_text
 from glyphscope.events import ArgumentOrder, Notation, Shape
+from glyphscope.explain.proof import ENGINES, OURS, EngineName, Proof, Report, prove
 from glyphscope.grammar.builder.contradictions import Contradiction
 from glyphscope.grammar.tree import Ordered, Unenforced
-from glyphscope.proof import ENGINES, OURS, EngineName, Proof, Report, prove
 from glyphscope.registry import ToolRegistry
-from glyphscope.text.figures import pluralize
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import visible
 
 _HEADS: dict[EngineName, str] = {
     "mask": "mask",

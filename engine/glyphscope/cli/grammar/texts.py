@@ -10,6 +10,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from glyphscope.base.errors import GrammarError, RegistryError
+from glyphscope.base.lines import line_and_column
+from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import (
     STDIN,
     InputError,
@@ -22,7 +25,6 @@ from glyphscope.cli.inputs import (
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
 from glyphscope.cli.output import console, diagnostics, marked, print_json, print_text
-from glyphscope.errors import GrammarError, RegistryError
 from glyphscope.events import ArgumentOrder, Notation, Shape, default_order
 from glyphscope.grammar import (
     Bound,
@@ -39,9 +41,7 @@ from glyphscope.grammar.match.report import MatchReport
 from glyphscope.grammar.match.words import char_words
 from glyphscope.grammar.tree import Grammar
 from glyphscope.registry import parse_document
-from glyphscope.text.lines import line_and_column
 from glyphscope.turns import TurnOptions, build_call_grammar
-from glyphscope.visible import visible
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,19 +9,19 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 from rich.text import Text
 
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.json_values import json_or_text
+from glyphscope.base.shorten import json_excerpt, shorten
+from glyphscope.base.visible import visible
 from glyphscope.cli.load_options import opened
 from glyphscope.cli.mcp.outcome import violations
 from glyphscope.cli.options import model_option
 from glyphscope.cli.output import diagnostics, print_note
-from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
 from glyphscope.registry import Tool
-from glyphscope.strategies.server_sampling import answer_sampling
-from glyphscope.text.json_values import json_or_text
-from glyphscope.text.shorten import json_excerpt, shorten
+from glyphscope.runs.strategies.server_sampling import answer_sampling
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
-from glyphscope.visible import visible
 
 SamplerOption: TypeAlias = Annotated[
     str | None, model_option("The model that may answer requests for sampling, with --ask.")

@@ -12,6 +12,8 @@ import msgspec
 import typer
 from rich.table import Table
 
+from glyphscope.base.shorten import listed
+from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.mcp.answering import Sampler, SamplerOption, answering
@@ -28,11 +30,9 @@ from glyphscope.cli.mcp.servers import ConfigArgument, ServerOptions, print_fail
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json, print_note
-from glyphscope.text.shorten import listed
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.offers import Completion, Offer
 from glyphscope.tools.mcp.server import Updates
-from glyphscope.visible import visible
 
 
 @with_groups

@@ -14,16 +14,16 @@ from typing import Annotated, TypeAlias
 import msgspec
 import typer
 
+from glyphscope.base.errors import Problem
+from glyphscope.base.inputs import home_path
+from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.output import print_note
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.cli.sources import consent
-from glyphscope.errors import Problem
-from glyphscope.inputs import home_path
 from glyphscope.tools.mcp import McpServer, ServerConfig, ToolProblem, command_server, read_servers
 from glyphscope.tools.mcp.log import LogLevel, log_message
 from glyphscope.tools.mcp.server import START_SECONDS
-from glyphscope.visible import visible
 
 ServerOption: TypeAlias = Annotated[
     str | None, typer.Option("--server", metavar="NAME", help="Only this server.")

@@ -11,6 +11,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from glyphscope.base.errors import ServerError
+from glyphscope.base.figures import pluralize
+from glyphscope.base.visible import visible
 from glyphscope.cli.grammar.report import print_contradictions
 from glyphscope.cli.grammar.report import report as print_proofs
 from glyphscope.cli.inputs import STDIN, InputError
@@ -29,15 +32,12 @@ from glyphscope.cli.mcp.servers import (
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
 from glyphscope.cli.output import console, diagnostics, print_json, print_note, print_text
-from glyphscope.errors import ServerError
 from glyphscope.grammar.builder.contradictions import registry_contradictions
 from glyphscope.registry import Tool, ToolRegistry, to_json
-from glyphscope.sessions import atomic_write
-from glyphscope.text.figures import pluralize
+from glyphscope.store import atomic_write
 from glyphscope.tools.mcp import McpServer, ServerConfig
 from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.tools.mcp.tokens import forget_sign_in
-from glyphscope.visible import visible
 
 WordsArgument = Annotated[
     list[str],

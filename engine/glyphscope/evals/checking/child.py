@@ -17,7 +17,7 @@ from itertools import islice
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from glyphscope.text.shorten import shorten
+from glyphscope.base.shorten import shorten
 
 MAX_NODES, MAX_COUNTED = 1_000, 1_000_000
 """Selected values that are compared, and that are counted."""

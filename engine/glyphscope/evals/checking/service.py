@@ -8,11 +8,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from glyphscope.base.figures import duration
+from glyphscope.base.shorten import shorten
 from glyphscope.evals.checking import child
 from glyphscope.events.encoding import encode_json
 from glyphscope.processes.calls import TIMEOUT, CallFailed, Child, ProcessDied
-from glyphscope.text.figures import duration
-from glyphscope.text.shorten import shorten
 
 PATH_SECONDS = 2.0
 FUNCTION_SECONDS = 10.0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.shorten import and_more
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.suites.reading import split_function
 from glyphscope.evals.suites.suite import expectations
 from glyphscope.models.remote import is_address
-from glyphscope.text.shorten import and_more
 
 MAX_NAMED = 6
 

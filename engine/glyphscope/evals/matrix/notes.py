@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import pluralize
+from glyphscope.base.shorten import and_more
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.grammar.builder.uncallable import Uncallable, uncallable, uncallable_note
 from glyphscope.notation.shapes import fitting_shape
-from glyphscope.text.figures import pluralize
-from glyphscope.text.shorten import and_more
 
 _NAMED = 5
 

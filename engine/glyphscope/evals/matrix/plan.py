@@ -17,7 +17,8 @@ from typing import Annotated, Any, overload
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.structs import ready
 from glyphscope.evals.matrix.arms import AXES, Arm, first_value, values_of
 from glyphscope.evals.matrix.notes import in_different_shapes
 from glyphscope.evals.matrix.profiles import profile
@@ -28,8 +29,7 @@ from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope.models.opening import SCRIPTED
 from glyphscope.models.remote import is_address
 from glyphscope.runs import PreparedRequest
-from glyphscope.sessions.named_models import RECORDED
-from glyphscope.structs import ready
+from glyphscope.store.named_models import RECORDED
 
 MAX_SAMPLES = 1_000_000
 

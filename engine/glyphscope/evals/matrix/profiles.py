@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from glyphscope import resources
-from glyphscope.errors import find_named
+from glyphscope.base import resources
+from glyphscope.base.errors import find_named
+from glyphscope.base.structs import ready
 from glyphscope.events import Sampling
-from glyphscope.structs import ready
 
 CATALOGUE, PROFILES = "evals/catalogue.json", "evals/profiles.json"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
@@ -14,7 +14,7 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import csv_lines
 from glyphscope.events.encoding import encode_json
 from glyphscope.plugins import Group
-from glyphscope.sessions import atomic_file
+from glyphscope.store import atomic_file
 
 _AXES = Arm.__struct_fields__
 KINDS: dict[str, str] = {

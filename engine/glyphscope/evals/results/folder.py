@@ -23,7 +23,9 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from glyphscope.errors import RecordError, StorageError
+from glyphscope.base.errors import RecordError, StorageError
+from glyphscope.base.inputs import named_file, read_file, refuse_special, storage_error
+from glyphscope.base.structs import ready
 from glyphscope.evals.results.manifest import IN_SEGMENTS, VERSION, Manifest
 from glyphscope.evals.results.sample import Sample, was_ended
 from glyphscope.evals.results.segments import FOLDER, SegmentWriter, read_place
@@ -42,11 +44,9 @@ from glyphscope.evals.results.table import (
 from glyphscope.evals.results.tables import SuiteTables
 from glyphscope.events import AnyEvent
 from glyphscope.events.encoding import encode_json
-from glyphscope.inputs import named_file, read_file, refuse_special, storage_error
-from glyphscope.sessions import atomic_write
-from glyphscope.sessions.files import own_file
-from glyphscope.sessions.records import Record, encode_record, parse_record
-from glyphscope.structs import ready
+from glyphscope.store import atomic_write
+from glyphscope.store.files import own_file
+from glyphscope.store.records import Record, encode_record, parse_record
 
 SAMPLES, MANIFEST, TABLES, SUITES, RUNS = "samples.jsonl", "manifest.json", "tables.json", "suites", "runs"
 _KEY = "glyphscope_eval"

@@ -18,6 +18,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
+from glyphscope.base.figures import byte_size, percent, plain_number
 from glyphscope.evals.results.figures import MEASURES, ArmFigures, Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
@@ -66,10 +67,9 @@ from glyphscope.evals.suites.suite import Suite
 from glyphscope.events.encoding import encode_json
 from glyphscope.registry.pointer import readable
 from glyphscope.runs.sampling import sampling_words
-from glyphscope.sessions import atomic_write
-from glyphscope.sessions.exports.run_page import filled_page, page_templates
-from glyphscope.sessions.files import own_file, replace_folder
-from glyphscope.text.figures import byte_size, percent, plain_number
+from glyphscope.store import atomic_write
+from glyphscope.store.exports.run_page import filled_page, page_templates
+from glyphscope.store.files import own_file, replace_folder
 
 SUMMARY = "summary.json"
 BY_SCENARIO = "summary_by_scenario.json"

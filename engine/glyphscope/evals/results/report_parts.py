@@ -16,6 +16,9 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from glyphscope.base.figures import percent, plain_number
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import is_inside
 from glyphscope.evals.results.manifest import Manifest
@@ -25,9 +28,6 @@ from glyphscope.evals.results.segments import read_place
 from glyphscope.evals.results.table import Key, Rows, Samples, Table
 from glyphscope.evals.results.words import REASON_WORDS, comparison_words, conclusion, share_words
 from glyphscope.evals.statistics import Share, Spread
-from glyphscope.text.figures import percent, plain_number
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import visible
 
 MAX_JUDGED = 200
 """Verdicts of judge models that are listed."""

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.shorten import json_excerpt, shorten
 from glyphscope.evals.results.measuring import Part
 from glyphscope.evals.results.report_parts import (
     CellKey,
@@ -31,10 +32,9 @@ from glyphscope.evals.results.wrong_token import BadToken, bad_token, bad_turn
 from glyphscope.events.encoding import encode_json
 from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.runs import RunState, run_state
-from glyphscope.sessions.exports import RecordedRun
-from glyphscope.sessions.exports.run_page import run_data
-from glyphscope.sessions.records import parse_record
-from glyphscope.text.shorten import json_excerpt, shorten
+from glyphscope.store.exports import RecordedRun
+from glyphscope.store.exports.run_page import run_data
+from glyphscope.store.records import parse_record
 
 MAX_PER_CELL = 100
 """Samples that are listed for one cell of the matrix."""

@@ -15,10 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from glyphscope.errors import RecordError
-from glyphscope.inputs import named_file, refuse_special, storage_error, sync_folder
-from glyphscope.sessions.files import own_file
-from glyphscope.text.figures import byte_size
+from glyphscope.base.errors import RecordError
+from glyphscope.base.figures import byte_size
+from glyphscope.base.inputs import named_file, refuse_special, storage_error, sync_folder
+from glyphscope.store.files import own_file
 
 FOLDER, SEGMENT_BYTES = "records", 256_000_000
 """The segments' folder in the result, and the size from which on another one is begun."""

@@ -9,6 +9,8 @@ import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
+from glyphscope.base.figures import percent, pluralize
+from glyphscope.base.shorten import and_more
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.comparing import compare_arms, format_sensitivity
 from glyphscope.evals.results.figures import (
@@ -24,8 +26,6 @@ from glyphscope.evals.results.measuring import Part, counted
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.table import Cell, Key, Table, table_of
 from glyphscope.evals.statistics import Share, Spread
-from glyphscope.text.figures import percent, pluralize
-from glyphscope.text.shorten import and_more
 
 FEW, _NAMED = 30, 5
 """Scenarios below which a note says that they are few, and the names that a note lists."""

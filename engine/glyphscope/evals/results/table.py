@@ -30,14 +30,14 @@ from typing import (
 
 import msgspec
 
-from glyphscope.errors import StorageError
+from glyphscope.base.errors import StorageError
+from glyphscope.base.inputs import refuse_special
+from glyphscope.base.structs import ready
 from glyphscope.evals.results.figures import MEASURES
 from glyphscope.evals.results.sample import Failure, Reason, Sample, has_answer
 from glyphscope.events.encoding import encode_json
-from glyphscope.inputs import refuse_special
-from glyphscope.sessions import atomic_file
-from glyphscope.sessions.files import own_file
-from glyphscope.structs import ready
+from glyphscope.store import atomic_file
+from glyphscope.store.files import own_file
 
 INDEX = "samples.index"
 INDEXED_FROM = 20_000

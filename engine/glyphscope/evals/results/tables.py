@@ -7,11 +7,11 @@ from typing import Literal
 
 import msgspec
 
+from glyphscope.base.figures import percent
 from glyphscope.evals.suites.suite import CheckRow, SizeRow, Suite
 from glyphscope.events import Code
 from glyphscope.notation.write import Sizes, Style, call_sizes
 from glyphscope.registry import ToolRegistry
-from glyphscope.text.figures import percent
 from glyphscope.validation.call import CallValidator
 
 STYLE_WORDS: dict[Style, str] = {

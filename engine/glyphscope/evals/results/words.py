@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from glyphscope.base.figures import percent, pluralize
+from glyphscope.base.shorten import capitalised
 from glyphscope.evals.matrix.arms import Arm, label_of, subject_of, varied
 from glyphscope.evals.results.figures import ArmFigures, Comparison, Measure, Sensitivity
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Reason
 from glyphscope.evals.statistics import Share
-from glyphscope.text.figures import percent, pluralize
-from glyphscope.text.shorten import capitalised
 
 MEASURE_WORDS: dict[Measure, str] = {
     "ok": "correct",

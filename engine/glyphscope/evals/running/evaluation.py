@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from glyphscope.errors import ModelError, RecordError
+from glyphscope.base.errors import ModelError, RecordError
+from glyphscope.base.figures import pluralize
 from glyphscope.evals.matrix.needs import needs_of, require_consent
 from glyphscope.evals.matrix.notes import not_offered
 from glyphscope.evals.matrix.plan import LoadedSuite, Matrix, Plan, Planned, SampleOrder
@@ -43,8 +44,7 @@ from glyphscope.evals.running.worker_pool import FinishedSample, ModelFacts, Wor
 from glyphscope.evals.suites.reading import parse_suite
 from glyphscope.models.opening import open_model
 from glyphscope.runs.emitter import versions
-from glyphscope.sessions.files import now
-from glyphscope.text.figures import pluralize
+from glyphscope.store.files import now
 
 PATIENCE = 5
 """The number of consecutive failures of a worker's model (died, not reached) after which it makes no more samples."""

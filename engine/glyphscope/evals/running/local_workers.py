@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.base.errors import GlyphscopeError, ModelError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import Needs
 from glyphscope.evals.matrix.plan import LoadedSuite, Plan, Planned

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.running.local_workers import LocalWorkers
 from glyphscope.evals.running.worker_pool import Workers
 from glyphscope.plugins import Group
-from glyphscope.sessions.named_models import NamedModels
+from glyphscope.store.named_models import NamedModels
 
 MAX_JOBS = 64
 _LOCAL = re.compile(r"local(?::(\d{1,3}))?")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from glyphscope.base.figures import estimate, pluralize
+from glyphscope.base.visible import visible
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import sample_words
-from glyphscope.text.figures import estimate, pluralize
-from glyphscope.visible import visible
 
 
 @dataclass(frozen=True)

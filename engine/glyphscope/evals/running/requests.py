@@ -11,7 +11,10 @@ from typing import Any, Unpack
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import duration
+from glyphscope.base.shorten import shorten
+from glyphscope.base.structs import ready
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.scoring.matching import has_all
 from glyphscope.evals.suites.suite import Scenario, ScriptedResult, Suite
@@ -24,10 +27,7 @@ from glyphscope.events import (
     under_constraint,
 )
 from glyphscope.registry import Tool, ToolRegistry, parse_document
-from glyphscope.strategies import compose
-from glyphscope.structs import ready
-from glyphscope.text.figures import duration
-from glyphscope.text.shorten import shorten
+from glyphscope.runs.strategies import compose
 from glyphscope.tools import CallOptions, Outcome
 from glyphscope.tools.demo import DemoTools
 

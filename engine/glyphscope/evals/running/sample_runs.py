@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, Stopped
+from glyphscope.base.errors import GlyphscopeError, Stopped
+from glyphscope.base.shorten import and_more, shorten
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.matrix.profiles import profile, recommended_presets
@@ -32,9 +33,8 @@ from glyphscope.processes.stopping import stopped_by
 from glyphscope.runs import Interaction, NonInteractive, RunState, history_after, reduce_event, run_state
 from glyphscope.runs.prepared import PreparedRequest, prepare
 from glyphscope.runs.settling import settle
-from glyphscope.sessions.files import now
-from glyphscope.strategies import continue_aborted, run
-from glyphscope.text.shorten import and_more, shorten
+from glyphscope.runs.strategies import continue_aborted, run
+from glyphscope.store.files import now
 from glyphscope.tools.demo import DemoTools
 
 ALTERNATIVES = 5

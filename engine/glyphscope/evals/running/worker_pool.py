@@ -18,7 +18,7 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple, Protocol, TypeAlias
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 from glyphscope.evals.matrix.needs import Needs
 from glyphscope.evals.matrix.plan import Plan, Planned
 from glyphscope.evals.results.manifest import Machine

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, Stopped
+from glyphscope.base.errors import GlyphscopeError, Stopped
 from glyphscope.evals.checking.service import CheckFailed, call_function
 from glyphscope.evals.results.sample import Failure, JudgeVerdict, Sample
 from glyphscope.evals.scoring.model_judge import ModelJudge, TextListener

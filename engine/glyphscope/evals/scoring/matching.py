@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 from jsonschema.exceptions import ValidationError
 from referencing.exceptions import Unresolvable
 
+from glyphscope.base.figures import pluralize
+from glyphscope.base.lines import common_length
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
 from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.text.figures import pluralize
-from glyphscope.text.lines import common_length
-from glyphscope.text.shorten import shorten
 from glyphscope.validation.checker import Checker
-from glyphscope.visible import visible
 
 MAX_SHOWN = 60
 """Characters of a value in a sentence."""

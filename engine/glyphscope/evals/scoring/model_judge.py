@@ -14,7 +14,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from typing import Any, TypeAlias
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.shorten import shorten
 from glyphscope.evals.results.sample import JudgeVerdict
 from glyphscope.events import AnyEvent, ModelInfo, RunRequest, Sampling, Token, under_constraint
 from glyphscope.events.encoding import encode_json
@@ -27,10 +28,9 @@ from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.emitter import Emitter
 from glyphscope.runs.endings import failed
 from glyphscope.runs.prepared import prepare
-from glyphscope.strategies.generate import Task, generate
-from glyphscope.strategies.request import generate_under
-from glyphscope.strategies.running import finished
-from glyphscope.text.shorten import shorten
+from glyphscope.runs.strategies.generate import Task, generate
+from glyphscope.runs.strategies.request import generate_under
+from glyphscope.runs.strategies.running import finished
 from glyphscope.validation.value import ValueValidator
 
 MAX_REASON = 400

@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from glyphscope.base.figures import pluralize
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
 from glyphscope.evals.checking.service import CheckFailed, select
 from glyphscope.evals.results.sample import ModelCall, Reason
 from glyphscope.evals.scoring.matching import Difference, Values, alternatives, schema_fault, shown
@@ -21,10 +24,7 @@ from glyphscope.evals.suites.suite import Expectation, PathCheck, Scenario, expe
 from glyphscope.events import Aborted, LimitReached, RepairTried, Routed, RunRequest, ToolResult, Violation
 from glyphscope.grammar.regular import pattern
 from glyphscope.runs import RunState, StageState
-from glyphscope.text.figures import pluralize
-from glyphscope.text.shorten import shorten
 from glyphscope.validation.turn import TurnValidator
-from glyphscope.visible import visible
 
 SYNTAX: frozenset[str] = frozenset(
     {"SYNTAX", "LEADING_TEXT", "TRAILING_TEXT", "TRUNCATED", "NO_TOOL_CALL", "LIMIT_EXCEEDED"}

@@ -13,6 +13,8 @@ from typing import Literal
 
 import msgspec
 
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
 from glyphscope.evals.checking.service import CheckFailed
 from glyphscope.evals.results.sample import NO_ANSWER, Failure, ModelCall, Reason, Sample
 from glyphscope.evals.scoring.matching import (
@@ -28,8 +30,6 @@ from glyphscope.evals.scoring.outcome import MadeCall, TurnOutcome, path_fault
 from glyphscope.evals.suites.suite import FinalText
 from glyphscope.events import Code
 from glyphscope.grammar.regular import pattern
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import visible
 
 MAX_TEXT = 4_000
 """Characters of a text in `samples.jsonl`; the record has all of it."""

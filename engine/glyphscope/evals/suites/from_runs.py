@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.errors import SuiteError
+from glyphscope.base.errors import SuiteError
 from glyphscope.evals.suites.own import free_id
 from glyphscope.evals.suites.rules import REQUEST_MEMBERS
 from glyphscope.evals.suites.suite import (
@@ -29,7 +29,7 @@ from glyphscope.evals.suites.suite import (
 from glyphscope.events import AnyEvent, CallReady, QuestionAnswered, Routed, RunRequest, ToolResult
 from glyphscope.registry import parse_document
 from glyphscope.runs import run_state
-from glyphscope.sessions.bundle import read_run
+from glyphscope.store.bundle import read_run
 
 _FAULTS: dict[str, Any] = {"tool": "tool", "protocol": "protocol", "timeout": "timeout"}
 

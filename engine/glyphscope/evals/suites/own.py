@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from glyphscope.errors import SuiteError
+from glyphscope.base.errors import SuiteError
 from glyphscope.evals.suites.reading import (
     bundled_suites,
     encode_suite,
@@ -18,7 +18,7 @@ from glyphscope.evals.suites.reading import (
     unread_sources,
 )
 from glyphscope.evals.suites.suite import VERSION, Scenario, Suite
-from glyphscope.sessions.files import atomic_write
+from glyphscope.store.files import atomic_write
 
 _SUFFIX = ".json"
 

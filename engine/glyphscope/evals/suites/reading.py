@@ -15,8 +15,20 @@ from typing import Any
 
 import msgspec
 
-from glyphscope import resources
-from glyphscope.errors import GlyphscopeError, PlacedProblem, Problem, RegistryError, StorageError, SuiteError
+from glyphscope.base import resources
+from glyphscope.base.errors import (
+    GlyphscopeError,
+    PlacedProblem,
+    Problem,
+    RegistryError,
+    StorageError,
+    SuiteError,
+)
+from glyphscope.base.figures import byte_size
+from glyphscope.base.inputs import named_file, read_file, utf8_text
+from glyphscope.base.lines import Lines
+from glyphscope.base.shorten import listed
+from glyphscope.base.structs import ready
 from glyphscope.evals.checking.service import CheckFailed, functions_of
 from glyphscope.evals.suites import rules
 from glyphscope.evals.suites.imported import import_other
@@ -32,15 +44,10 @@ from glyphscope.evals.suites.suite import (
     Suite,
     expectations,
 )
-from glyphscope.inputs import named_file, read_file, utf8_text
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.places import find_places
 from glyphscope.registry.pointer import Path, steps_of, to_pointer
-from glyphscope.structs import ready
-from glyphscope.text.figures import byte_size
-from glyphscope.text.lines import Lines
-from glyphscope.text.shorten import listed
 
 MAX_PROBLEMS = 1_000
 """Problems reported for one suite; more are usually one error repeated many times."""

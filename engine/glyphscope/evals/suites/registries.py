@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from glyphscope.errors import RegistryError, StorageError
-from glyphscope.inputs import named_file, refuse_special
+from glyphscope.base.errors import RegistryError, StorageError
+from glyphscope.base.inputs import named_file, refuse_special
 from glyphscope.registry import (
     ToolRegistry,
     bundled_registries,

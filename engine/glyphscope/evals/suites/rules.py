@@ -34,8 +34,8 @@ from glyphscope.registry.check import check_schema
 from glyphscope.registry.patterns import bad_pattern
 from glyphscope.registry.pointer import Path, steps_of
 from glyphscope.runs.sampling import stop_problem
+from glyphscope.runs.strategies.loop.presets import loop_presets
 from glyphscope.runs.transforming import TRANSFORMS
-from glyphscope.strategies.loop.presets import loop_presets
 
 REQUEST_MEMBERS = (
     "strategy", "max_tokens", "system", "system_prompt", "preset", "loop", "router", "repair", "dispatch", "stop_on",

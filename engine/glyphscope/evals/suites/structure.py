@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import inspect
 
+from glyphscope.base.shorten import shorten
+from glyphscope.base.structs import ready
 from glyphscope.registry.pointer import Path
-from glyphscope.structs import ready
-from glyphscope.text.shorten import shorten
 
 Found = tuple[Path, str]
 """A problem: the steps to its place in the data, and a sentence."""

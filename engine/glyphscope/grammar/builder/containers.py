@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from glyphscope.base.shorten import json_excerpt
 from glyphscope.grammar.builder.any_order import Members, any_order
 from glyphscope.grammar.builder.context import Entries, Impossible, NotationEntries, ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, Place, names_of, sizes_of, types_of
@@ -36,7 +37,6 @@ from glyphscope.grammar.tree import (
 )
 from glyphscope.registry.facts import count_of, forbidden_key, listed, patterns_of
 from glyphscope.registry.keywords import ANY_TYPE, CHOICES, COMBINATIONS, LIMITS
-from glyphscope.text.shorten import json_excerpt
 
 _FEW = 16  # members that are written inline in the object's rule; more become a shared rule
 _MAX_NAME = 60  # characters of a name in a message

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.events import ArgumentOrder
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, join
 from glyphscope.grammar.notation_syntax import KeyLanguage, NotationSyntax

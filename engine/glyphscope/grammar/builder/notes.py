@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
+from glyphscope.base.shorten import shorten
 from glyphscope.grammar.builder.schema import Schema
 from glyphscope.grammar.regular.formats import LATE, UNWRITTEN
 from glyphscope.grammar.regular.numbers import MAX_DIGITS, MAX_INTEGER, PRECISION
@@ -14,7 +15,6 @@ from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.facts import patterns_of
 from glyphscope.registry.keywords import KEYWORDS, said
-from glyphscope.text.shorten import shorten
 
 _BOUNDS = tuple(name for name, keyword in KEYWORDS.items() if keyword.bounds == "value")
 _MAX_LENGTH = 100  # characters

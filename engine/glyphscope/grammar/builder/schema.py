@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar.checking import DeepStack, SafeValidator
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.registry import facts

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
+from glyphscope.base.lines import common_length
 from glyphscope.events import ArgumentOrder, Notation
 from glyphscope.grammar.builder.context import Entries, ToolContext
 from glyphscope.grammar.builder.contradictions import cause
@@ -19,7 +20,6 @@ from glyphscope.grammar.tree import Grammar, Node, Origin, RuleRef, Unenforced, 
 from glyphscope.registry import Tool, ToolRegistry, normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain
-from glyphscope.text.lines import common_length
 
 MAX_LISTED = 5  # problems of a schema in one message
 MAX_ALTERNATIVES = 100  # names in one choice; more become a tree of their letters

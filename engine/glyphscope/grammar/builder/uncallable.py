@@ -11,12 +11,12 @@ from collections.abc import Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from glyphscope.bounded_cache import BoundedCache
+from glyphscope.base.bounded_cache import BoundedCache
+from glyphscope.base.shorten import and_more
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.facts import listed, patterns_of
 from glyphscope.registry.keywords import ABOUT, LIMITS, SILENT
 from glyphscope.registry.pointer import follow_reference
-from glyphscope.text.shorten import and_more
 
 _CACHED = 1000  # schemas
 _NAMED = 3  # tools in a note

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import tree
 from glyphscope.grammar.builder.alternatives import distinct, may_overlap, note_weak_choices
 from glyphscope.grammar.builder.any_order import listed_values

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from operator import attrgetter
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
+from glyphscope.base.lines import Lines
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.gbnf.cancellation import checkpoint, stoppable
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Edit, Fix, report
@@ -35,7 +36,6 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 )
 from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule
-from glyphscope.text.lines import Lines
 
 MAX_DIAGNOSED = 1_000
 """The maximum number of errors, and of other diagnostics, of each check: more would not be read."""

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import NamedTuple
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
+from glyphscope.base.figures import duration
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.earley import MatchCancelled, MatchLimit, State, state_before
 from glyphscope.grammar.match.futures import Futures, open_moves
 from glyphscope.grammar.match.report import Compiled
 from glyphscope.grammar.tree import Grammar, Node, Rule, RuleRef, TokenMatch, alt, refs, replace_refs, walk
-from glyphscope.text.figures import duration
 
 _LIKED = "a0A_- .,;:xbz19"
 """The preferred representatives of a set of characters, in this order."""

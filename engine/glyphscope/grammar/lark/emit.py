@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from glyphscope.compilers import service
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import tree
 from glyphscope.grammar.lark.lexeme_partition import partition_lexemes, with_partitioned_rules
 from glyphscope.grammar.lark.parametric import parametric_rules
@@ -25,6 +24,7 @@ from glyphscope.grammar.lexemes import lexeme, quoted
 from glyphscope.grammar.rules import Names
 from glyphscope.grammar.time_limit import limited, seconds_left
 from glyphscope.grammar.tree import NEVER, ByIdentity, Grammar, Node, Unenforced
+from glyphscope.processes.compilers import service
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _LINE = re.compile(r"at (\d+)\(")  # the line number in llguidance's messages

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from glyphscope.errors import GlyphscopeError, GrammarError
+from glyphscope.base.errors import GlyphscopeError, GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.rule_automata import RuleAutomata

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import character_words
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.tree import Origin, TokenMatch
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import character_words
 
 END = "end of text"
 MAX_LITERAL = 60  # characters

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import TypeAlias, cast
 from weakref import WeakValueDictionary
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.derivatives import (

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 
-from glyphscope.compilers import service
-from glyphscope.compilers.child import State
 from glyphscope.grammar.regular.regex import PatternNotEnforced, linear_text, search_text
+from glyphscope.processes.compilers import service
+from glyphscope.processes.compilers.child import State
 
 DEFERRED_SECONDS = 0.25
 """The time limit of the backtracking engine for one string."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
+from glyphscope.base.shorten import json_excerpt
 from glyphscope.events import Notation
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
@@ -35,7 +36,6 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )  # fmt: skip
-from glyphscope.text.shorten import json_excerpt
 
 _QUOTE = '"'
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}

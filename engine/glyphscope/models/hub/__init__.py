@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from glyphscope.interfaces import interface
+from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
     from glyphscope.models.hub.choosing import pick

@@ -21,7 +21,10 @@ from huggingface_hub import constants, get_session, get_token, hf_hub_url, try_t
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils.tqdm import silent_tqdm
 
-from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.base.errors import GlyphscopeError, ModelError
+from glyphscope.base.figures import estimate
+from glyphscope.base.shorten import shorten
+from glyphscope.base.structs import ready
 from glyphscope.models.files import inspect_file
 from glyphscope.models.gguf import read_header
 from glyphscope.models.hub.failures import TOKEN_HINT, failed
@@ -41,9 +44,6 @@ from glyphscope.models.hub.names import HubRequest, is_repo
 from glyphscope.models.hub.part import PartialFile, Report, give_names, hash_of, need_room
 from glyphscope.models.remote.keys import fits_header
 from glyphscope.models.remote.retry import Retries, Timeouts
-from glyphscope.structs import ready
-from glyphscope.text.figures import estimate
-from glyphscope.text.shorten import shorten
 
 T = TypeVar("T")
 

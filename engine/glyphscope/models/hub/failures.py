@@ -11,10 +11,10 @@ import msgspec
 from huggingface_hub.errors import OfflineModeIsEnabled
 from huggingface_hub.utils._http import parse_ratelimit_headers
 
-from glyphscope.errors import GlyphscopeError, ModelError, StorageError
+from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
+from glyphscope.base.shorten import excerpt
 from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import RETRYABLE_STATUS, RequestFailed, asked_pause
-from glyphscope.text.shorten import excerpt
 
 TOKEN_HINT = "Set HF_TOKEN to your token, or use: hf auth login"
 NOT_A_HUB = "Is a login page or a proxy in between, or HF_ENDPOINT no such server?"

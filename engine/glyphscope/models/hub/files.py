@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from glyphscope.visible import unseen
+from glyphscope.base.visible import unseen
 
 QUANTISATION = re.compile(
     r"(?<![A-Za-z0-9])((?:UD-)?I?Q[1-9](?:_(?:X{0,2}[SML]|XL|NL|K|[0-9]))*|TQ[12]_0|MXFP4(?:_MOE)?|BF16|FP?16|FP?32)(?![A-Za-z0-9])",

@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
-from glyphscope.errors import GlyphscopeError, ModelError, StorageError
-from glyphscope.inputs import home_path
+from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
+from glyphscope.base.inputs import home_path
 from glyphscope.models.hub.choosing import Pick, pick
 from glyphscope.models.hub.files import Choice, Failure, Found, How, Listing, Progress
 from glyphscope.models.hub.names import HubRequest

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 
 HINT = "A name is OWNER/NAME, OWNER/NAME:Q4_K_M or OWNER/NAME:FILE.gguf."
 

@@ -14,10 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from glyphscope.errors import ModelError
-from glyphscope.inputs import sync_folder
+from glyphscope.base.errors import ModelError
+from glyphscope.base.figures import byte_size
+from glyphscope.base.inputs import sync_folder
 from glyphscope.models.hub.files import HubFile, Phase
-from glyphscope.text.figures import byte_size
 
 Report = Callable[[Phase, int, str], None]
 """Called with the phase, the completed bytes of this file, and the reason for waiting, if any."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from glyphscope.interfaces import interface
+from glyphscope.base.interfaces import interface
 from glyphscope.models.remote.address import Address, is_address, read_address, replicas_of
 from glyphscope.models.remote.keys import ENVIRONMENT, key_addresses, key_of, remove_key, set_key
 

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
 
 KEY_HINT = "Keep the key with: glyphscope keys set URL (or in the environment as GLYPHSCOPE_API_KEY)."
 OPTIONS = ("dialect", "logprobs")

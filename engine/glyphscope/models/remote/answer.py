@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
+from glyphscope.base.figures import byte_size, duration, pluralize
 from glyphscope.models.remote.chunks import Chunk, read_chunk
 from glyphscope.models.remote.connection import MAX_BODY, Exchange
 from glyphscope.models.remote.failures import not_understood
 from glyphscope.models.remote.retry import RequestFailed
-from glyphscope.text.figures import byte_size, duration, pluralize
 
 MAX_EVENT = 1_000_000
 """Bytes of one event. A chunk of a chat completion has a few hundred; with alternatives, a few thousand."""

@@ -6,12 +6,12 @@ import json
 import math
 from typing import Any, NamedTuple
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
+from glyphscope.base.json_values import as_object
+from glyphscope.base.shorten import excerpt
 from glyphscope.models.interface import Usage
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.failures import message_of, not_understood
-from glyphscope.text.json_values import as_object
-from glyphscope.text.shorten import excerpt
 
 _MAX_COUNT = 2**53
 """More than any count or number of tokens of an endpoint; a record can still represent it."""

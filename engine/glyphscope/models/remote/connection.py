@@ -20,12 +20,12 @@ import certifi
 import httpx2
 from anyio.from_thread import BlockingPortal
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
+from glyphscope.base.figures import duration
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.failures import not_understood, unreachable
 from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import RequestFailed, Timeouts
-from glyphscope.text.figures import duration
 
 MAX_BODY = 8_000_000
 """Bytes of an answer that is not streamed."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from glyphscope.errors import ModelError, find_named
+from glyphscope.base.errors import ModelError, find_named
 
 GrammarField: TypeAlias = Literal["", "grammar", "structured_outputs", "guided", "ebnf"]
 SchemaField: TypeAlias = Literal["json_schema", "json_object"]

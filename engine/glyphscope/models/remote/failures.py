@@ -9,13 +9,13 @@ from typing import Any
 
 import httpx2
 
-from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelError, PromptError
+from glyphscope.base.errors import ContextOverflow, GlyphscopeError, ModelError, PromptError
+from glyphscope.base.json_values import as_object, json_object
+from glyphscope.base.shorten import excerpt
 from glyphscope.models.remote.address import KEY_HINT, Address
 from glyphscope.models.remote.dialect import TEMPLATE_FIELD
 from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import RETRYABLE_STATUS, RequestFailed, asked_pause
-from glyphscope.text.json_values import as_object, json_object
-from glyphscope.text.shorten import excerpt
 
 
 def unreachable(error: httpx2.HTTPError, address: Address, key: str) -> RequestFailed:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from glyphscope.errors import GrammarError, PromptError
+from glyphscope.base.errors import GrammarError, PromptError
 from glyphscope.events import SAMPLING_OFF, Message, Thinking
 from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
 from glyphscope.models.chat_messages import CallStyle, link_results, template_message, with_calls_as_text

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, AnyStr, TypeVar
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
+from glyphscope.base.json_values import json_or_text
 from glyphscope.models.remote.address import Address
-from glyphscope.text.json_values import json_or_text
 
 SERVICE = "glyphscope"
 ENVIRONMENT = "GLYPHSCOPE_API_KEY"

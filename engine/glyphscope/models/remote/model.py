@@ -8,7 +8,9 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from glyphscope.errors import ModelError
+from glyphscope.base.errors import ModelError
+from glyphscope.base.json_values import as_object, json_object
+from glyphscope.base.shorten import excerpt
 from glyphscope.events import Message, ModelInfo, Thinking
 from glyphscope.models.interface import (
     Cancelled,
@@ -49,8 +51,6 @@ from glyphscope.models.remote.fields import (
 from glyphscope.models.remote.keys import key_of
 from glyphscope.models.remote.response_decoder import ChatStreamDecoder
 from glyphscope.models.remote.retry import RequestFailed, Retries, Timeouts
-from glyphscope.text.json_values import as_object, json_object
-from glyphscope.text.shorten import excerpt
 
 _PROBES = (
     ("/props", "default_generation_settings", LLAMA_SERVER),

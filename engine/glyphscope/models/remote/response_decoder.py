@@ -10,20 +10,20 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from glyphscope.decoding.text import shown, text_decoder
-from glyphscope.errors import ConstraintIgnored, ModelError
+from glyphscope.base.errors import ConstraintIgnored, ModelError
+from glyphscope.base.figures import pluralize
 from glyphscope.events import Alternative, PrefixPart, TokenStep, Violation
 from glyphscope.events.encoding import whole_text
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match.earley import MatchLimit
 from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.models.decoding.text import shown, text_decoder
 from glyphscope.models.interface import GenerateRequest, Output, Usage
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.chunks import Chunk, Likely
 from glyphscope.models.remote.dialect import Dialect
 from glyphscope.models.remote.fields import Constraint
 from glyphscope.models.remote.parts import PartWriter
-from glyphscope.text.figures import pluralize
 from glyphscope.validation.value import ValueValidator
 
 _ENFORCED_BY_ALL = frozenset(

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from glyphscope.errors import GlyphscopeError
-from glyphscope.text.figures import estimate
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import estimate
 
 RETRYABLE_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 """The statuses after which the same request may succeed."""

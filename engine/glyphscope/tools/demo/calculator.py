@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from glyphscope.errors import ToolError
+from glyphscope.base.errors import ToolError
 
 Number: TypeAlias = Fraction | float
 Function: TypeAlias = Callable[[str, Sequence[Number]], Number]

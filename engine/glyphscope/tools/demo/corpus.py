@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from glyphscope import resources
-from glyphscope.errors import ToolError
-from glyphscope.structs import ready
-from glyphscope.text.shorten import shorten
+from glyphscope.base import resources
+from glyphscope.base.errors import ToolError
+from glyphscope.base.shorten import shorten
+from glyphscope.base.structs import ready
 
 K1, B, TITLE_WEIGHT = 1.2, 0.75, 3
 MAX_QUERY = 1000

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from glyphscope.errors import ToolError
-from glyphscope.text.shorten import shorten
+from glyphscope.base.errors import ToolError
+from glyphscope.base.shorten import shorten
 
 MAX_MAILS = 1000
 MAX_RECIPIENTS = 50

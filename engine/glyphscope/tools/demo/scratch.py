@@ -17,8 +17,8 @@ from typing import Literal
 
 import msgspec
 
-from glyphscope.errors import ToolError
-from glyphscope.text.shorten import and_more, shorten
+from glyphscope.base.errors import ToolError
+from glyphscope.base.shorten import and_more, shorten
 
 MAX_FILE_BYTES = 1_000_000
 MAX_TOTAL_BYTES = 20_000_000

@@ -12,8 +12,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, Unpack
 
-from glyphscope import resources
-from glyphscope.errors import ToolError
+from glyphscope.base import resources
+from glyphscope.base.errors import ToolError
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool, default_registry, load_registry
 from glyphscope.tools.arguments import argument_problems

@@ -14,11 +14,11 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from glyphscope import resources
-from glyphscope.errors import ToolError
+from glyphscope.base import resources
+from glyphscope.base.errors import ToolError
+from glyphscope.base.shorten import and_more, capitalised, shorten
 from glyphscope.registry.pointer import steps_of as pointer_steps
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.text.shorten import and_more, capitalised, shorten
 
 MAX_BYTES = 200_000
 """The maximum size of the workspace as JSON text in UTF-8."""

@@ -21,7 +21,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ValidationError
 
-from glyphscope.text.figures import byte_size
+from glyphscope.base.figures import byte_size
 from glyphscope.tools.mcp.questions import MAX_OPEN, MAX_QUESTION_BYTES, Answer, Question, QuestionKind
 
 USER_REJECTED = -1

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from glyphscope.errors import Problem, RegistryError, ServerError
-from glyphscope.inputs import read_file
+from glyphscope.base.errors import Problem, RegistryError, ServerError
+from glyphscope.base.inputs import read_file
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.pointer import Path, to_pointer
 

@@ -45,8 +45,8 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import FileUrl, ValidationError
 
-from glyphscope.errors import ServerError
-from glyphscope.text.figures import duration
+from glyphscope.base.errors import ServerError
+from glyphscope.base.figures import duration
 from glyphscope.tools.mcp.asking import Asking
 from glyphscope.tools.mcp.calls import About, Call, CallFailure, CallProgress, CallResult, before_it_answered
 from glyphscope.tools.mcp.config import ServerConfig

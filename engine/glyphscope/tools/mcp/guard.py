@@ -23,8 +23,8 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from glyphscope.structs import ready
-from glyphscope.text.figures import byte_size
+from glyphscope.base.figures import byte_size
+from glyphscope.base.structs import ready
 from glyphscope.tools.mcp.lines import MAX_LINE, Line
 from glyphscope.tools.mcp.log import ProtocolLog
 

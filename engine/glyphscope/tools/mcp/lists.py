@@ -17,7 +17,7 @@ from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.dispatcher import CallOptions
 from mcp_types import METHOD_NOT_FOUND
 
-from glyphscope.text.figures import byte_size
+from glyphscope.base.figures import byte_size
 from glyphscope.tools.mcp.log import ProtocolLog
 
 Ask: TypeAlias = Callable[[str, dict[str, Any], CallOptions], Awaitable[dict[str, Any]]]

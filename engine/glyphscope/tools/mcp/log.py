@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
-from glyphscope.text.shorten import shorten
+from glyphscope.base.shorten import shorten
 
 KEPT = 1_000
 """The number of messages kept."""

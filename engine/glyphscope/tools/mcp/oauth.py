@@ -24,8 +24,8 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, BaseModel, ValidationError
 
-from glyphscope.errors import ServerError
-from glyphscope.text.figures import duration
+from glyphscope.base.errors import ServerError
+from glyphscope.base.figures import duration
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.log import ProtocolLog
 from glyphscope.tools.mcp.tokens import expiry, store, stored_sign_in

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from glyphscope.errors import RegistryError, ServerError
+from glyphscope.base.errors import RegistryError, ServerError
+from glyphscope.base.json_values import as_object
+from glyphscope.base.visible import visible
 from glyphscope.registry import Tool, make_tool
-from glyphscope.text.json_values import as_object
 from glyphscope.tools.mcp.content import size_of
-from glyphscope.visible import visible
 
 OfferKind: TypeAlias = Literal["resource", "template", "prompt"]
 

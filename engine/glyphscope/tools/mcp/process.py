@@ -8,7 +8,7 @@ import subprocess
 import time
 from contextlib import suppress
 
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
 from glyphscope.processes import how_ended
 from glyphscope.tools.mcp.config import ServerConfig
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from glyphscope.errors import RegistryError
+from glyphscope.base.errors import RegistryError
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool, make_tool
 from glyphscope.tools.mcp.content import read_item

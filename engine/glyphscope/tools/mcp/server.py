@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack
 
 import msgspec
 
-from glyphscope.errors import ServerError
+from glyphscope.base.errors import ServerError
+from glyphscope.base.figures import duration
 from glyphscope.registry import Tool
-from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.calls import About, Call, CallFailure, CallProgress, CallResult, before_it_answered
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result

@@ -6,8 +6,8 @@ import json
 import time
 from typing import Any
 
-from glyphscope.errors import ModelError, ServerError
-from glyphscope.text.json_values import json_object
+from glyphscope.base.errors import ModelError, ServerError
+from glyphscope.base.json_values import json_object
 
 _ENTRY = "mcp sign-in "
 _unsaved: dict[str, dict[str, Any]] = {}

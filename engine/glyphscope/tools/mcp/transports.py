@@ -21,7 +21,7 @@ from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
-from glyphscope.text.figures import byte_size
+from glyphscope.base.figures import byte_size
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.guard import Guard
 from glyphscope.tools.mcp.lines import MAX_LINE, Lines

@@ -11,9 +11,9 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QWidget
 
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import unseen
 from glyphscope.events import Alternative, Token
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import unseen
 from glyphscope_gui.playground.branches.words import LOOKING, MaskReason, visible_token
 from glyphscope_gui.shared.labels import link, named, push_button, words_label
 from glyphscope_gui.shared.language import tr

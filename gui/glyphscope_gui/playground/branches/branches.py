@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, ConstraintKind, Relaxed, RunRequest, RunStarted
 from glyphscope.runs import branch_request, branch_tree
 from glyphscope.runs.branch import Branch
-from glyphscope.sessions import History, Kin
-from glyphscope.sessions.history import kin_of
+from glyphscope.store import History, Kin
+from glyphscope.store.history import kin_of
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.background import Background
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
 from glyphscope.runs.branch import Branch
 from glyphscope.runs.endings import status_of
-from glyphscope.sessions import Kin
+from glyphscope.store import Kin
 from glyphscope_gui.playground.branches.words import outcome_line, row_words, text_words, tip_words
 from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.card import Card

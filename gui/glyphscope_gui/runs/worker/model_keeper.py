@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
 from glyphscope.models.interface import Model, Opening
 from glyphscope.processes.stopping import stopped_by

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, AnyEvent, CallReady, RunRequest, RunStarted, Token
 from glyphscope.models.interface import ForwardingModel, GenerateRequest, Model, Output, same_model
 from glyphscope.notation.write import call_sizes, sum_of
@@ -24,9 +24,9 @@ from glyphscope.runs import CONTINUATION, PreparedRequest, prepare
 from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import Decision
 from glyphscope.runs.prepared import request_of
-from glyphscope.strategies import run
-from glyphscope.strategies.continuation import continue_aborted
-from glyphscope.strategies.running import instructions
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.continuation import continue_aborted
+from glyphscope.runs.strategies.running import instructions
 from glyphscope_gui.runs.worker.interaction import Sources, WindowInteraction
 from glyphscope_gui.runs.worker.jobs import (
     Asked,

@@ -17,7 +17,9 @@ from itertools import islice
 from operator import itemgetter
 from typing import NamedTuple
 
-from glyphscope.errors import GrammarError
+from glyphscope.base.errors import GrammarError
+from glyphscope.base.lines import common_length
+from glyphscope.base.visible import visible
 from glyphscope.grammar.gbnf.emit.gbnf_text import Speller
 from glyphscope.grammar.gbnf.emit.plain_rules import (
     expansion,
@@ -59,8 +61,6 @@ from glyphscope.grammar.tree import (
     walk,
 )  # fmt: skip
 from glyphscope.registry.facts import EVERY_NUMBER
-from glyphscope.text.lines import common_length
-from glyphscope.visible import visible
 
 ROOT = "root"
 MAX_INLINE = 24  # nodes of a lexeme that is written at each of its uses

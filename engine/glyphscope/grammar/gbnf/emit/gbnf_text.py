@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
+from glyphscope.base.visible import is_seen
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.gbnf.parse.syntax import (
@@ -27,7 +28,6 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 )
 from glyphscope.grammar.rules import Names
 from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt
-from glyphscope.visible import is_seen
 
 MAX_LINE = 110  # characters; in longer rules, each alternative has its own line
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from glyphscope.base.visible import is_seen
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.gbnf.cancellation import checkpoint
@@ -28,7 +29,6 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Sequence,
     Token,
 )
-from glyphscope.visible import is_seen
 
 OPTIONALS = 12
 """Consecutive optional items from which on tokens are slow. Measured (49,000 tokens): one item 4 ms per token, 12

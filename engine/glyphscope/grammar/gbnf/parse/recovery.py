@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from glyphscope.base.visible import character_words
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, fix, report
 from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
 from glyphscope.grammar.rules import Names
-from glyphscope.visible import character_words
 
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9-]+")
 

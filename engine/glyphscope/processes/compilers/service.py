@@ -1,0 +1,163 @@
+"""Requests to the compilers' processes, each with a time limit. Expensive answers are cached.
+
+There are two of these processes: patterns are needed while a text is validated, also in the window's thread, and must
+not wait for a grammar that takes ten seconds.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, ParamSpec, TypeVar
+
+from glyphscope.base.bounded_cache import BoundedCache
+from glyphscope.base.errors import GrammarError
+from glyphscope.processes.calls import TIMEOUT, CallFailed, Child, ProcessDied
+from glyphscope.processes.compilers import child
+from glyphscope.processes.compilers.child import State
+
+SECONDS = 10.0
+"""The limit for compiling one grammar, or for reading a batch of texts with it."""
+PATTERN_SECONDS = 2.0
+"""The limit for one pattern, or for matching a piece of text with it."""
+_MAX_CACHED = 2048
+HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
+
+_MEMORY = 2 << 30  # bytes of addresses
+_GRAMMARS = Child("llguidance", child.ENGINES, memory=_MEMORY)
+_PATTERNS = Child("llguidance", child.ENGINES, memory=_MEMORY)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class CompilerDied(GrammarError):
+    """The compilers' process crashed on a question, or took too long (`timed_out`) and was ended."""
+
+    timed_out = False
+
+
+class _Refused(Exception):
+    """A compiler's rejection, with its reason."""
+
+
+class _Cached(Generic[T]):
+    """The last answers by digests of the requests, as a text may have megabytes."""
+
+    def __init__(self) -> None:
+        self._answers = BoundedCache[Hashable, tuple[T]](_MAX_CACHED)
+
+    def get(self, question: bytes, ask: Callable[[], T]) -> T:
+        key = hashlib.sha256(question).digest()
+        known = self._answers.get(key)
+        if known is None:
+            known = (ask(),)
+            self._answers.put(key, known)
+        return known[0]
+
+
+_refusals: _Cached[str] = _Cached()
+_possible: _Cached[bool | None] = _Cached()
+_beginnings: _Cached[State | None] = _Cached()
+
+
+def start() -> None:
+    """Start the process of patterns, which takes a tenth of a second, before it is needed."""
+    _PATTERNS.start()
+
+
+@atexit.register
+def close() -> None:
+    """Ends the processes. A later question starts them again."""
+    for process in (_GRAMMARS, _PATTERNS):
+        process.close()
+
+
+def refusal(grammar: str, *, is_schema: bool = False, seconds: float = SECONDS) -> str:
+    """The reason why llguidance rejects a grammar or crashes on it; empty for an accepted one."""
+
+    def ask() -> str:
+        try:
+            _ask(_GRAMMARS, seconds, child.compile_grammar, grammar, is_schema)
+        except _Refused as refused:
+            return str(refused)
+        except CompilerDied as error:
+            if error.timed_out:  # it may finish when the machine is less busy
+                raise
+            return error.message
+        return ""
+
+    try:
+        return _refusals.get(bytes([is_schema]) + _encoded(grammar), ask)
+    except CompilerDied as error:
+        return error.message
+
+
+def read_texts(grammar: str, texts: Sequence[str], *, is_schema: bool = False) -> list[bool | str]:
+    """For each text, whether llguidance accepts it, or the reason why it stopped.
+
+    Raises GrammarError for a grammar that it rejects, CompilerDied if it crashes or takes too long.
+    """
+    try:
+        return _ask(_GRAMMARS, SECONDS, child.read_texts, grammar, is_schema, list(texts))
+    except _Refused as refused:
+        raise GrammarError(f"llguidance rejects the grammar: {refused}", where="grammar") from None
+
+
+def has_text(lark: str) -> bool | None:
+    """Whether the grammar has any text; None if that is too expensive to decide."""
+    return _possible.get(_encoded(lark), lambda: _ask_patterns(child.has_text, lark))
+
+
+def begin(language: bytes) -> State | None:
+    """The state at the beginning of a string; None if the linear-time engine does not support the language."""
+    return _beginnings.get(language, lambda: _ask_patterns(child.begin, language))
+
+
+def feed(
+    language: bytes, number: int, before: Sequence[str], text: str, *, ends: bool = False
+) -> State | None:
+    """The state after `text` in the string with that number; None if the engine exceeded its limits.
+
+    `before` are the pieces of the string so far. With `ends`, the state reports whether the string matches so far.
+    """
+    for again in (False, True):
+        sent = "" if not before else "".join(before) if again else None
+        try:
+            state = _ask(_PATTERNS, PATTERN_SECONDS, child.feed, language, number, text, sent, ends)
+        except (_Refused, CompilerDied):
+            return None
+        if state is not None:
+            return state  # otherwise it is another process, or one that has forgotten the string
+    return None
+
+
+def searched(pattern: str, text: str, seconds: float) -> bool | None:
+    """Whether a backtracking engine finds the pattern; None for an invalid pattern, or after a timeout."""
+    return _ask_patterns(child.searched, pattern, text, seconds)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _ask_patterns(function: Callable[P, T | None], *arguments: P.args, **none: P.kwargs) -> T | None:
+    """The answer of the process of patterns; None if it rejected the question, crashed or took too long."""
+    try:
+        return _ask(_PATTERNS, PATTERN_SECONDS, function, *arguments, **none)
+    except (_Refused, CompilerDied):
+        return None
+
+
+def _ask(process: Child, seconds: float, function: Callable[P, T], *arguments: P.args, **none: P.kwargs) -> T:
+    try:
+        return process.call(seconds, function, *arguments, **none)
+    except CallFailed as failed:
+        reason = failed.message.partition("<backtrace>")[0].strip()  # of a panic, and without symbol names
+        raise _Refused(reason or failed.kind) from None
+    except ProcessDied as error:
+        message = f"{error.message.rstrip('.')}: the grammar is too large or nested too deeply for it."
+        died = CompilerDied(message, where="grammar", hint=HINT)
+        died.timed_out = error.signal == TIMEOUT
+        raise died from None

@@ -1,0 +1,76 @@
+"""The constraint of a run's calls as GBNF, Lark and JSON Schema, and its tools in OpenAI's form.
+
+They are built as for the run itself. For a run without a constraint, they describe the rules by which its calls are
+validated; for a strategy that generates a call in parts, they describe whole calls.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from msgspec.structs import replace
+
+from glyphscope.base.errors import GrammarError
+from glyphscope.base.visible import escaped
+from glyphscope.events import ConstraintKind
+from glyphscope.grammar.builder.json_schema import call_schema
+from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
+from glyphscope.registry import to_openai
+from glyphscope.runs.strategies.constraints import call_constraint
+from glyphscope.runs.strategies.loop.guards import calls_per_turn
+from glyphscope.runs.strategies.loop.tool_loop import Plan, plan_expects, plan_request
+from glyphscope.store.exports.recorded_run import RecordedRun
+
+
+def gbnf(run: RecordedRun) -> str:
+    """For llama.cpp. Raises GrammarError."""
+    return _constraint(run, "gbnf")
+
+
+def lark(run: RecordedRun) -> str:
+    """For llguidance. Raises GrammarError."""
+    return _constraint(run, "mask")
+
+
+def json_schema(run: RecordedRun) -> str:
+    """The run's calls as one JSON Schema, regardless of their notation. Raises GrammarError."""
+    return indented(call_schema(run.enforced, run.request.shape))
+
+
+def openai_tools(run: RecordedRun) -> str:
+    """The `tools` of a chat completion request."""
+    return indented(to_openai(run.registry))
+
+
+def constraint_note(run: RecordedRun) -> str:
+    """How the grammars differ from the run's constraint; empty if they do not."""
+    request = run.request
+    if request.constraint == "off":
+        return "The run had no constraint: its grammars are those of the calls it was judged by."
+    if request.strategy in ("two-stage", "route-execute"):
+        return f"The strategy {request.strategy} asked for the call in parts: its grammars are those of whole calls."
+    if request.relaxed:
+        taken = ", ".join(f"{one.tool}:{one.pointer}" for one in request.relaxed)
+        return f"Relaxed in this run, so in its registry but not in its grammars: {taken}."
+    return ""
+
+
+def _constraint(run: RecordedRun, kind: ConstraintKind) -> str:
+    if run.request.native == ENDPOINTS_OWN:
+        raise GrammarError(
+            "The calls of this run were an endpoint's own, constrained by its tools' schemas: they have no grammar.",
+            hint="Export them as openai-tools or json-schema.",
+        )
+    request, expected = run.request, None
+    if request.strategy == "loop" and request.grammar is None:  # the first turn
+        words = request.loop.tool_use != "enforced"
+        plan = Plan(run.enforced, calls_per_turn(request.loop), words=words, last=False)
+        request = plan_request(request, plan)
+        expected = plan_expects(request, plan)
+    return call_constraint(replace(request, constraint=kind), run.enforced, expected).text
+
+
+def indented(value: Any) -> str:
+    """The value as indented JSON in which every character is visible, with a line end."""
+    return escaped(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
