@@ -17,10 +17,10 @@ from sources import nodes_of, source_of
 ROOT = Path(__file__).parents[2]
 MAX_FILE = 600
 MOST = {
-    "modules with one importer": 153,
-    "modules that tests import": 353,
-    "lines of code": 108_670,
-    "lines of code without plug-ins": 104_530,
+    "modules with one importer": 118,
+    "modules that tests import": 212,
+    "lines of code": 108_370,
+    "lines of code without plug-ins": 104_230,
 }
 """They only fall; raise one with the reason here. Raised once: nothing yet."""
 PLUGINS = "glyphscope_plugins"
