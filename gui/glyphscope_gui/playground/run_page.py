@@ -129,6 +129,7 @@ class RunPage(FollowsSize, QWidget):
     def _begin(self, state: RunState) -> None:
         """Begin to show another run."""
         self._state, self._notes = state, 0
+        self._row = None  # a row of the run before
         if (prepared := state.prepared) is None or prepared.request.branch_of is None:
             self._costs_of_run, self._has_other_model = prepared is not None, False
         self.notice.hide()
