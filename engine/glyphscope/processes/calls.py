@@ -108,10 +108,16 @@ class Child:
         self._name, self._size, self._processor_time = name, size, processor_time
         self._environment = environment or {}
         self.starts = 0
-        self._idle: list[_Process | None] = [None] * size
-        self._processes: set[_Process] = set()
-        self._free, self._closing = threading.Semaphore(size), threading.Lock()
+        self._forget()
         _ALL.add(self)
+
+    def _forget(self) -> None:
+        """Without processes, as at the beginning."""
+        self._idle: list[_Process | None] = [None] * self._size
+        self._processes: set[_Process] = set()
+        # Python's semaphores are ten times slower than its locks, which shows in a call of 15 µs
+        self._free = threading.Lock() if self._size == 1 else threading.Semaphore(self._size)
+        self._closing = threading.Lock()
 
     @property
     def pids(self) -> set[int]:
@@ -177,7 +183,8 @@ class Child:
             for process in list(self._processes):
                 self._end(process)
             self._idle = [None] * self._size
-            self._free.release(self._size)
+            for _ in range(self._size):
+                self._free.release()
 
     def _started(self) -> _Process:
         process = _Process(self._command, self._name, self._environment)
@@ -193,8 +200,7 @@ class Child:
         """In a fork of this process: the processes belong to the parent, which may be using them."""
         for process in self._processes:
             process.detach()
-        self._idle, self._processes = [None] * self._size, set()
-        self._free, self._closing = threading.Semaphore(self._size), threading.Lock()
+        self._forget()
 
 
 @lru_cache(maxsize=64)

@@ -11,6 +11,7 @@ import pickle
 import signal
 import sys
 import traceback
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -34,10 +35,8 @@ def answer(call: Call, pipe: Pipe[Call]) -> Reply:
         _limit_time(call)
 
     try:
-        module, name = call.function.split(":")
-        function = getattr(importlib.import_module(module), name)
         more = (report,) if call.reports else ()
-        return Reply(_encoded(function(*pickle.loads(call.arguments), *more)))
+        return Reply(_encoded(_function(call.function)(*pickle.loads(call.arguments), *more)))
     except GlyphscopeError as error:
         return Reply(error=SentError.of(error))
     except Exception as error:
@@ -47,6 +46,12 @@ def answer(call: Call, pipe: Pipe[Call]) -> Reply:
 
             message, trace = whole_text(message), whole_text(trace)
         return Reply(error=SentError(kind, message), traceback=trace)
+
+
+@cache
+def _function(name: str) -> Any:
+    module, function = name.split(":")
+    return getattr(importlib.import_module(module), function)
 
 
 def _encoded(value: object) -> bytes:
