@@ -7,20 +7,26 @@ import json
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
 
-from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.store import save_project
 from glyphscope_gui.compare import earlier_words, planned_results, result_lines
 from glyphscope_gui.context import PromptsPlace
+from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
+from on_screen import Screen
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 OTHER = '{action="search" query="AI"}'
 BASE = RunRequest(prompt="p", registry=default_registry().to_document(), constraint="off")
+RUN, STOP, SEEDS, EXPECTED = "Run A and B", "Stop", "Seeds for both prompts", "Expected call"
+SOURCE, HEAT, TABLE = (
+    "Source of prompt",
+    "Temperature for both prompts",
+    "Seeds, with the result of each prompt",
+)
 
 
 class Obedient(ScriptedModel):
@@ -29,6 +35,13 @@ class Obedient(ScriptedModel):
     def generate(self, request):
         self._turns = [[OTHER.encode()] if "briefly" in request.prompt else [GOOD.encode()]]
         return super().generate(request)
+
+
+class Prompts(Screen):
+    def run(self):
+        self.press(RUN)
+        assert not self.can(RUN) and self.can(STOP)
+        self.until_can(RUN)
 
 
 @pytest.fixture
@@ -40,42 +53,35 @@ def page(open_page):
     return page
 
 
+@pytest.fixture
+def screen(page, qtbot):
+    return Prompts(qtbot, page.widget)
+
+
 def run_playground(qtbot, page):
     with qtbot.waitSignal(page.context.runs.ended):
         page.context.runs.run(page.context.project.next_run())
 
 
 @pytest.mark.slow
-def test_two_prompts_are_run_counted_and_opened(page, qtbot):
-    view, ab, context = page.ab_view, page.ab.experiment, page.context
+def test_two_prompts_are_run_counted_and_opened(page, screen, qtbot):
+    context = page.context
     run_playground(qtbot, page)
-    view.run_button.click()
-    assert "the same prompt" in view.turn.text() and not ab.is_running
     context.project.prompt.set_system("Call briefly.")
-    view.seeds.setText("3-")
-    view.run_button.click()
-    assert "not a seed" in view.turn.text()
-    view.seeds.setText("1-3")
-    view.expect_button.click()
-    assert json.loads(view.expect.text()) == {
-        "tool": "search",
-        "arguments": {"query": "AI news", "max_results": 10},
-    }
-    page.run()
-    assert ab.is_running and not view.run_button.isEnabled() and view.stop_button.isEnabled()
-    qtbot.waitUntil(lambda: not ab.is_running)
-    words = view.words.text()
-    assert "Differences: system template" in words
-    assert "A: 3 of 3" in words and "B: 0 of 3" in words and "needs at least 6 seeds" in words
-    assert [view.model.index(row, 0).data() for row in range(3)] == ["1", "2", "3"]
-    assert view.model.index(0, 1).data().startswith("✓ search")
-    assert view.model.index(0, 2).data() == '✕ query is "AI", not "AI news"'
-    assert "A wrote query" in view.model.index(0, 3).data()
-    assert {state.started.request.sampling.seed for state in ab.results.states.values()} == {1, 2, 3}
+    screen.write(SEEDS, "1-3")
+    screen.press("Call of the run shown")
+    call = {"tool": "search", "arguments": {"query": "AI news", "max_results": 10}}
+    assert json.loads(screen.read(EXPECTED)) == call
+    screen.run()
+    for words in ("Differences: system template", "A: 3 of 3", "B: 0 of 3", "needs at least 6 seeds"):
+        assert words in screen
+    rows = screen.rows(TABLE)
+    assert [row[0] for row in rows] == ["1", "2", "3"] and rows[0][1].startswith("✓ search")
+    assert rows[0][2] == '✕ query is "AI", not "AI news"' and "A wrote query" in rows[0][3]
     qtbot.waitUntil(lambda: len(context.services.history.rows()) == 6)  # every run of both is saved
-    view.table.selectRow(1)
+    screen.choose(TABLE, "2")
     with qtbot.waitSignal(context.runs.ended):
-        view.open_buttons[1].click()
+        screen.press("Open B’s run")
     assert context.runs.state.started.request.sampling.seed == 2 and context.runs.state.text == OTHER
     assert context.navigator.visits == [(PageId.PLAYGROUND, None)]
     assert context.project.options.sampling.temperature == 0, "the playground's settings stay"
@@ -85,126 +91,118 @@ def test_two_prompts_are_run_counted_and_opened(page, qtbot):
 def test_the_prompts_panel_and_the_run_keys_reach_the_two_prompts(open_window, qtbot):
     window = open_window(lambda _name, **_options: Obedient(GOOD))
     window.context.project.set_options(constraint="off")
-    page = window.page(PageId.COMPARE)
-    view, ab = page.ab_view, page.ab.experiment
+    screen = Prompts(qtbot, window)
     with qtbot.waitSignal(window.runs.ended):
         window.actions_.run.trigger()
     window.context.project.prompt.set_system("Call briefly.")
     changes = window.panels.prompt.changes
     qtbot.waitUntil(lambda: not changes.link.isHidden())
     changes.link.click()
-    assert window.navigator.current is PageId.COMPARE and page.tabs.shown is page.ab_view
-    view.seeds.setText("1-3")
+    assert window.navigator.current is PageId.COMPARE
+    screen.write(SEEDS, "1-3")
     window.activateWindow()
-    view.seeds.setFocus()
-    QTest.keyClick(view.seeds, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert ab.is_running and not view.run_button.isEnabled() and view.stop_button.isEnabled()
-    qtbot.waitUntil(lambda: not ab.is_running)
+    screen.find(SEEDS).setFocus()
+    screen.key(SEEDS, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert not screen.can(RUN)
+    screen.until_can(RUN)
+    assert len(screen.rows(TABLE)) == 3
 
 
 @pytest.mark.slow
-def test_a_stored_prompt_ignores_later_edits_and_stop_stops(page, qtbot):
-    view, ab = page.ab_view, page.ab.experiment
-    view.run_button.click()
-    assert "no prompt for A yet" in view.turn.text()
-    view.keep_button.click()
-    assert view.sources[0].currentData() == "kept" and "default, 7 tools" in view.about[0].text()
+def test_a_stored_prompt_ignores_later_edits_and_stop_stops(page, screen, qtbot):
+    screen.press("Keep as A")
+    assert screen.read(f"{SOURCE} A") == "Kept prompt" and "default, 7 tools" in screen
     page.context.project.tools.set_description("search", "Look it up, briefly.")
-    view.temperature.setValue(0.0)
-    view.seeds.setText("1-9")
-    view.run_button.click()
-    qtbot.waitUntil(lambda: not ab.is_running)
-    assert len(ab.results.pairs) == 1 and "One pair" in view.words.text() and "tools" in view.words.text()
-    first, second = (state.prompt.text for state in ab.results.states.values())
-    assert "briefly" not in first and "briefly" in second
-    view.temperature.setValue(0.5)
-    view.run_button.click()
-    ab.stop()
-    qtbot.waitUntil(lambda: not ab.is_running)
-    assert "Stopped" in view.words.text() and len(ab.results.states) < 18
+    screen.write(HEAT, 0.0)
+    screen.write(SEEDS, "1-9")
+    screen.run()
+    assert len(screen.rows(TABLE)) == 1 and "One pair" in screen and "Differences: tools" in screen
+    assert screen.rows(TABLE)[0][3].startswith("A wrote query"), "the edit reaches only B"
+    screen.write(HEAT, 0.5)
+    screen.press(RUN, STOP)
+    screen.until_can(RUN)
+    assert "Stopped: the figures cover the finished pairs." in screen
+    assert "…" in screen.rows(TABLE)[8]
 
 
 @pytest.mark.parametrize(
-    ("seeds", "expected", "said"),
+    ("changes", "said"),
     [
-        ("1-200", "", "100 seeds"),
-        ("1", "{", "not JSON"),
-        ("1", "[]", "needs a tool"),
-        ("1", '{"tool": "x", "arguments": 3}', "needs a tool"),
+        ({}, "A and B are the same prompt"),
+        ({SEEDS: "3-"}, "not a seed"),
+        ({SEEDS: "1-200"}, "100 seeds"),
+        ({EXPECTED: "{"}, "not JSON"),
+        ({EXPECTED: "[]"}, "needs a tool"),
+        ({EXPECTED: '{"tool": "x", "arguments": 3}'}, "needs a tool"),
+        ({f"{SOURCE} A": "Prompt of the run shown"}, "no prompt for A yet"),
+        ({f"{SOURCE} B": "Prompt of the run shown"}, "no prompt for B yet"),
     ],
 )
-def test_a_plan_that_cannot_run_is_rejected_with_the_reason(seeds, expected, said):
-    other = RunRequest(prompt="q", registry=BASE.registry)
-    with pytest.raises(GlyphscopeError, match=said):
-        planned_results(BASE, BASE, other, seeds, 0.7, expected)
+def test_a_plan_that_cannot_run_is_rejected_with_the_reason(screen, changes, said):
+    screen.choose(f"{SOURCE} A", "Current prompt")
+    for name, value in changes.items():
+        (screen.choose if name.startswith(SOURCE) else screen.write)(name, value)
+    screen.press(RUN)
+    assert said in screen and not screen.can(STOP)
 
 
 def test_only_the_prompt_differs_between_the_two():
     other = RunRequest(prompt="q", registry=BASE.registry, constraint="gbnf", notation="json", max_tokens=3)
     made = planned_results(BASE, BASE, other, "1-2", 0.7, "")
-    assert (
-        made.differ == ("prompt",) and made.plan.arms["b"].constraint == "off" and made.plan.seeds == (1, 2)
-    )
-
-
-def test_the_message_names_the_side_without_a_prompt(page):
-    view = page.ab_view
-    view.run_button.click()
-    assert "no prompt for A" in view.turn.text()
-    view.sourceChosen.emit(0, "now")
-    view.sourceChosen.emit(1, "last")
-    view.run_button.click()
-    assert "no prompt for B" in view.turn.text() and not page.ab.experiment.is_running
+    assert made.differ == ("prompt",) and made.plan.seeds == (1, 2)
+    assert made.plan.arms["b"].constraint == "off"
 
 
 @pytest.mark.slow
-def test_a_project_file_supplies_a_prompt_and_an_unreadable_one_changes_nothing(page, qtbot, tmp_path):
-    view, project = page.ab_view, page.context.project
+def test_a_project_file_supplies_a_prompt_and_an_unreadable_one_changes_nothing(
+    page, screen, qtbot, tmp_path
+):
+    project, path = page.context.project, tmp_path / "brief.glyphscope"
     project.prompt.set_system("Call briefly.")
-    path = tmp_path / "brief.glyphscope"
     save_project(path, project.project(), None)
     project.prompt.set_system("Call.")
-    page.ab._read(0, path)
-    qtbot.waitUntil(lambda: view.sources[0].currentData() == "project")
-    assert "brief" in view.sources[0].currentText() and "custom template" in view.about[0].text()
-    page.ab._read(1, tmp_path / "none")
+    screen.choose(f"{SOURCE} A", "A project…")
+    screen.pick_file(path)
+    qtbot.waitUntil(lambda: screen.read(f"{SOURCE} A") == "Project brief")
+    assert "custom template" in screen
+    screen.choose(f"{SOURCE} B", "A project…")
+    screen.pick_file(tmp_path / "none")
     qtbot.waitUntil(lambda: bool(page.context.errors))
-    assert view.sources[1].currentData() == "now"
+    assert screen.read(f"{SOURCE} B") == "Current prompt"
 
 
 @pytest.mark.slow
-def test_results_of_prompts_that_are_no_longer_chosen_are_marked(page, qtbot):
-    view, project = page.ab_view, page.context.project
+def test_results_of_prompts_that_are_no_longer_chosen_are_marked(page, screen, qtbot):
     run_playground(qtbot, page)
-    project.prompt.set_system("Call briefly.")
-    view.temperature.setValue(0.0)
-    view.run_button.click()
-    qtbot.waitUntil(lambda: not page.ab.experiment.is_running)
-    assert "earlier" not in view.turn.text()
-    project.prompt.set_user("Another prompt")
-    assert "B: These results are of an earlier request" in view.turn.text()
+    page.context.project.prompt.set_system("Call briefly.")
+    screen.write(HEAT, 0.0)
+    screen.run()
+    assert "earlier" not in screen
+    page.context.project.prompt.set_user("Another prompt")
+    assert "B: These results are of an earlier request" in screen
 
 
 @pytest.mark.parametrize("tools", [None, 7, "x", [None, {"enabled": None}, {"name": "a"}]])
-def test_a_prompt_of_a_damaged_record_is_described(page, tools):
-    damaged = msgspec.structs.replace(page.context.project.next_request().request, registry={"tools": tools})
-    page.ab._last = damaged  # a record that was opened
-    page.ab._choose(0, "last")
-    assert f"{1 if isinstance(tools, list) else 0} tool" in page.ab_view.about[0].text()
+def test_a_prompt_of_a_damaged_record_is_described(page, screen, qtbot, tools):
+    started, *_ = bundled_run("search-mask.jsonl")
+    damaged = msgspec.structs.replace(started.request, registry={"tools": tools})
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.context.runs.show_record((msgspec.structs.replace(started, request=damaged),))
+    assert f", {1 if isinstance(tools, list) else 0} tool" in screen
     assert earlier_words(damaged, page.context.project.next_request().request)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tokens", [(None, None), (None, 5), (5, None)])
-def test_an_unknown_number_of_prompt_tokens_is_left_out(page, qtbot, tokens):
-    view, ab = page.ab_view, page.ab.experiment
+def test_an_unknown_number_of_prompt_tokens_is_left_out(page, screen, qtbot):
     run_playground(qtbot, page)
     page.context.project.prompt.set_system("Call briefly.")
-    view.seeds.setText("1")
-    view.run_button.click()
-    qtbot.waitUntil(lambda: not ab.is_running)
-    assert "Prompt tokens: A " in view.words.text()
-    for state, count in zip(ab.results.states.values(), tokens):
-        state.stages[0].prompt = msgspec.structs.replace(state.stages[0].prompt, tokens=count or 0)
-    words = "\n".join(result_lines(ab.results))
-    assert "Differences" in words and "tokens" not in words
+    screen.write(SEEDS, "1")
+    screen.run()
+    assert "Prompt tokens: A " in screen
+    results = page.ab.results
+    known = [state.stages[0].prompt for state in results.states.values()]
+    for unknown in ((0, 1), (0,), (1,)):
+        for place, (state, prompt) in enumerate(zip(results.states.values(), known)):
+            state.stages[0].prompt = msgspec.structs.replace(prompt, tokens=0) if place in unknown else prompt
+        words = "\n".join(result_lines(results))
+        assert "Differences" in words and "tokens" not in words

@@ -8,527 +8,216 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QFileDialog, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QScrollArea
 
-from comparing import (
-    BROKEN,
-    GLYPH,
-    GLYPH_OFF,
-    JSON,
-    JSON_OFF,
-    NAMES,
-    NATIVE_OFF,
-    Answers,
-    arrange,
-    opens,
-    pills,
-    run_all,
-    table,
-    variant,
-)
+from comparing import BROKEN, GLYPH, JSON, NOTATIONS, Answers, Columns, opens, variant
+from fake_context import scripted
 from glyphscope.base.errors import ModelDied, ModelError
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.compare import MAX_COLUMNS, OWN, PRESETS, RunPhase, next_variant, variant_names
+from glyphscope_gui.compare import BRIEF, MIN_WIDTH, next_variant, variant_names
 from glyphscope_gui.runs import BackgroundEvents, Phase, bundled_run
-from glyphscope_gui.runs.compare_fields import FIELD, FIRST_RUN, MARK, PARTING_ROLE
+from glyphscope_gui.runs.compare_fields import FIRST_RUN, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.theme import ThemeManager, theme
+
+SETTINGS = "Model, sampling and prompts of column"
+FIELDS = "Fields of all columns side by side"
+PROMPT = "The prompt of all columns"
+VALID = "✓ valid"
 
 
 @pytest.fixture
-def make(open_page):
-    """Make the compare page, with any model."""
+def make(open_page, qtbot):
+    """Make the compare page, with any model or opener of models, and its first columns without a constraint."""
 
     def build(model=None, **looks):
-        page = open_page(PageId.COMPARE, opens(Answers() if model is None else model), **looks)
-        page.context.project.set_options(constraint="off")
-        return page
+        opener = model if callable(model) else opens(model or Answers())
+        page = open_page(PageId.COMPARE, opener, **looks)
+        page.context.project.set_options(constraint="off", model="scripted:a")
+        qtbot.waitUntil(lambda: not page.context.runs.is_busy)
+        return page, Columns(qtbot, page.widget)
 
     return build
-
-
-# -- what is there -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_every_named_control_is_there_and_named_for_screen_readers(make):
-    page = make()
-    for name in NAMES:
-        widget = page.widget.findChild(QWidget, name)
-        assert widget is not None, name
-        assert widget.accessibleName(), name
-    for column in page.view.columns[:2]:
-        for widget in column.findChildren(QComboBox) + column.findChildren(QAbstractButton):
-            if widget.isVisible():
-                assert "olumn" in widget.accessibleName() + (widget.accessibleDescription() or ""), widget
-
-
-def test_the_prompt_is_that_of_the_playground(make, qtbot):
-    page = make()
-    edit, prompt = page.view.prompt_edit, page.context.project.prompt
-    assert edit.toPlainText() == prompt.state.user
-    edit.setPlainText("Find cats")
-    assert prompt.state.user == "Find cats"
-    prompt.set_user("Find dogs")
-    assert edit.toPlainText() == "Find dogs"
-    facts = page.view.facts.text()
-    assert all(word in facts for word in ("scripted", "7 tools", "seed 1", "temperature 0"))
-    page.context.project.set_options(
-        sampling=msgspec.structs.replace(page.context.project.options.sampling, seed=7)
-    )
-    assert "seed 7" in page.view.facts.text()
 
 
 # -- a comparison --------------------------------------------------------------------------------------------------
 
 
+def test_the_prompt_is_that_of_the_playground(make):
+    page, screen = make()
+    project = page.context.project
+    assert screen.read(PROMPT) == project.prompt.user
+    screen.write(PROMPT, "Find cats")
+    assert project.prompt.user == "Find cats"
+    project.prompt.set_user("Find dogs")
+    assert screen.read(PROMPT) == "Find dogs"
+    project.set_options(sampling=msgspec.structs.replace(project.options.sampling, seed=7))
+    assert "7 tools allowed · seed 7 · temperature 0" in screen
+
+
 @pytest.mark.slow
-def test_columns_run_one_after_the_other_and_their_difference_is_shown(make, qtbot):
+def test_columns_run_one_after_the_other_and_their_difference_is_shown(make, qtbot, tmp_path):
     model = Answers()
-    page = make(model)
-    arrange(page, JSON_OFF, GLYPH_OFF)
-    columns = run_all(qtbot, page)
-    assert len(model.asked) == 2
-    assert pills(page) == ["✓ valid", "✓ valid"]
-    assert [column.state.call.arguments["max_results"] for column in columns] == [5, 10]
-    assert page.view.words.text() == "JSON wrote max_results 5, GLYPH 10."
-    assert table(page) == [
+    page, screen = make(model)
+    context = page.context
+    sampling = msgspec.structs.replace(context.project.options.sampling, seed=9, temperature=0.5)
+    context.project.set_options(dispatch=True, sampling=sampling)
+    screen.ask(NOTATIONS, 2)
+    assert not screen.can("Export page…") and not screen.can("Open column 1")
+    screen.run_all()
+    assert len(model.asked) == 2, "a comparison does not execute calls"
+    assert {request.sampling.seed for request in model.asked} == {9}
+    assert screen.ends == [VALID, VALID]
+    assert "GLYPH wrote max_results 10, JSON 5." in screen
+    assert screen.rows(FIELDS) == [
         ["=", "tool", '"search"', '"search"'],
         ["=", "query", '"AI news"', '"AI news"'],
-        ["≠ first", "max_results", "5", "10"],
+        ["≠ first", "max_results", "10", "5"],
     ]
-    view = page.view.columns[0]
-    assert view.stream.toPlainText() == JSON
-    assert view.call.text() == 'search(query="AI news", max_results=5)'
-    values = {title.text(): value.text() for title, value in zip(view._titles, view._values)}
-    assert values["Text"] == f"{len(JSON)} characters, {len(JSON)} bytes"
-    assert values["Tokens"].startswith(str(columns[0].state.finished.tokens))
-    assert all(value != "–" for value in values.values())
+    assert screen.text(2) == JSON
+    assert 'search(query="AI news", max_results=5)' in screen.column(2)
+    assert f"{len(JSON)} characters, {len(JSON)} bytes" in screen.column(2)
+    assert "–" not in screen.column(2).texts(), "every figure is known"
 
+    screen.press("Export page…")
+    screen.pick_file(tmp_path / "page.html")
+    qtbot.waitUntil((tmp_path / "page.html").exists)
+    assert (tmp_path / "page.html").read_text().count('<script type="application/x-ndjson"') == 2
 
-@pytest.mark.slow
-def test_all_columns_are_exported_as_one_page(make, qtbot, tmp_path):
-    page = make(Answers())
-    arrange(page, JSON_OFF, GLYPH_OFF)
-    assert not page.view.export_button.isEnabled()
-    run_all(qtbot, page)
-    page.view.export_button.click()
-    (dialog,) = page.context.window.findChildren(QFileDialog)
-    path = tmp_path / "page.html"
-    dialog.fileSelected.emit(str(path))
-    qtbot.waitUntil(path.exists)
-    html = path.read_text(encoding="utf-8")
-    assert html.count('<script type="application/x-ndjson"') == 2
-
-
-@pytest.mark.slow
-def test_an_aborted_column_shows_where_and_why(make, qtbot):
-    page = make(Answers(glyph=BROKEN))
-    arrange(page, GLYPH_OFF, JSON_OFF)
-    columns = run_all(qtbot, page)
-    assert pills(page) == ["✕ aborted", "✓ valid"]
-    detail = page.view.columns[0].detail
-    assert detail.isVisible()
-    place = f"At character {columns[0].state.aborted.char}: CONSTRAINT_MAX"
-    assert detail.text().startswith(f"{place}. max_results is at most 100")
-    assert page.view.words.text() == "GLYPH wrote max_results 500 (incomplete), JSON 5."
-    page.widget.resize(820, 640)
-    page.comparison.add()
-    qtbot.wait(20)
-    assert detail.text() == place and "at most 100" in detail.toolTip(), "in a narrow column"
-    assert columns[0].state.aborted.char in page.view.columns[0].stream.decided_characters
-
-
-@pytest.mark.slow
-def test_every_column_gets_the_same_prompt_seed_and_tools(make, qtbot):
-    model = Answers()
-    page = make(model)
-    options = page.context.project.options
-    page.context.project.set_options(
-        dispatch=True, sampling=msgspec.structs.replace(options.sampling, seed=9, temperature=0.5)
-    )
-    page.view.prompt_edit.setPlainText("Find cats")
-    arrange(page, GLYPH_OFF, JSON_OFF, variant(notation="json", shape="tool-args", constraint="off"))
-    columns = run_all(qtbot, page)
-    requests = [column.state.started.request for column in columns]
-    assert {r.prompt for r in requests} == {"Find cats"}
-    assert {(r.sampling.seed, r.sampling.temperature) for r in requests} == {(9, 0.5)}
-    assert [(r.notation, r.shape) for r in requests] == [
-        ("glyph", "flat"),
-        ("json", "flat"),
-        ("json", "tool-args"),
-    ]
-    assert not any(r.dispatch for r in requests), "a comparison does not execute calls"
-
-
-@pytest.mark.slow
-def test_two_stages_are_shown_as_tabs_beside_one_text(make, qtbot):
-    class Staged(ScriptedModel):
-        turns = (GLYPH, '"search"', '{query="AI news" max_results=10}')
-
-    page = make(Staged(turns=Staged.turns))
-    arrange(page, GLYPH_OFF, variant(constraint="off", strategy="two-stage"))
-    run_all(qtbot, page)
-    assert page.view.words.text() == "Both wrote the same: search, 2 arguments."
-    direct, staged = page.view.columns[:2]
-    assert not direct.tabs.isVisible()
-    assert [staged.tabs.tabText(tab) for tab in range(staged.tabs.count())] == ["name", "arguments"]
-    assert staged.stream.toPlainText() == '{query="AI news" max_results=10}'
-    staged.tabs.setCurrentIndex(0)
-    assert staged.stream.toPlainText() == '"search"'
-
-
-@pytest.mark.slow
-def test_figures_and_text_are_shown_before_the_end(make, qtbot):
-    model = Answers(gated=True)
-    page = make(model)
-    arrange(page, GLYPH_OFF, JSON_OFF)
-    view = page.view
-    view.run_button.click()
-    qtbot.waitUntil(lambda: "AI" in view.columns[0].stream.toPlainText())
-    assert pills(page) == ["◌ running", "waiting"]
-    assert "one column runs at a time" in view.columns[1].notice.label.text()
-    assert "column 1 of 2" in view.turn.text()
-    assert page.context.status.activity == "Comparing 1 of 2"
-    qtbot.waitUntil(lambda: len(table(page)) > 1)
-    assert table(page)[0] == ["…", "tool", '"search"', ""]
-    view.stop_button.click()
+    qtbot.waitUntil(lambda: len(context.services.history.rows()) == 2)
+    with qtbot.waitSignal(context.runs.ended):
+        screen.press("Open column 2")
+    assert context.navigator.visits == [(PageId.PLAYGROUND, None)]
+    assert context.runs.state.text == JSON and not context.runs.state.started.request.dispatch
+    model.gate.clear()
+    context.runs.run(context.project.next_request())
+    assert not screen.can("Open column 2"), "the model is not free"
+    context.runs.stop()
     model.gate.set()
-    qtbot.waitUntil(lambda: not page.comparison.is_running)
+    screen.until_can("Open column 2")
 
 
-# -- stop ----------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answer", "end", "words"),
+    [
+        (ModelDied("The model’s process was ended by SIGKILL.", signal="SIGKILL"), "✕ failed", "SIGKILL"),
+        (ValueError("internal error"), "✕ failed", "An internal error ended this run"),
+        ('{action="search" query="<b>x</b><img src=file:///etc/passwd>\u202e"}', VALID, "<b>x</b><img src=file"),
+        (BROKEN, "✕ aborted", "CONSTRAINT_MAX"),
+    ],
+)  # fmt: skip
+def test_columns_fail_separately_with_their_reasons(make, answer, end, words):
+    page, screen = make(Answers(glyph=answer))
+    crashes = []
+    page.context.runs.crashed.connect(crashes.append)
+    screen.ask(NOTATIONS)
+    screen.run_all()
+    assert screen.ends == [end, VALID, "✕ failed"]
+    assert words in screen.column(1) and "no place for tools" in screen.column(3)
+    assert "not compared" in screen.rows(FIELDS)[0][FIRST_RUN:]
+    assert [str(error) for error in crashes] == ["internal error"] * isinstance(answer, ValueError)
+
+
+@pytest.mark.slow
+def test_the_reason_of_an_abort_is_whole_where_there_is_room_for_it(make, qtbot):
+    page, screen = make(Answers(glyph=BROKEN))
+    screen.ask(NOTATIONS, 2)
+    screen.run_all()
+    place = f"At character {BROKEN.index('500') + 2}: CONSTRAINT_MAX"
+    assert f"{place}. max_results is at most 100" in "\n".join(screen.column(1).texts())
+    assert "GLYPH wrote max_results 500 (incomplete), JSON 5." in screen
+    page.widget.resize(820, 640)
+    screen.press("Add a column")
+    qtbot.waitUntil(lambda: place in screen.column(1).texts())
+
+
+@pytest.mark.slow
+def test_two_stages_are_shown_as_tabs_beside_one_text(make):
+    _page, screen = make(ScriptedModel(turns=(GLYPH, '"search"', '{query="AI news" max_results=10}')))
+    screen.ask("Direct or two-stage?")
+    for number in (1, 2):
+        screen.choose(f"Constraint of column {number}", "Off")
+    screen.run_all()
+    assert "Both wrote the same: search, 2 arguments." in screen
+    assert screen.text(2) == '{query="AI news" max_results=10}'
+    screen.choose("Stage shown", "name")  # the only one: the first column has no stages
+    assert screen.text(2) == '"search"'
+
+
+@pytest.mark.slow
+def test_a_router_question_ends_its_column_unanswered(make):
+    question = '{"choice":"clarify","tool":null,"question":"Which news?"}'
+    page, screen = make(ScriptedModel(turns=(question, GLYPH)))
+    asked = []
+    page.context.runs.asked.connect(asked.append)
+    screen.ask(NOTATIONS, 2)
+    screen.choose("Strategy of column 1", "Route")
+    screen.choose("Notation of column 2", "GLYPH")
+    screen.run_all()
+    assert "question" in "\n".join(screen.column(1).texts()) and screen.ends[1] == VALID
+    assert not any(asked), "the playground's card is not for it"
+
+
+# -- other runs ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_closing_the_window_in_a_comparison_ends_its_run(make, qtbot):
-    page = make(Answers(seconds=0.05))
-    page.view.run_button.click()
-    qtbot.waitUntil(lambda: bool(page.comparison.columns[0].events))
+    page, screen = make(Answers(seconds=0.05))
+    screen.press("Run all columns")
+    qtbot.waitUntil(lambda: "action" in screen.text(1))
     page.close()  # a leftover would fail the test
-
-
-# -- the playground ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_a_comparison_waits_for_the_playgrounds_run_and_leaves_it(make, qtbot):
-    page = make()
-    view, runs, project = page.view, page.context.runs, page.context.project
+    page, screen = make()
+    runs, project = page.context.runs, page.context.project
     with qtbot.waitSignal(runs.ended):
         runs.run(project.next_run())
     before = list(runs.events)
-    run_all(qtbot, page)
+    screen.run_all()
     assert runs.events == before and runs.state.text == GLYPH
     runs.run(project.next_run())
-    assert not view.run_button.isEnabled() and "Another run" in view.turn.text()
-    assert not page.comparison.run(project.next_request())
+    assert not screen.can("Run all columns") and "Another run uses the model" in screen
     page.run()
-    assert not page.comparison.is_running
-    qtbot.waitUntil(lambda: not runs.is_busy)
-    assert view.run_button.isEnabled()
-
-
-@pytest.mark.slow
-def test_run_starts_the_columns_where_they_are_in_sight(make, qtbot):
-    page = make()
-    began = []
-    page.context.runs.began.connect(began.append)
-    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
-        page.run()
-    assert pills(page) == ["✓ valid", "✓ valid"]
-    assert not began
+    assert not screen.can("Stop the comparison")
+    screen.until_can("Run all columns")
 
 
 def test_run_continues_a_run_that_is_stepped_through(make, qtbot):
-    page = make()
+    page, screen = make()
     runs = page.context.runs
     page.step()
     assert runs.phase is Phase.STEPPING
     with qtbot.waitSignal(runs.ended):
         page.run()
-    assert runs.state.text == GLYPH
-    assert not page.comparison.columns[0].events
+    assert runs.state.text == GLYPH and not screen.can("Open column 1")
 
 
 @pytest.mark.slow
-def test_another_run_ends_the_comparison(make, qtbot):
+def test_another_run_ends_the_comparison_and_late_events_are_ignored(make, qtbot):
     model = Answers(gated=True)
-    page = make(model)
-    page.view.run_button.click()
-    qtbot.waitUntil(lambda: bool(page.comparison.columns[0].events))
-    with qtbot.waitSignal(page.context.runs.ended):
-        page.context.runs.replay(bundled_run(FIRST_RECORD), 0)
+    page, screen = make(model)
+    runs = page.context.runs
+    screen.press("Run all columns")
+    qtbot.waitUntil(lambda: "AI" in screen.text(1))
+    with qtbot.waitSignal(runs.ended):
+        runs.replay(bundled_run(FIRST_RECORD), 0)
         model.gate.set()
-    assert not page.comparison.is_running
-    assert page.context.runs.phase is Phase.IDLE
-    assert page.context.runs.state.call is not None
+    assert not screen.can("Stop the comparison")
+    assert runs.phase is Phase.IDLE and runs.state.call is not None
+    screen.run_all()
+    ended, text = screen.ends, screen.text(1)
+    for job in (page.comparison.job - 1, page.comparison.job):
+        runs.background.emit(BackgroundEvents(job, tuple(runs.events), ended=True))
+    assert (screen.ends, screen.text(1)) == (ended, text)
 
 
 @pytest.mark.slow
-def test_late_events_of_an_older_comparison_are_ignored(make, qtbot):
-    page = make()
-    columns = run_all(qtbot, page)
-    events = list(columns[0].events)
-    page.context.runs.background.emit(BackgroundEvents(page.comparison.job - 1, tuple(events)))
-    page.context.runs.background.emit(BackgroundEvents(page.comparison.job, tuple(events), ended=True))
-    assert columns[0].events == events
-    assert pills(page) == ["✓ valid", "✓ valid"]
-
-
-@pytest.mark.slow
-def test_a_columns_run_is_in_the_history_and_opens_on_the_playground(make, qtbot):
-    page = make()
-    arrange(page, GLYPH_OFF, JSON_OFF)
-    saved = []
-    page.context.recorder.runSaved.connect(saved.append)
-    run_all(qtbot, page)
-    qtbot.waitUntil(lambda: len(saved) == 2)
-    assert len(page.context.services.history.rows()) == 2
-    with qtbot.waitSignal(page.context.runs.ended):
-        page.view.columns[1].open_button.click()
-    assert page.context.navigator.visits == [(PageId.PLAYGROUND, None)]
-    assert page.context.runs.state.text == JSON
-    assert page.context.runs.events == page.comparison.columns[1].events
-
-
-# -- what goes wrong -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_a_variant_that_cannot_be_built_fails_with_its_reason_and_the_others_run(make, qtbot):
-    page = make()
-    arrange(page, NATIVE_OFF, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, page)
-    assert pills(page) == ["✕ failed", "✓ valid", "✓ valid"]
-    assert "no place for tools" in page.view.columns[0].notice.label.text()
-    assert page.view.words.text() == ("GLYPH wrote max_results 10, JSON 5. Not compared: native.")
-    assert [row[FIRST_RUN] for row in table(page)] == ["not compared"] * 3
-
-
-@pytest.mark.slow
-def test_a_model_that_dies_in_one_column_leaves_the_others(make, qtbot):
-    page = make(Answers(glyph=ModelDied("The model’s process was ended by SIGKILL.", signal="SIGKILL")))
-    arrange(page, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, page)
-    assert pills(page) == ["✕ failed", "✓ valid"]
-    assert "SIGKILL" in page.view.columns[0].notice.label.text()
-
-
-@pytest.mark.slow
-def test_without_a_model_only_the_first_column_tries_to_open_it(make, qtbot):
-    page = make(ModelError("There is no such model.", hint="Choose another."))
-    arrange(page, GLYPH_OFF, JSON_OFF)
-    qtbot.waitUntil(lambda: not page.context.runs.is_busy)
-    run_all(qtbot, page)
-    assert pills(page) == ["✕ failed", "not run"]
-    first, second = (column.notice.label.text() for column in page.view.columns[:2])
-    assert "no such model" in first and "Choose another" in first
-    assert second.startswith("No model for this column")
-
-
-@pytest.mark.slow
-def test_an_internal_error_ends_its_column_and_the_others_run(make, qtbot):
-    model = Answers(glyph=ValueError("internal error"))
-    page = make(model)
-    crashes = []
-    page.context.runs.crashed.connect(crashes.append)
-    arrange(page, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, page)
-    assert pills(page) == ["✕ failed", "✓ valid"]
-    assert [str(error) for error in crashes] == ["internal error"]
-
-
-@pytest.mark.slow
-def test_markup_that_a_model_writes_is_shown_as_text(make, qtbot):
-    page = make(Answers(glyph='{action="search" query="<b>x</b><img src=file:///etc/passwd>\u202e"}'))
-    arrange(page, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, page)
-    call = page.view.columns[0].call
-    assert call.textFormat() is Qt.TextFormat.PlainText
-    assert "<b>x</b>" in call.text() and "⟨U+202E⟩" in call.text()
-    assert "<b>" in page.view.words.text()
-
-
-# -- columns -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_a_preset_brings_its_columns_in_the_playgrounds_notation(make, qtbot):
-    page = make()
-    view, comparison = page.view, page.comparison
-    assert [v["constraint"] for v in comparison.variants] == ["off", "mask"]
-    page.context.project.set_options(notation="json")
-    assert {v["notation"] for v in comparison.variants} == {"json"}, "before the first run"
-    for preset in PRESETS:
-        view.presets.setCurrentIndex(view.presets.findData(preset.key))
-        view.presets.activated.emit(view.presets.currentIndex())
-        assert 2 <= len(comparison.columns) <= MAX_COLUMNS
-        assert len({str(variant) for variant in comparison.variants}) == len(comparison.columns)
-        assert sum(column.isVisible() for column in view.columns) == len(comparison.columns)
-
-
-@pytest.mark.slow
-def test_where_the_constraint_begins_is_compared_in_three_columns_of_one_seed(make):
-    page = make()
-    view, comparison = page.view, page.comparison
-    view.presets.setCurrentIndex(view.presets.findData("begin"))
-    view.presets.activated.emit(view.presets.currentIndex())
-    assert [v["constrain_from"] for v in comparison.variants] == ["start", "reasoning", "call"]
-    boxes = [column.picker.boxes["constrain_from"] for column in view.columns]
-    assert [box.currentData() for box in boxes if box.isVisible()] == ["start", "reasoning", "call"]
-    assert variant_names(comparison.variants) == [
-        "from the first token",
-        "after reasoning",
-        "from the call",
-    ]
-
-
-@pytest.mark.slow
-def test_a_picker_changes_its_own_column_and_clears_its_run(make, qtbot):
-    page = make()
-    arrange(page, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, page)
-    box = page.view.columns[0].picker.boxes["constraint"]
-    box.setCurrentIndex(box.findData("gbnf"))
-    box.activated.emit(box.currentIndex())
-    columns = page.comparison.columns
-    assert columns[0].variant["constraint"] == "gbnf" and columns[0].phase is RunPhase.NEW
-    assert columns[1].phase is RunPhase.DONE
-    assert page.view.columns[1].stream.toPlainText() == JSON
-    assert page.view.columns[0].stream.toPlainText() == ""
-    assert page.view.presets.currentData() == OWN
-    native = page.view.columns[0].picker.boxes["notation"]
-    native.setCurrentIndex(native.findData("native"))
-    native.activated.emit(native.currentIndex())
-    assert not page.view.columns[0].picker.boxes["shape"].isEnabled()
-
-
-@pytest.mark.slow
-def test_columns_are_two_to_four(make, qtbot):
-    page = make()
-    view, comparison = page.view, page.comparison
-    assert not view.columns[0].remove_button.isVisible()
-    for _ in range(5):
-        view.add_button.click()
-    assert len(comparison.columns) == MAX_COLUMNS and not view.add_button.isEnabled()
-    run_all(qtbot, page)
-    saved = comparison.columns[3].state
-    view.columns[1].remove_button.click()
-    view.columns[0].remove_button.click()
-    assert len(comparison.columns) == 2 and comparison.columns[1].state is saved
-    assert view.columns[1].stream.toPlainText() == saved.text
-    assert not view.columns[0].remove_button.isVisible()
-
-
-@pytest.mark.slow
-def test_columns_cannot_be_changed_while_they_run(make, qtbot):
-    page = make(Answers(seconds=0.02))
-    view, comparison = page.view, page.comparison
-    before = comparison.variants
-    view.run_button.click()
-    assert not view.presets.isEnabled() and not view.add_button.isEnabled()
-    assert not view.columns[0].picker.isEnabled() and view.prompt_edit.isReadOnly()
-    comparison.change(0, NATIVE_OFF)
-    comparison.remove(1)
-    comparison.add()
-    assert comparison.variants == before
-    view.stop_button.click()
-    qtbot.waitUntil(lambda: not comparison.is_running)
-    assert view.presets.isEnabled() and not view.prompt_edit.isReadOnly()
-
-
-@pytest.mark.slow
-def test_a_columns_run_can_be_opened_while_the_model_is_free(make, qtbot):
-    model = Answers()
-    page = make(model)
-    runs, button = page.context.runs, page.view.columns[0].open_button
-    assert not button.isEnabled()
-    run_all(qtbot, page)
-    assert button.isEnabled()
-    model.gate.clear()
-    runs.run(page.context.project.next_request())
-    assert not button.isEnabled()
-    runs.stop()
-    model.gate.set()
-    qtbot.waitUntil(lambda: not runs.is_busy)
-    assert button.isEnabled()
-
-
-def test_names_are_what_differs_between_columns():
-    assert variant_names([GLYPH_OFF, JSON_OFF, NATIVE_OFF]) == ["GLYPH", "JSON", "native"]
-    assert variant_names([GLYPH_OFF, variant()]) == ["no constraint", "mask"]
-    mixed = [GLYPH_OFF, variant(notation="json", shape="tool-args"), variant(notation="native")]
-    assert variant_names(mixed) == ["GLYPH flat no constraint", "JSON tool/args mask", "native mask"]
-    assert variant_names([variant(), variant()]) == ["GLYPH mask (1)", "GLYPH mask (2)"]
-    assert next_variant([GLYPH_OFF]) == JSON_OFF
-    assert next_variant([GLYPH_OFF, JSON_OFF]) == variant(notation="json")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_first_difference_is_shown_by_words_and_a_line(make, qtbot, theme):
-    page = make(Answers(json=JSON.replace("AI news", "AI views")))
-    page.context.themes.choose(theme)
-    page.context.themes.finish()
-    arrange(page, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, page)
-    view, model = page.view, page.view.fields_model
-    assert [model.index(row, MARK).data() for row in range(3)] == ["=", "≠ first", "≠"]
-    assert model.index(1, FIELD).data() == "query"
-    tip = model.index(1, MARK).data(Qt.ItemDataRole.AccessibleTextRole)
-    assert tip == "The first field in which the columns differ."
-    assert model.index(1, FIRST_RUN).data(PARTING_ROLE) == 4  # a quotation mark, then A, I and a space
-    image = view.fields.grab().toImage()
-    marked = view.fields.visualRect(model.index(1, FIRST_RUN)).center()
-    plain = view.fields.visualRect(model.index(0, FIRST_RUN)).center()
-    down = view.fields.horizontalHeader().height()
-    at = [QImage.pixelColor(image, image.width() - 30, point.y() + down) for point in (marked, plain)]
-    assert at[0] != at[1]
-
-
-def test_the_keyboard_reaches_every_control(make, qtbot):
-    page = make()
-    view = page.view
-    view.prompt_edit.setFocus()
-    seen = []
-    for _ in range(40):
-        qtbot.keyClick(page.widget.focusWidget(), Qt.Key.Key_Tab)
-        widget = page.widget.focusWidget()
-        if widget is None or widget in seen:
-            break
-        seen.append(widget)
-    expected = [view.presets, view.add_button, view.run_button, view.fields]
-    boxes = [box for column in view.columns[:2] for box in column.picker.boxes.values() if box.isVisible()]
-    expected += boxes
-    assert [w.accessibleName() or w.text() for w in expected if w not in seen] == []
-
-
-@pytest.mark.slow
-def test_labels_of_the_page_are_plain_text(make):
-    page = make()
-    view = page.view
-    for column in view.columns:
-        for label in (column.title, column.detail, column.call, column.notice.label):
-            assert isinstance(label, QLabel) and label.textFormat() is Qt.TextFormat.PlainText
-    assert isinstance(view.run_button, QPushButton)
-
-
-@pytest.mark.slow
-def test_a_router_question_ends_its_column_unanswered(make, qtbot):
-    question = '{"choice":"clarify","tool":null,"question":"Which news?"}'
-    page = make(ScriptedModel(turns=(question, GLYPH)))
-    asked = []
-    page.context.runs.asked.connect(asked.append)
-    arrange(page, variant(constraint="off", strategy="route-execute"), GLYPH_OFF)
-    columns = run_all(qtbot, page)
-    assert columns[0].state.finished.reason == "unanswered"
-    assert pills(page)[1] == "✓ valid"
-    assert not any(asked), "the playground's card is not for it"
-
-
-@pytest.mark.slow
-def test_stop_while_the_model_is_opened_is_shown_as_stopped(open_page, qtbot):
+def test_stop_while_the_model_is_opened_is_shown_as_stopped(make, qtbot):
     opening = threading.Event()
 
     def opener(name, *, options, progress):
@@ -540,34 +229,305 @@ def test_stop_while_the_model_is_opened_is_shown_as_stopped(open_page, qtbot):
             raise ModelError("The opening of the model was stopped.")
         return Answers()
 
-    page = open_page(PageId.COMPARE, opener)
+    page, screen = make(opener)
     page.context.project.set_options(model="scripted:slow")
-    page.view.run_button.click()
+    screen.press("Run all columns")
     qtbot.waitUntil(opening.is_set)
-    page.view.stop_button.click()
-    qtbot.waitUntil(lambda: not page.comparison.is_running)
-    assert pills(page) == ["stopped", "not run"]
-    assert table(page) == []
+    screen.press("Stop the comparison")
+    qtbot.waitUntil(lambda: screen.ends == ["stopped", "not run"])
+    assert screen.rows(FIELDS) == []
 
 
 @pytest.mark.slow
-def test_columns_of_an_earlier_request_are_marked_until_they_are_the_present_ones(make, qtbot):
-    page = make()
-    project, turn = page.context.project, page.view.turn
-    run_all(qtbot, page)
+def test_columns_of_an_earlier_request_are_marked_until_they_are_the_present_ones(make):
+    page, screen = make()
+    project = page.context.project
+    screen.run_all()
     project.set_options(notation="json", shape="tool-args")
-    assert "earlier" not in turn.text(), "the columns have their own notations"
+    assert "earlier" not in screen, "the columns have their own notations"
     before = project.prompt.user
     project.prompt.set_user("What time is it?")
-    assert f"earlier request: “{before}”, 7 tools allowed" in turn.text()
     page.widget.resize(820, 560)
-    assert turn.isVisible() and turn.width() == page.view.prompt_edit.width(), "it has a line, however narrow"
+    assert f"earlier request: “{before}”, 7 tools allowed" in screen, "it has a line, however low the page is"
     project.prompt.set_user(before)
-    assert "earlier" not in turn.text()
+    assert "earlier" not in screen
     project.tools.set_enabled("search", False)
-    assert "7 tools allowed" in turn.text()
+    assert "earlier request" in screen
     project.tools.set_enabled("search", True)
     project.set_options(max_tokens=9)
-    assert "earlier settings" in turn.text()
-    run_all(qtbot, page)
-    assert "earlier" not in turn.text()
+    assert "earlier settings" in screen
+    screen.run_all()
+    assert "earlier" not in screen
+
+
+# -- several models ------------------------------------------------------------------------------------------------
+
+
+class Models:
+    """Opens a model for each name, and records the order and the number of models open at the same time."""
+
+    def __init__(self, broken=()):
+        self.broken, self.opened, self.open = broken, [], set()
+
+    def __call__(self, name, **_options):
+        if name in self.broken:
+            raise ModelError(f"There is no {name}.", hint="Choose another.")
+        assert not self.open, "two models in memory"
+        self.opened.append(name)
+        self.open.add(name)
+        model = Answers(GLYPH if name != "scripted:b" else GLYPH.replace("10", "15"))
+        close = model.close
+        model.close = lambda: (close(), self.open.discard(name))
+        return model
+
+
+@pytest.mark.slow
+def test_columns_of_one_model_run_together_and_one_model_is_in_memory(make, qtbot):
+    models = Models()
+    page, screen = make(models)
+    page.comparison.arrange([variant(constraint="off", model=f"scripted:{name}") for name in "abab"])
+    assert "2 models, loaded one after the other; only one is in memory" in screen
+    before = len(models.opened)
+    screen.run_all()
+    assert models.opened[before : before + 2] == ["scripted:a", "scripted:b"]
+    assert screen.rows(FIELDS)[2][FIRST_RUN:] == ["10", "15", "10", "15"]
+    qtbot.waitUntil(lambda: page.context.runs.model.name == "scripted:a")
+    assert models.opened[-1] == "scripted:a", "the playground's model is opened again"
+    qtbot.waitUntil(lambda: page.context.runs.model.phase == "ready")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("names", "ends"), [("bab", ["✕ failed", VALID, "not run"]), ("bb", ["✕ failed", "not run"])]
+)
+def test_a_model_that_cannot_be_opened_is_tried_once_and_the_others_run(make, qtbot, names, ends):
+    page, screen = make(Models(broken=("scripted:b",)))
+    page.comparison.arrange([variant(constraint="off", model=f"scripted:{name}") for name in names])
+    screen.run_all()
+    assert screen.ends == ends
+    assert "There is no scripted:b. Choose another." in screen.column(1)
+    assert "There is no scripted:b" in "\n".join(screen.column(len(names)).texts())
+    qtbot.waitUntil(lambda: page.context.runs.model.phase == "ready")
+
+
+# -- columns -------------------------------------------------------------------------------------------------------
+
+QUESTIONS = {
+    "Does the mask help?": ["No constraint", "Mask"],
+    "GLYPH or JSON?": ["GLYPH", "JSON"],
+    NOTATIONS: ["GLYPH", "JSON", "Native"],
+    "When should the constraint begin?": ["From the first token", "After reasoning", "From the call"],
+    "Which temperature?": ["Temperature 0", "Temperature 0.7", "Temperature 1.2"],
+    "Which model?": ["Scripted: a", "Scripted: b", "Scripted: c"],
+    "Which system prompt?": ["No system prompt", f"System prompt “{BRIEF[:20]}"],
+}
+
+
+@pytest.mark.slow
+def test_a_question_brings_its_columns_in_the_playgrounds_notation(make):
+    page, screen = make()
+    context = page.context
+    context.settings.replace(
+        context.settings.value.with_recent_model("scripted:c").with_recent_model("scripted:b")
+    )
+    context.project.set_options(notation="json")
+    assert [screen.read(f"Notation of column {n}") for n in (1, 2)] == ["JSON", "JSON"], "before a run"
+    for question, titles in QUESTIONS.items():
+        screen.ask(question)
+        shown = screen.titles[: len(titles)]  # models of this computer may follow
+        assert all(own.startswith(title) for own, title in zip(shown, titles, strict=True)), shown
+        assert ("temperature 0" in screen) is (question != "Which temperature?"), "what differs is no fact"
+    assert not screen.named("Constrain from"), "columns with equal ones do not show it"
+    context.project.prompt.set_system_prompt("You are terse.")
+    screen.ask("Which system prompt?")
+    assert screen.titles == ["System prompt “You are terse.”", "No system prompt"]
+
+
+@pytest.mark.slow
+def test_a_picker_changes_its_own_column_and_clears_its_run(make):
+    _page, screen = make()
+    screen.ask(NOTATIONS, 2)
+    screen.run_all()
+    screen.choose("Constraint of column 1", "GBNF")
+    assert screen.text(2) == JSON and "Press Run all" in screen.column(1) and VALID not in screen.column(1)
+    assert screen.read("Question") == "Custom columns"
+    screen.choose("Notation of column 1", "Native")
+    assert not screen.can("Shape of a call of column 1")
+
+
+@pytest.mark.slow
+def test_columns_are_two_to_four(make):
+    _page, screen = make()
+    assert not screen.named("Remove column")
+    screen.press("Add a column", "Add a column")
+    assert screen.count == 4 and not screen.can("Add a column")
+    screen.run_all()
+    kept = screen.text(4)
+    screen.press("Remove column 2", "Remove column 1")
+    assert (screen.count, screen.text(2), screen.ends[1]) == (2, kept, VALID)
+    assert not screen.named("Remove column")
+
+
+@pytest.mark.slow
+@pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
+def test_the_settings_of_a_column_are_edited_in_its_popup_and_sent(make, qtbot):
+    model = Answers()
+    page, screen = make(model)
+    page.context.project.set_options(max_tokens=99)
+    screen.press(f"{SETTINGS} 2")
+    assert "Column 2" in screen.texts() and screen.read("Model") == "Scripted: a"
+    for name, value in (("Temperature", 0.9), ("Prompt", "Find cats"), ("Stop strings", "x\\n")):
+        screen.write(name, value)
+    changed = "temperature 0.9, stop at x\\n, “Find cats”"
+    assert changed in screen.find(f"{SETTINGS} 2").toolTip() and screen.read("Question") == "Custom columns"
+    screen.part("Settings of a column").root.close()
+    screen.run_all()
+    with qtbot.waitSignal(page.context.runs.ended):
+        screen.press("Open column 2")
+    request, own = page.context.runs.state.started.request, page.context.project.options
+    assert (request.prompt, request.stop, request.max_tokens) == ("Find cats", ("x\n",), 99)
+    assert (request.sampling.temperature, request.sampling.top_k) == (0.9, own.sampling.top_k)
+    assert "Find cats" not in model.asked[0].prompt and model.asked[0].sampling.temperature == 0
+    screen.press(f"{SETTINGS} 2", "Use the playground’s settings")
+    assert (
+        screen.find("Temperature").value() == 0 and screen.read("Prompt") == page.context.project.prompt.user
+    )
+    assert "As in the playground" in screen.find(f"{SETTINGS} 2").toolTip()
+
+
+@pytest.mark.parametrize(
+    ("variants", "names"),
+    [
+        ([{}, {"notation": "json"}, {"notation": "native"}], ["GLYPH", "JSON", "native"]),
+        ([{"constraint": "off"}, {}], ["no constraint", "mask"]),
+        (
+            [{"constraint": "off"}, {"notation": "json", "shape": "tool-args"}, {"notation": "native"}],
+            ["GLYPH flat no constraint", "JSON tool/args mask", "native mask"],
+        ),
+        ([{}, {}], ["GLYPH mask (1)", "GLYPH mask (2)"]),
+        ([{}, {"top_k": 5}], ["as the playground", "top-k 5"]),
+        (
+            [{"constraint": "off"}, {"temperature": 0.7, "top_k": 5}],
+            ["no constraint", "mask, temperature 0.7, top-k 5"],
+        ),
+        (
+            [{"model": f"/m/Qwen-{quant}.gguf"} for quant in ("Q4_K_M", "Q8_0")],
+            ["Qwen Q4_K_M", "Qwen Q8_0"],
+        ),
+        ([{"system_prompt": ""}, {"system_prompt": "x " * 40}],
+         ["no system prompt", "system prompt “x x x x x x x x x x x x…”"]),
+    ],
+)  # fmt: skip
+def test_names_are_what_differs_between_columns(variants, names):
+    assert variant_names([variant(**settings) for settings in variants]) == names
+
+
+def test_an_added_column_has_a_value_that_is_not_compared_yet():
+    off, json_off = variant(constraint="off"), variant(constraint="off", notation="json")
+    assert next_variant([off]) == json_off
+    assert next_variant([off, json_off]) == variant(notation="json")
+    assert next_variant([variant(temperature=0.0), variant(temperature=0.7)])["temperature"] == 1.0
+
+
+# -- its looks -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_the_first_difference_is_shown_by_words_and_a_line(make, name):
+    page, screen = make(Answers(json=JSON.replace("AI news", "AI views")))
+    page.context.themes.choose(name)
+    page.context.themes.finish()
+    screen.ask(NOTATIONS, 2)
+    screen.run_all()
+    assert [row[:2] for row in screen.rows(FIELDS)] == [
+        ["=", "tool"], ["≠ first", "query"], ["≠", "max_results"]
+    ]  # fmt: skip
+    fields = screen.find(FIELDS)
+    model = fields.model()
+    spoken = model.index(1, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken == "The first field in which the columns differ."
+    assert model.index(1, FIRST_RUN).data(PARTING_ROLE) == 4  # a quotation mark, then A, I and a space
+    image = fields.grab().toImage()
+    marked = fields.visualRect(model.index(1, FIRST_RUN)).center()
+    plain = fields.visualRect(model.index(0, FIRST_RUN)).center()
+    down = fields.horizontalHeader().height()
+    at = [QImage.pixelColor(image, image.width() - 30, point.y() + down) for point in (marked, plain)]
+    assert at[0] != at[1]
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support")
+def test_the_settings_of_a_column_scroll_only_where_the_screen_has_no_room(make, qapp, qtbot):
+    page, screen = make()
+    ThemeManager(qapp, "light", parent=page.widget)
+    page.context.project.prompt.set_user("Search for llamas.\n" * 4)
+    screen.press(f"{SETTINGS} 1")
+    bar = screen.part("Settings of a column").root.findChild(QScrollArea).verticalScrollBar()
+    qtbot.waitUntil(lambda: not bar.isVisible() and not bar.maximum())
+    screen.part("Settings of a column").root.close()
+
+
+@pytest.mark.slow
+@pytest.mark.qt_log_ignore("This plugin does not support")
+def test_every_popup_of_settings_has_a_border_in_the_dark_theme(open_window, qtbot):
+    window = open_window(scripted, theme="dark")
+    window.navigator.show(PageId.COMPARE)
+    screen = Columns(qtbot, window)
+    screen.press(f"{SETTINGS} 1")
+    for popup in (screen.find("Settings of a column"), window.header.sampling, window.header.settings):
+        popup.show()
+        picture = popup.grab().toImage()
+        assert picture.pixelColor(0, picture.height() // 2) == theme().color("border-strong")
+        popup.close()
+
+
+# -- in the whole window -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_window_compares_by_keys_says_which_column_runs_and_escape_stops_all(open_window, qtbot):
+    model = Answers(gated=True)
+    window = open_window(opens(model))
+    window.context.project.set_options(constraint="off")
+    began = []
+    window.runs.began.connect(began.append)
+    qtbot.keyClick(window, Qt.Key.Key_5, Qt.KeyboardModifier.ControlModifier)
+    screen = Columns(qtbot, window)
+    assert window.focusWidget() is screen.find(PROMPT)
+    screen.ask(NOTATIONS)
+    screen.choose("Notation of column 3", "JSON")
+    screen.key(PROMPT, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: "AI" in screen.text(1))
+    assert screen.ends == ["◌ running", "waiting", "waiting"]
+    for words in ("Running column 1 of 3: GLYPH.", "Comparing 1 of 3", "Waiting: one column runs at a time."):
+        assert words in screen
+    qtbot.waitUntil(lambda: screen.rows(FIELDS)[:1] == [["…", "tool", '"search"', "", ""]])
+    for name in ("Question", "Add a column", "Notation of column 1", f"{SETTINGS} 1", "Remove column 1"):
+        assert not screen.can(name), "columns cannot be changed while they run"
+    assert screen.find(PROMPT).isReadOnly()
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    model.gate.set()
+    screen.until_can("Run all columns")
+    assert len(model.asked) == 1 and screen.ends == ["stopped", "not run", "not run"]
+    assert screen.text(1).startswith('{action="search"') and not screen.can("Stop the comparison")
+    assert screen.can("Question") and not screen.find(PROMPT).isReadOnly()
+    screen.run_all()
+    assert screen.ends == [VALID] * 3, "and it cannot be run again"
+    assert not began, "the playground did not run"
+
+
+@pytest.mark.slow
+def test_three_columns_fit_the_smallest_window_and_four_scroll_to_the_one_that_runs(open_window, qtbot):
+    window = open_window(opens(Answers()), size=(1024, 700))
+    window.navigator.show(PageId.COMPARE)
+    screen = Columns(qtbot, window)
+    bars = screen.find("Columns of the comparison")
+    across, down = bars.horizontalScrollBar(), bars.verticalScrollBar()
+    for count in (3, 4):
+        screen.press("Add a column")
+        screen.run_all()
+        qtbot.wait(20)
+        assert (window.width(), window.height()) == (1024, 700)
+        assert screen.column(count).root.width() >= MIN_WIDTH
+        assert (across.maximum() > 0) is (count == 4) and (count == 4 or down.maximum() == 0)
+        assert across.value() == across.maximum(), "the column that runs is in sight"

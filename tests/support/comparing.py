@@ -6,26 +6,13 @@ import threading
 import time
 
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.compare import OWN
+from on_screen import Screen
 
 GLYPH = '{action="search" query="AI news" max_results=10}'
-
-
 BROKEN = '{action="search" query="AI news" max_results=500}'
-
-
 JSON = '{"action": "search", "query": "AI news", "max_results": 5}'
-
-
-NAMES = (
-    "comparePage",
-    "compareRunButton",
-    "compareStopButton",
-    "comparePromptEdit",
-    "comparePresets",
-    "compareColumns",
-    "compareFields",
-)
+NOTATIONS = "What does the model write unconstrained?"
+"""The question with a column in GLYPH, one in JSON, and one in the model's own notation, which the model lacks here."""
 
 
 class Answers(ScriptedModel):
@@ -63,40 +50,41 @@ def opens(model):
     return opener
 
 
-def arrange(page, *variants):
-    page.comparison.arrange(variants)
-    page.columns.preset = OWN
+class Columns(Screen):
+    """The columns of the compare page."""
 
+    @property
+    def titles(self):
+        return [self.column(number).texts()[0][1:].strip() for number in range(1, self.count + 1)]
 
-def run_all(qtbot, page):
-    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
-        page.view.run_button.click()
-    return page.comparison.columns
+    @property
+    def count(self):
+        return len(self.named("Column "))
 
+    @property
+    def ends(self):
+        """The words of each column's state."""
+        return [self.column(number).texts()[1] for number in range(1, self.count + 1)]
 
-def pills(page):
-    count = len(page.comparison.columns)
-    return [column.pill.words for column in page.view.columns[:count]]
+    def column(self, number):
+        return self.part(f"Column {number}")
 
+    def text(self, number):
+        """The model's text in that column."""
+        return self.read(f"The text of column {number}")
 
-def table(page):
-    model = page.view.fields_model
-    return [
-        [model.index(row, column).data() for column in range(model.columnCount())]
-        for row in range(model.rowCount())
-    ]
+    def ask(self, question, count=0):
+        """Choose a question, and its first columns, if not all."""
+        self.choose("Question", question)
+        while count and self.count > count:
+            self.press(f"Remove column {self.count}")
+
+    def run_all(self):
+        self.press("Run all columns")
+        self.until_can("Run all columns")
 
 
 def variant(**settings):
     """The settings of a column: the mask in GLYPH, with these instead."""
     usual = {"notation": "glyph", "shape": "flat", "constraint": "mask", "strategy": "direct"}
     return {**usual, "constrain_from": "reasoning", **settings}
-
-
-GLYPH_OFF = variant(constraint="off")
-
-
-JSON_OFF = variant(notation="json", constraint="off")
-
-
-NATIVE_OFF = variant(notation="native", constraint="off")
