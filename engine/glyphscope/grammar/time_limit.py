@@ -38,12 +38,15 @@ _WORK = _Work()
 
 
 @contextmanager
-def limited(of: Grammar | None = None) -> Iterator[None]:
-    """Limit the work on one grammar, including the time spent on `of` if that is this thread's last grammar."""
+def limited(of: Grammar | None = None, seconds: float | None = None) -> Iterator[None]:
+    """Limit the work on one grammar, including the time spent on `of` if that is this thread's last grammar.
+
+    Other work may have its own limit, `seconds`.
+    """
     before, start = (_WORK.end, _WORK.unread), thread_time()
     known = _WORK.last
     spent = known[1] if of is not None and known is not None and known[0]() is of else 0.0
-    _WORK.end = min(before[0], start + SECONDS - spent)
+    _WORK.end = min(before[0], start + (SECONDS if seconds is None else seconds) - spent)
     _WORK.unread = perf_counter() + min(_WORK.end - start, LOOK)
     try:
         yield

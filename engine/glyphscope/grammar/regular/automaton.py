@@ -242,6 +242,7 @@ class Automaton:
         sources: dict[Intersection, list[Intersection]] = {start: []}
         waiting, done = [(start.shortest, 0, start)], False
         while waiting and not done:
+            check_time()
             _, _, both = heappop(waiting)
             for _, target in self._product(both):
                 if target not in sources:

@@ -1,8 +1,8 @@
 r"""JSON Schema patterns as nodes, and as texts for engines; `registry.pattern_syntax` has their one reading.
 
-`pattern_node` has the strings in which a pattern is found, as far as it is regular: grammars are made of these nodes,
-and `linear_text` is the same node for the linear-time engine. Look-around, back references and word boundaries raise
-`PatternNotEnforced`; `search_text` has them for the engine that searches.
+`pattern_node` has the strings in which a pattern is found, as far as it is regular: grammars and automata
+are made of these nodes. Look-around, back references and word boundaries raise `PatternNotEnforced`; `search_text` has
+them for the engine that searches.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from typing import NamedTuple
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.strings import ANYTHING
-from glyphscope.grammar.regular.text import regex_text
 from glyphscope.grammar.tree import (
     EMPTY,
-    NEVER,
     Alt,
     CharClass,
     Node,
@@ -71,7 +69,7 @@ class _Variant(NamedTuple):
 @lru_cache(maxsize=512)
 def pattern_node(pattern: str) -> Node:
     """The strings in which the pattern is found (searched for, not anchored). Raises PatternNotEnforced."""
-    node = _found_node(pattern)
+    node = found_node(pattern)
     if any(isinstance(each, CharClass) and len(each.ranges) > MAX_RANGES for each in walk(node)):
         raise PatternNotEnforced(f"it has a class of more than {MAX_RANGES} ranges of characters")
     return node
@@ -110,7 +108,9 @@ def _canonical(node: Node) -> Node:
     return joined(node, map(_canonical, node.inner)) if isinstance(node, Seq | Alt | Repeat) else node
 
 
-def _found_node(pattern: str) -> Node:
+@lru_cache(maxsize=512)
+def found_node(pattern: str) -> Node:
+    """As `pattern_node`, with classes of any size. Raises PatternNotEnforced."""
     return _found_by(_tree(pattern))
 
 
@@ -129,15 +129,6 @@ def unreadable(pattern: str) -> str:
     except PatternNotEnforced as reason:
         return str(reason)
     return ""
-
-
-@lru_cache(maxsize=512)
-def linear_text(pattern: str) -> str:
-    """The pattern for an engine of regular languages, anchored at both ends. Raises PatternNotEnforced."""
-    node = _found_node(pattern)
-    if node == NEVER:
-        raise PatternNotEnforced("it matches no text")
-    return f"^(?:{regex_text(node)})$"
 
 
 @lru_cache(maxsize=512)

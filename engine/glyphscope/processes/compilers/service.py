@@ -1,7 +1,7 @@
 """Requests to the compilers' processes, each with a time limit. Expensive answers are cached.
 
-There are two of these processes: patterns are needed while a text is validated, also in the window's thread, and must
-not wait for a grammar that takes ten seconds.
+There are two of these processes: patterns with look-around are needed while a text is validated, also in the window's
+thread, and must not wait for a grammar that takes ten seconds.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from glyphscope.base.bounded_cache import BoundedCache
 from glyphscope.base.errors import GrammarError
 from glyphscope.processes.calls import TIMEOUT, CallFailed, Child, ProcessDied
 from glyphscope.processes.compilers import child
-from glyphscope.processes.compilers.child import State
 
 SECONDS = 10.0
 """The limit for compiling one grammar, or for reading a batch of texts with it."""
 PATTERN_SECONDS = 2.0
-"""The limit for one pattern, or for matching a piece of text with it."""
+"""The limit for searching a text for one pattern, or for one question about a lexeme."""
 _MAX_CACHED = 2048
 HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
 
@@ -59,7 +58,6 @@ class _Cached(Generic[T]):
 
 _refusals: _Cached[str] = _Cached()
 _possible: _Cached[bool | None] = _Cached()
-_beginnings: _Cached[State | None] = _Cached()
 
 
 def start() -> None:
@@ -108,29 +106,6 @@ def read_texts(grammar: str, texts: Sequence[str], *, is_schema: bool = False) -
 def has_text(lark: str) -> bool | None:
     """Whether the grammar has any text; None if that is too expensive to decide."""
     return _possible.get(_encoded(lark), lambda: _ask_patterns(child.has_text, lark))
-
-
-def begin(language: bytes) -> State | None:
-    """The state at the beginning of a string; None if the linear-time engine does not support the language."""
-    return _beginnings.get(language, lambda: _ask_patterns(child.begin, language))
-
-
-def feed(
-    language: bytes, number: int, before: Sequence[str], text: str, *, ends: bool = False
-) -> State | None:
-    """The state after `text` in the string with that number; None if the engine exceeded its limits.
-
-    `before` are the pieces of the string so far. With `ends`, the state reports whether the string matches so far.
-    """
-    for again in (False, True):
-        sent = "" if not before else "".join(before) if again else None
-        try:
-            state = _ask(_PATTERNS, PATTERN_SECONDS, child.feed, language, number, text, sent, ends)
-        except (_Refused, CompilerDied):
-            return None
-        if state is not None:
-            return state  # otherwise it is another process, or one that has forgotten the string
-    return None
 
 
 def searched(pattern: str, text: str, seconds: float) -> bool | None:
