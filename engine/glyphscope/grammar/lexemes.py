@@ -13,9 +13,10 @@ from functools import lru_cache
 from glyphscope.base.visible import escaped
 from glyphscope.grammar import tree
 from glyphscope.grammar.regular.strings import words_left_out
-from glyphscope.grammar.regular.text import regex_text
 from glyphscope.grammar.tree import Node, alt, repeat, seq, walk
 from glyphscope.processes.compilers import service
+
+_SPECIAL = frozenset("\\.+*?()|[]{}^$#&-~/\"'")
 
 
 def quoted(text: str) -> str:
@@ -30,13 +31,44 @@ def lexeme(node: Node) -> str:
         expressions = (f"{'' if required else '~'}{lexeme(part)}" for required, part in conditions)
         return f"({' & '.join(expressions)})"
     if not _has_intersection(node):
-        return f"/{regex_text(node) or '()'}/"  # two slashes alone begin a comment
+        return f"/{_regex(node) or '()'}/"  # two slashes alone begin a comment
     if isinstance(node, tree.Seq):
         return " ".join(lexeme(part) for part in node.parts)
     if isinstance(node, tree.Alt):
         return "(" + " | ".join(lexeme(option) for option in node.options) + ")"
     assert isinstance(node, tree.Repeat), "the only other node that can contain an intersection"
     return f"({lexeme(node.body)}){node.sign}"
+
+
+def _regex(node: Node) -> str:
+    """The regular expression of a node without references and intersections."""
+    if isinstance(node, tree.Literal):
+        return (
+            node.text.translate(_ESCAPED) if node.text.isascii() else "".join(map(_char, map(ord, node.text)))
+        )
+    if isinstance(node, tree.CharClass):
+        ranges = (_char(low) if low == high else f"{_char(low)}-{_char(high)}" for low, high in node.ranges)
+        return f"[{'^' if node.negated else ''}{''.join(ranges)}]"
+    if isinstance(node, tree.Seq):
+        return "".join(_regex(part) for part in node.parts)
+    if isinstance(node, tree.Alt):
+        return "(" + "|".join(_regex(option) for option in node.options) + ")"
+    assert isinstance(node, tree.Repeat), "a terminal refers to no rules"
+    body = _regex(node.body)
+    single = isinstance(node.body, tree.CharClass | tree.Alt) or (
+        isinstance(node.body, tree.Literal) and len(node.body.text) == 1
+    )
+    return (body if single else f"({body})") + node.sign
+
+
+def _char(code: int) -> str:
+    char = chr(code)
+    if char in _SPECIAL:
+        return "\\" + char
+    return char if 0x20 <= code < 0x7F else f"\\x{{{code:x}}}"
+
+
+_ESCAPED = {code: _char(code) for code in range(128)}
 
 
 def _conditions(node: Node) -> list[tuple[bool, Node]]:

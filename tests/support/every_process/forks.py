@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 CHILD = "glyphscope.processes.child"
 MODULES = {
     "glyphscope": (), "glyphscope.models.child": (),
-    f"{CHILD} glyphscope.processes.compilers.patterns": ("glyphscope.processes.compilers.child",),
+    f"{CHILD} regex": ("glyphscope.processes.compilers.child",),
+    f"{CHILD} glyphscope.processes.compilers.masks": ("glyphscope.processes.compilers.child",),
     f"{CHILD} glyphscope.evals.checking.child": (),
     f"{CHILD} glyphscope.models.probe_child": ("glyphscope.models.probe_calls",),
     f"{CHILD} ": ("glyphscope.models.inspection", "glyphscope.prompting.template"),

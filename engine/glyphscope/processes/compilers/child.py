@@ -1,4 +1,4 @@
-"""The functions of the compilers' process; llguidance is imported there only.
+"""The functions of the compilers' process; llguidance is imported there only, and `regex` when it is needed.
 
 Compiled grammars are cached: many texts are read with the same grammar.
 """
@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import regex
+
     from glyphscope.processes.compilers.masks import TextReader
 
-ENGINES = "glyphscope.processes.compilers.patterns"
-"""The module whose import takes the time of the process's start."""
 _READERS = 4
 """The maximum number of cached compiled grammars."""
 
@@ -43,7 +43,21 @@ def has_text(lark: str) -> bool | None:
 
 
 def searched(pattern: str, text: str, seconds: float) -> bool | None:
-    """As `patterns.searched`."""
-    from glyphscope.processes.compilers.patterns import searched
+    """Whether the package `regex`, which backtracks, finds the pattern; None if it is invalid, or after a timeout."""
+    compiled = _compiled(pattern)
+    if compiled is None:
+        return None
+    try:
+        return compiled.search(text, timeout=seconds) is not None
+    except TimeoutError:
+        return None
 
-    return searched(pattern, text, seconds)
+
+@lru_cache(maxsize=512)
+def _compiled(pattern: str) -> regex.Pattern[str] | None:
+    import regex
+
+    try:
+        return regex.compile(pattern)
+    except (regex.error, RecursionError, OverflowError):
+        return None

@@ -24,8 +24,8 @@ _MAX_CACHED = 2048
 HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
 
 _MEMORY = 2 << 30  # bytes of addresses
-_GRAMMARS = Child("llguidance", child.ENGINES, memory=_MEMORY)
-_PATTERNS = Child("llguidance", child.ENGINES, memory=_MEMORY)
+_GRAMMARS = Child("llguidance", "glyphscope.processes.compilers.masks", memory=_MEMORY)
+_PATTERNS = Child("llguidance", "regex", memory=_MEMORY)
 
 P = ParamSpec("P")
 T = TypeVar("T")
