@@ -40,7 +40,7 @@ _ENDS_KEY = frozenset(" \t\r=:")
 class GlyphReader(Reader):
     """Reads GLYPH, character by character if necessary. See `Reader` for `calls` and `max_depth`."""
 
-    RUN = re.compile(r'[^"\\]+')
+    RUNS: ClassVar[dict[str, re.Pattern[str]]] = {'"': re.compile(r'[^"\\]+')}
     ESCAPES: ClassVar[dict[str, str]] = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "r": "\r", "t": "\t"}
     SURROGATES = False
 

@@ -17,7 +17,7 @@ _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?=[,\]} ])")
 class JsonReader(Reader):
     """Reads JSON, character by character if necessary. See `Reader` for `calls` and `max_depth`."""
 
-    RUN = re.compile(r'[^"\\\x00-\x1f]+')
+    RUNS: ClassVar[dict[str, re.Pattern[str]]] = {'"': re.compile(r'[^"\\\x00-\x1f]+')}
     ESCAPES: ClassVar[dict[str, str]] = {
         **{char: char for char in '"\\/'},
         "b": "\b",

@@ -25,16 +25,21 @@ class Reader(TextAhead):
     """Reads a text in pieces of any size.
 
     With `calls=True`, the document is one call: it must begin with `{` (or GLYPH's head), and text before it is
-    reported and skipped. Otherwise it is any single value.
+    reported and skipped. Otherwise it is any single value. A value at position `at` of another text is read no further
+    than its end. `done`: it is complete. `broken`: the reader rejected the next character, with SYNTAX or TOO_DEEP as
+    its last event, and reads no further.
     """
 
-    RUN: ClassVar[re.Pattern[str]]  # characters of a quoted string other than escapes
+    RUNS: ClassVar[dict[str, re.Pattern[str]]]  # by quotation mark: characters of a string other than escapes
     ESCAPES: ClassVar[dict[str, str]]
     SURROGATES: ClassVar[bool]  # whether \uD83D\uDE00 is one character
+    CLOSING: ClassVar[dict[str, str]] = {"{": "}", "[": "]"}
 
-    def __init__(self, *, calls: bool = True, max_depth: int = 256) -> None:
-        super().__init__(0)
+    def __init__(self, *, calls: bool = True, max_depth: int = 256, at: int | None = None) -> None:
+        super().__init__(at or 0)
+        self.done = self.broken = False
         self._calls = calls
+        self._inside = at is not None
         self._max_depth = max_depth
         self._out: list[Structural] = []
         self._stack: list[str] = []  # the brackets that are open
@@ -43,13 +48,13 @@ class Reader(TextAhead):
         self._word = ""  # the unquoted scalar, key or head being read
         self._reading = self._read()
 
-    @property
-    def position(self) -> int:
-        return self._base + len(self._text)
+    def feed(self, text: str, at: int | None = None) -> list[Structural]:
+        """Read on, up to the value's end or the rejected character, which is then at `place`, or all of the text.
 
-    def feed(self, text: str) -> list[Structural]:
-        self._base += len(self._text)  # all of it was read
-        self._text, self._at = text, 0
+        `at` is the text's position, if it is not where the text before it ended.
+        """
+        self._base = self.place if at is None else at
+        self._text, self._at = text, 0  # all text before was read
         out = self._out = []
         next(self._reading, None)
         return out
@@ -60,7 +65,7 @@ class Reader(TextAhead):
         if self._in_scalar and not self._stack:
             with suppress(Ended):
                 self._end_scalar()
-                self._emit(s.DOCUMENT_END, 0)
+                self._end_document()
         return out
 
     def _emit(self, kind: int, size: int = 1, text: str = "") -> None:
@@ -68,10 +73,10 @@ class Reader(TextAhead):
         place = self._base + self._at
         self._out.append((kind, place, place + size, text))
 
-    def _reject(self, why: str) -> NoReturn:
+    def _reject(self, why: str, kind: int = s.SYNTAX) -> NoReturn:
         """Reject the next character. Raises Ended."""
-        self._in_scalar = False
-        self._emit(s.SYNTAX, 1, why)
+        self._in_scalar, self.broken = False, True
+        self._emit(kind, 1, why)
         raise Ended
 
     # the document
@@ -80,16 +85,23 @@ class Reader(TextAhead):
         with suppress(Ended):
             while not (char := self._ink()):
                 yield
-            if not self._calls:
-                yield from self._value(char)
-            else:
+            if self._calls:
                 yield from self._call_begins(char)
                 self._open()
+            elif not self._stack:
+                yield from self._value(char)
             yield from self._contents()
-            self._emit(s.DOCUMENT_END, 0)
-            while not (char := self._ink()):
+            self._end_document()
+            while not self._inside:
+                if char := self._ink():
+                    self._emit(s.TRAILING_TEXT, 1, char)
+                    break
                 yield
-            self._emit(s.TRAILING_TEXT, 1, char)
+
+    def _end_document(self) -> None:
+        self.done = True
+        if not self._inside:
+            self._emit(s.DOCUMENT_END, 0)
 
     def _call_begins(self, char: str) -> Iterator[None]:
         """Read up to the call's brace."""
@@ -126,8 +138,7 @@ class Reader(TextAhead):
     def _open(self) -> None:
         """Enter the object or array whose bracket is next."""
         if len(self._stack) >= self._max_depth:
-            self._emit(s.TOO_DEEP, 1, f"nested deeper than {self._max_depth} levels")
-            raise Ended
+            self._reject(f"nested deeper than {self._max_depth} levels", s.TOO_DEEP)
         bracket = self._text[self._at]
         self._stack.append(bracket)
         self._emit(s.OBJECT_OPEN if bracket == "{" else s.ARRAY_OPEN)
@@ -137,7 +148,7 @@ class Reader(TextAhead):
     def _close(self, char: str) -> None:
         """Leave the innermost bracket if the next character matches it."""
         opened = self._stack[-1]
-        if char != ("}" if opened == "{" else "]"):
+        if char != self.CLOSING[opened]:
             self._reject(f"'{char}' does not close the '{opened}' that is open")
         self._stack.pop()
         self._emit(s.OBJECT_CLOSE if opened == "{" else s.ARRAY_CLOSE)
@@ -151,9 +162,10 @@ class Reader(TextAhead):
         opened, kind, ended = (
             (s.KEY_OPEN, s.KEY_TEXT, s.KEY_END) if key else (s.STRING_OPEN, s.STRING_TEXT, s.STRING_END)
         )
+        mark = self._text[self._at]
         self._emit(opened, 1, '"')
         self._at += 1
-        run = self.RUN
+        run = self.RUNS[mark]
         while True:
             text, at = self._text, self._at
             if found := run.match(text, at):
@@ -164,7 +176,7 @@ class Reader(TextAhead):
                 yield
             elif (char := text[at]) == "\\":
                 yield from self._escape(kind)
-            elif char == '"':
+            elif char == mark:
                 break
             else:
                 self._reject(f"a control character (U+{ord(char):04X}) must be written \\u{ord(char):04x}")
@@ -208,14 +220,15 @@ class Reader(TextAhead):
             self._reject(half)
         return chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00))
 
-    def _digits(self) -> Generator[None, None, str]:
-        """Read four hexadecimal digits."""
+    def _digits(self, count: int = 4) -> Generator[None, None, str]:
+        """Read that many hexadecimal digits."""
         digits = ""
-        while len(digits) < 4:
+        while len(digits) < count:
             yield from self.char()
-            found = _HEX.match(self._text, self._at, self._at + 4 - len(digits))
+            found = _HEX.match(self._text, self._at, self._at + count - len(digits))
             if found is None:
-                self._reject("\\u is followed by four hexadecimal digits")
+                signs = "\\u is followed by four" if count == 4 else "\\x is followed by two"
+                self._reject(f"{signs} hexadecimal digits")
             digits += found[0]
             self._at = found.end()
         return digits

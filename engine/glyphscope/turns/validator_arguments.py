@@ -9,6 +9,7 @@ from functools import partial
 from glyphscope.notation import structure as s
 from glyphscope.notation.ahead import TextAhead
 from glyphscope.notation.read_json import JsonReader
+from glyphscope.notation.reader import Reader
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.form import CallForm
 from glyphscope.turns.tools import TurnTools
@@ -40,73 +41,72 @@ class Driver:
         raise NotImplementedError
 
 
-class _Json(Driver):
-    """A JSON value, up to its last character."""
+class _Value(Driver):
+    """A part that `_reader` reads, up to its last character."""
 
-    def __init__(self, call: CallText) -> None:
-        super().__init__(call)
-        self._reader = JsonReader(calls=False, max_depth=call.limits.depth)
-        self._reader._base = call.text.place
+    _reader: Reader
 
     def read(self) -> Iterator[None]:
-        while True:
+        reader = self._reader
+        while not (reader.done or reader.broken):
             yield from self.text.char()
-            events = self._reader.feed(self.text.rest)
-            for place, (kind, _, end, _) in enumerate(events):
-                if kind in (s.DOCUMENT_END, s.SYNTAX, s.TOO_DEEP):
-                    self.broken = kind != s.DOCUMENT_END
-                    self._take(events[: place + 1])
-                    self.text.skip(end - self.text.place)
-                    return
-            self._take(events)
-            self.text.skip(len(self.text.rest))
+            self._take(reader.feed(self.text.rest))
+            self.text.skip(reader.place - self.text.place)
+        self.broken = reader.broken
+        if self.broken:
+            self.text.skip(1)
+        else:
+            self._ended(self.text.place)
 
     def _take(self, events: list[Structural]) -> None:
+        """Pass the reader's events on."""
+        self.validator.drive(events)
+
+    def _ended(self, end: int) -> None:
+        """The part is complete, and ends before the character `end`."""
         raise NotImplementedError
 
 
 class _Unquoted:
     """JSON in a JSON string: `read` returns its structure, with positions in the whole text."""
 
-    def __init__(self, at: int, max_depth: int) -> None:
+    def __init__(self, max_depth: int) -> None:
         self._reader = JsonReader(calls=False, max_depth=max_depth)
-        self._reader._base = at
 
     def read(self, event: Structural) -> list[Structural]:
         kind, start, end, text = event
         if kind != s.STRING_TEXT:
             return []
         unescaped = end - start == len(text)
-        self._reader._base = start if unescaped else end - 1
-        return [each for each in self._reader.feed(text) if each[0] != s.DOCUMENT_END]
+        events = self._reader.feed(text, start if unescaped else end - 1)
+        return [each for each in events if each[0] != s.DOCUMENT_END]
 
 
-class JsonArguments(_Json):
+class JsonArguments(_Value):
     """Arguments as a JSON object, or as a string that contains one."""
 
     def __init__(self, call: CallText) -> None:
         super().__init__(call)
-        as_string = call.form.arguments.as_string
-        self._inner = _Unquoted(call.text.place, call.limits.depth) if as_string else None
+        self._reader = JsonReader(calls=False, max_depth=call.limits.depth, at=call.text.place)
+        self._inner = _Unquoted(call.limits.depth) if call.form.arguments.as_string else None
         self.validator.open_arguments()
 
     def _take(self, events: list[Structural]) -> None:
-        done = bool(events) and events[-1][0] == s.DOCUMENT_END
-        ended = events[-1][2] if done else 0
-        events = events[:-1] if done else events
-        if self._inner is not None and events:
+        if self._inner is not None:
             events = [each for event in events for each in self._inner.read(event)]
         self.validator.drive(events)
-        if done:
-            self.validator.close_call(ended - 1)
+
+    def _ended(self, end: int) -> None:
+        self.validator.close_call(end - 1)
 
 
-class JsonCall(_Json):
+class JsonCall(_Value):
     """A call as a JSON object, in one of the forms of `CallObject`."""
 
     def __init__(self, call: CallText) -> None:
         super().__init__(call)
         assert call.form.object is not None
+        self._reader = JsonReader(calls=False, max_depth=call.limits.depth, at=call.text.place)
         self._shape = shape = call.form.object
         self._depth = 0
         self._key: list[str] = []  # the last key, in pieces
@@ -123,6 +123,13 @@ class JsonCall(_Json):
         for event in events:
             self._one(event)
 
+    def _ended(self, end: int) -> None:
+        validator, shape = self.validator, self._shape
+        if self._inside and shape.name_key:
+            validator.drive([(s.DOCUMENT_END, end, end, "")])
+        elif not self._inside and not validator.depth and not validator.complete:
+            validator.violate("MISSING_TOOL", "the call names no tool", end - 1, f'"{shape.wrapper}"')
+
     def _one(self, event: Structural) -> None:
         kind = event[0]
         if kind in (s.OBJECT_CLOSE, s.ARRAY_CLOSE):
@@ -130,16 +137,14 @@ class JsonCall(_Json):
         if kind in (s.KEY_OPEN, s.KEY_TEXT, s.KEY_END) and self._depth <= self._own:
             self._on_key(event)
         elif not self._inside:
-            self._outside(event)
+            if kind in (s.SYNTAX, s.TOO_DEEP):
+                self.validator.drive([event])
         elif (
             not self._shape.name_key
             and self._depth == self._own - 1
             and kind in (s.OBJECT_OPEN, s.OBJECT_CLOSE)
         ):
-            self.validator.begin(event[1]) if kind == s.OBJECT_OPEN else self._end(event)
-        elif kind == s.DOCUMENT_END:
-            if self._shape.name_key:
-                self.validator.drive([event])
+            self.validator.begin(event[1]) if kind == s.OBJECT_OPEN else self._end_call(event)
         elif self._inner is not None and kind in (s.STRING_OPEN, s.STRING_TEXT, s.STRING_END, s.ESCAPE_OPEN):
             self.validator.drive(self._inner.read(event))
             self._inner = None if kind == s.STRING_END else self._inner
@@ -157,16 +162,7 @@ class JsonCall(_Json):
             self.validator.drive([(s.DOCUMENT_END, event[2], event[2], "")])
             self._inside = False
 
-    def _outside(self, event: Structural) -> None:
-        """Read the structure around the wrapped call."""
-        if event[0] in (s.SYNTAX, s.TOO_DEEP):
-            self.validator.drive([event])
-        elif event[0] == s.DOCUMENT_END and not self.validator.depth and not self.validator.complete:
-            self.validator.violate(
-                "MISSING_TOOL", "the call names no tool", event[1] - 1, f'"{self._shape.wrapper}"'
-            )
-
-    def _end(self, event: Structural) -> None:
+    def _end_call(self, event: Structural) -> None:
         if not self._named:
             self.validator.violate("MISSING_TOOL", "the call names no tool", event[1], "a tool's name")
         self.validator.close_call(event[1])
@@ -188,7 +184,7 @@ class JsonCall(_Json):
         if self._shape.name_key:
             validator.drive([event])
             if kind == s.KEY_END and self._as_string and "".join(self._key) == self._shape.arguments_key:
-                self._inner = _Unquoted(end, self.call.limits.depth)
+                self._inner = _Unquoted(self.call.limits.depth)
         elif self._named or validator.stopped:
             return
         elif kind == s.KEY_OPEN:
@@ -201,7 +197,7 @@ class JsonCall(_Json):
             validator.open_arguments()
 
 
-class Members(Driver):
+class Members(_Value):
     """Arguments as Python keywords or as a dictionary, up to the closing bracket, which is not read."""
 
     def __init__(self, call: CallText) -> None:
@@ -213,13 +209,5 @@ class Members(Driver):
         self.validator.open_arguments()
         self.validator.drive([(s.OBJECT_OPEN, at, at, "")])
 
-    def read(self) -> Iterator[None]:
-        while not self._reader.done and not self.broken:
-            yield from self.text.char()
-            events: list[Structural] = []
-            count = self._reader.feed(self.text.rest, 0, events)
-            self.validator.drive(events)
-            self.broken = self._reader.broken
-            self.text.skip(count + self.broken)
-        if not self.broken:
-            self.validator.close_call(self.text.place)
+    def _ended(self, end: int) -> None:
+        self.validator.close_call(end)

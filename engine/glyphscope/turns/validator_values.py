@@ -56,12 +56,13 @@ class TypedValue:
         self._texts.append(piece.text)
         if self.invalid_at >= 0:
             return
-        events: list[Structural] = []
         broke = piece.broke if self._reader.may_end else -1  # otherwise a marker is not possible here
         text, start = self._space + piece.text, piece.at - len(self._space)
         ink = text.rstrip()
         self._space = text[len(ink) :]
-        at = self._reader.feed(ink, 0, events)
+        before = self._reader.place
+        events = self._reader.feed(ink)
+        at = self._reader.place - before
         rest = ink[at:]
         if self._reader.broken or (self._reader.done and rest.strip()):
             at += len(rest) - len(rest.lstrip()) if self._reader.done else 0
@@ -84,13 +85,12 @@ class TypedValue:
         return self.invalid_at < 0 and self._reader.may_end
 
     def end(self, start: int, end: int, marker: str) -> None:
-        events: list[Structural] = []
         if self.invalid_at < 0:
-            self._reader.finish(events)
-            self._drive(events)
+            self._drive(self._reader.finish())
             if not self._reader.done:
-                at = self._reader.feed(marker, 0, [])
-                self.invalid_at = start + at if self._reader.broken else end - 1
+                before = self._reader.place
+                self._reader.feed(marker)
+                self.invalid_at = start + self._reader.place - before if self._reader.broken else end - 1
 
     @property
     def read_text(self) -> str:
