@@ -5,153 +5,44 @@ from __future__ import annotations
 import copy
 import json
 import random
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from examples import at_most
+from expected_texts import as_in_file
 from glyphscope.base.visible import visible
 from glyphscope.evals.scoring import MAX_POINTER, Matcher, Values, has_all, pair_up, schema_fault, shown
 from glyphscope.evals.suites import ExpectedCall
 
 
 def parts(made: Any, tool: str = "search", **expected: Any) -> tuple[str, str] | None:
-    found = Matcher().difference(ExpectedCall(tools=("search", "find"), **expected), tool, made)
+    call = msgspec.convert({"tools": ("search", "find"), **expected}, ExpectedCall)
+    found = Matcher().difference(call, tool, made)
     return None if found is None else tuple(found)
 
 
 EXACT = {"query": "AI news", "max_results": 10}
-
-ACCEPTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({}, {"anything": [1, {"goes": None}]}),
-    ({"arguments": EXACT}, {"max_results": 10, "query": "AI news"}),
-    ({"arguments": EXACT}, {"query": "AI news", "max_results": 10.0}),
-    ({"arguments": {"n": 2**70}}, {"n": float(2**70)}),
-    ({"arguments": {"n": 0}}, {"n": -0.0}),
-    ({"arguments": {"n": 1e400}}, {"n": 1e400}),
-    ({"arguments": {}}, {}),
-    ({"arguments": EXACT, "match": "subset"}, {**EXACT, "lang": "en"}),
-    ({"arguments": {}, "match": "subset"}, {"query": "x"}),
-    ({"arguments": EXACT, "optional": ("max_results",)}, {"query": "AI news"}),
-    ({"any_of": {"unit": ("C", "celsius")}}, {"unit": "celsius"}),
-    ({"any_of": {"unit": ("C",), "n": (1, 2)}, "optional": ("n",)}, {"unit": "C"}),
-    ({"any_of": {"unit": ("C",)}, "arguments": {"city": "Rome"}}, {"city": "Rome", "unit": "C"}),
-    ({"any_of": {"unit": ("C",)}, "match": "subset"}, {"unit": "C", "city": "Rome"}),
-    ({"arguments": {"tags": ["a", "b", "a"]}, "unordered": True}, {"tags": ["a", "a", "b"]}),
-    ({"arguments": {"x": [[1, 2], [3]]}, "unordered": True}, {"x": [[3.0], [2, 1]]}),
-    ({"arguments": {"x": [{"k": [1, 2]}]}, "unordered": True}, {"x": [{"k": [2, 1]}]}),
-    ({"any_of": {"x": ([1, 2],)}, "unordered": True}, {"x": [2, 1]}),
-    ({"arguments": {"q": "AI  News"}, "folded": True}, {"q": " ai\tNEWS\n"}),
-    ({"arguments": {"q": ["Straße"]}, "folded": True}, {"q": ["STRASSE"]}),
-    ({"schema": {"properties": {"n": {"minimum": 5}}}}, {"n": 5}),
-    ({"schema": {"properties": {"d": {"format": "date"}}}}, {"d": "2024-02-29"}),
-    ({"schema": {"required": ["n"]}, "arguments": {"q": "x"}, "match": "subset"}, {"q": "x", "n": 1}),
-    ({"schema": {"$ref": "#/$defs/a", "$defs": {"a": {"required": ["n"]}}}}, {"n": 1}),
-]
+CASES = Path(__file__).with_name("scoring_matching.txt")
 
 
-@pytest.mark.parametrize(("expected", "made"), ACCEPTED)
-def test_an_expected_call_is_matched(expected, made):
-    assert parts(made, **expected) is None
-    assert parts(made, "find", **expected) is None
+def compared(block: str) -> str:
+    """A block of the file: an expected call ← a made one, and whether it fits or the first difference."""
+    line = block.split("\n")[0]
+    if line.startswith("# "):
+        return line
+    expected, made = map(json.loads, line.split(" ← "))
+    found = parts(made, **expected)
+    assert found == parts(made, "find", **expected), "each of the tools"
+    return line + "\n= " + ("it fits" if found is None else f"{found[0]}: {found[1]}")
 
 
-REFUSED: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
-    ({"arguments": EXACT}, {**EXACT, "max_results": 5}, "/max_results", "max_results is 5, not 10"),
-    ({"arguments": EXACT}, {**EXACT, "max_results": "10"}, "/max_results", 'max_results is "10", not 10'),
-    ({"arguments": EXACT}, {"query": "AI news"}, "/max_results", "max_results is missing"),
-    ({"arguments": EXACT}, {**EXACT, "lang": "en"}, "/lang", 'lang is "en", which is not expected'),
-    ({"arguments": {}}, {"lang": None}, "/lang", "lang is null, which is not expected"),
-    ({"arguments": {"n": 1}}, {"n": True}, "/n", "n is true, not 1"),
-    ({"arguments": {"n": False}}, {"n": 0}, "/n", "n is 0, not false"),
-    ({"arguments": {"n": 2**53}}, {"n": 2**53 + 1}, "/n", "n is 9007199254740993, not 9007199254740992"),
-    ({"arguments": {"n": 0.1}}, {"n": 0.10000001}, "/n", "n is 0.10000001, not 0.1"),
-    ({"arguments": {"n": None}}, {"n": []}, "/n", "n is [], not null"),
-    ({"arguments": {"n": {}}}, {"n": []}, "/n", "n is [], not {}"),
-    ({"arguments": EXACT, "match": "subset"}, {"query": "AI news"}, "/max_results", "max_results is missing"),
-    (
-        {"arguments": {"ops": [{"path": "/a"}]}},
-        {"ops": [{"path": "/b"}]},
-        "/ops/0/path",
-        'ops.0.path is "/b", not "/a"',
-    ),
-    ({"arguments": {"a/b": {"c~d": 1}}}, {"a/b": {"c~d": 2}}, "/a~1b/c~0d", "a/b.c~d is 2, not 1"),
-    ({"arguments": {"x": {"k": 1}}}, {"x": {}}, "/x/k", "x.k is missing"),
-    ({"arguments": {"x": {}}}, {"x": {"k": [1]}}, "/x/k", "x.k is [1], which is not expected"),
-    ({"arguments": {"x": [1, 2]}}, {"x": [2, 1]}, "/x/0", "x.0 is 2, not 1"),
-    ({"arguments": {"x": [1, 2]}}, {"x": [1]}, "/x", "x has 1 item, not 2"),
-    ({"arguments": {"x": []}}, {"x": [1, 2, 3]}, "/x", "x has 3 items, not 0"),
-    ({"arguments": {"x": ["a", "b"]}, "unordered": True}, {"x": ["b"]}, "/x", 'x lacks "a"'),
-    (
-        {"arguments": {"x": ["a"]}, "unordered": True},
-        {"x": ["a", "a"]},
-        "/x/1",
-        'x has "a", which is one too many',
-    ),
-    ({"arguments": {"x": ["a", "b"]}, "unordered": True}, {"x": ["b", "c"]}, "/x/1", 'x.1 is "c", not "a"'),
-    (
-        {"arguments": {"x": ["a", "b"]}, "unordered": True},
-        {"x": ["c", "d"]},
-        "/x/0",
-        'x has "c", and lacks "a"',
-    ),
-    (
-        {"arguments": {"x": [{"k": [1, 2]}, 5]}, "unordered": True},
-        {"x": [5, {"k": [2, 3]}]},
-        "/x/1/k/1",
-        "x.1.k.1 is 3, not 1",
-    ),
-    ({"any_of": {"unit": ("C", "F")}}, {"unit": "K"}, "/unit", 'unit is "K", not "C" or "F"'),
-    ({"any_of": {"unit": ("C",)}}, {"unit": "K"}, "/unit", 'unit is "K", not "C"'),
-    ({"any_of": {"n": (1, 2, 3, 4, 5, 6)}}, {"n": 7}, "/n", "n is 7, not 1 or 2 or 3 or 4 or 2 others"),
-    ({"any_of": {"n": (1, 2, 3, 4, 5)}}, {"n": 7}, "/n", "n is 7, not 1 or 2 or 3 or 4 or 1 other"),
-    ({"any_of": {"n": (1,)}}, {"n": True}, "/n", "n is true, not 1"),
-    ({"any_of": {"n": (1,)}}, {}, "/n", "n is missing"),
-    ({"any_of": {"n": (1,)}}, {"n": 1, "m": 1}, "/m", "m is 1, which is not expected"),
-    (
-        {"any_of": {"n": (1,)}, "optional": ("n",), "arguments": {}},
-        {"n": 2},
-        "/n",
-        "n is 2, not 1",
-    ),
-    ({"arguments": {"q": "AI news"}}, {"q": "ai news"}, "/q", 'q is "ai news", not "AI news"'),
-    ({"arguments": {"q": "AI news"}, "folded": True}, {"q": "AInews"}, "/q", 'q is "AInews", not "AI news"'),
-    (
-        {"schema": {"properties": {"n": {"minimum": 5}}}},
-        {"n": 4},
-        "/n",
-        "n does not fit: 4 is less than the minimum of 5",
-    ),
-    (
-        {"schema": {"properties": {"d": {"format": "date"}}}},
-        {"d": "2023-02-29"},
-        "/d",
-        "d does not fit: '2023-02-29' is not a 'date'",
-    ),
-    ({"schema": {"required": ["n"]}}, {}, "/n", "n is missing"),
-    ({"schema": {"properties": {"x": {"required": ["n"]}}}}, {"x": {}}, "/x/n", "x.n is missing"),
-    (
-        {"schema": {"properties": {"n": {"type": "string"}}}},
-        {"n": None},
-        "/n",
-        "n is null, and must be of type string",
-    ),
-    ({"schema": {"properties": {"n": {"const": 1}}}}, {"n": True}, "/n", "n is true, not 1"),
-    ({"schema": {"properties": {"n": {"enum": [1, 2]}}}}, {"n": 3}, "/n", "n is 3, and none of [1,2]"),
-    (
-        {"schema": {"maxProperties": 0}},
-        {"n": 3},
-        "",
-        "the call does not fit: {'n': 3} is expected to be empty",
-    ),
-]
-
-
-@pytest.mark.parametrize(("expected", "made", "pointer", "words"), REFUSED)
-def test_the_first_difference_is_reported_with_its_place(expected, made, pointer, words):
-    assert parts(made, **expected) == (pointer, words)
+def test_calls_are_compared_as_in_the_file():
+    as_in_file(CASES, map(compared, CASES.read_text().rstrip("\n").split("\n\n")))
 
 
 def test_another_tool_is_reported_before_its_arguments():
