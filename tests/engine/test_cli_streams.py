@@ -164,3 +164,53 @@ def test_under_nohup_a_closed_terminal_does_not_end_a_command():
             assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.slow
+def test_answers_are_utf8_whatever_the_locale_and_a_closed_pipe_is_quiet():
+    line = json.dumps({"text": '{action="search" query="é😀"}'}) + "\n"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glyphscope", "check", "--lines", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+    )
+    with process:
+        assert process.stdin and process.stdout and process.stderr
+        process.stdin.write(line.encode())
+        process.stdin.close()
+        assert json.loads(process.stdout.readline().decode("utf-8"))["arguments"] == {"query": "é😀"}
+        assert process.wait(20) == 0
+
+
+@pytest.mark.slow
+def test_a_closed_pipe_ends_the_command_quietly():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glyphscope", "check", "--lines", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        assert process.stdin and process.stdout and process.stderr
+        process.stdout.close()
+        process.stdin.write((json.dumps({"text": CALL}) + "\n").encode() * 50)
+        process.stdin.close()
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.slow
+def test_a_place_hundreds_of_levels_deep_is_shortened_on_the_screen(tmp_path):
+    registry = tmp_path / "any.json"
+    registry.write_text(json.dumps({"p": {"type": "object", "properties": {"deep": {}}}}))
+    text = "{action=p deep=" + "{a=" * 300
+    shown = glyphscope("check", "--registry", registry, "-", text=text).stdout
+    assert "nested deeper than 256 levels" in shown and "levels): nested" in shown
+    assert all(len(line) < 220 for line in shown.splitlines())
+    assert (
+        "/a" * 200
+        in json.loads(glyphscope("check", "--json", "-r", registry, "-", text=text).stdout)["errors"][0][
+            "path"
+        ]
+    ), "JSON has it whole"

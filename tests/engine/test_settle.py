@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli_command import command
 from glyphscope.base.errors import GlyphscopeError, RequestError
 from glyphscope.events import LoopSettings, PrefixPart, Relaxed, RunRequest, Sampling
 from glyphscope.models import ScriptedModel
@@ -116,20 +113,6 @@ def test_a_request_with_three_faults_reports_three_problems():
         shown = f"{failed.message} {failed.hint} {failed.detail}"
         for text in (shown, str(raised.value), str(priced.value)):
             assert problem.error.message in text and problem.error.hint in text
-
-
-def test_the_command_line_prints_all_problems(tmp_path):
-    grammar = tmp_path / "own.gbnf"
-    grammar.write_text('root ::= "a"')
-    options = ["--strategy", "two-stage", "--free-text", "--tool-choice", "sreach", "--grammar", str(grammar)]
-    arguments = ["run", "p", "--model", "scripted:" + GOOD, *options]
-    result = command(*arguments, "--json")
-    failed = json.loads(result.stdout.splitlines()[-1])
-    assert result.exit_code == 2 and failed["type"] == "run_failed"
-    printed = " ".join(command(*arguments).output.split())
-    for shown in (f"{failed['message']} {failed['detail']}", printed):
-        for words in ("exclude each other", "generates a call in parts", "not one of the registry's"):
-            assert words in shown
 
 
 @given(st.lists(st.sampled_from(range(len(REFUSED))), min_size=2, max_size=4, unique=True))

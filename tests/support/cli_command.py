@@ -11,7 +11,9 @@ from glyphscope.cli.app import app
 
 def command(*arguments: str | Path, text: str | bytes | None = None) -> Result:
     """`glyphscope` with these arguments, and `text` on standard input."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=text)
+    return CliRunner().invoke(
+        app, [str(argument) for argument in arguments], input=text, prog_name="glyphscope"
+    )
 
 
 def mcp_command(*arguments: str | Path, text: str | bytes | None = None) -> Result:

@@ -72,7 +72,7 @@ def parts_of(page: Path, name: str) -> Iterator[Command | ShownFile]:
         elif part.language == "console" or (
             not part.language and part.lines[:1] and part.lines[0].startswith("$ ")
         ):
-            yield from _console(part.lines, name, part.line)
+            yield from console_commands(part.lines, name, part.line)
         elif part.language in ("sh", "bash", "shell"):
             yield from _script(part.lines, name, part.line)
 
@@ -90,7 +90,8 @@ def _script(block: Sequence[str], page: str, first: int) -> Iterator[Command]:
             yield Command(page, first + number, text.strip())
 
 
-def _console(block: Sequence[str], page: str, first: int) -> Iterator[Command]:
+def console_commands(block: Sequence[str], page: str, first: int) -> Iterator[Command]:
+    """Commands of a `console` block with their output; `first` is the number of its first line."""
     shown: list[tuple[int, str, list[str]]] = []
     for number, text in _joined(block):
         if text.startswith("$ "):
