@@ -13,11 +13,13 @@ from PySide6.QtWidgets import QApplication, QDialog, QSplitter
 
 from fake_context import fake_context, scripted
 from glyphscope.store import places
+from glyphscope_gui.context import Page
 from glyphscope_gui.project import first_project
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.main_window import MainWindow
 from glyphscope_gui.theme import ThemeManager
+from page_driver import PageDriver
 
 CALL = '{action="search" query="AI news" max_results=10}'
 
@@ -96,27 +98,53 @@ def window_of_the_file(qapp, tmp_path_factory):
 
 
 @pytest.fixture
-def window(window_of_the_file, qtbot):
+def begin_again(qtbot):
+    """A function that makes a window as it was at its beginning, with that arrangement and those settings."""
+
+    def again(window, arranged, settings):
+        for dialog in window.findChildren(QDialog):
+            dialog.close()
+            dialog.deleteLater()
+        window.runs.stop()
+        until(lambda: not window.runs.is_busy)
+        with qtbot.waitSignal(window.runs.ended):
+            window.runs.show_record(())
+        if window.services.settings.value != settings:
+            window.services.settings.update(**msgspec.structs.asdict(settings))
+        window.services.project.new(first_project(settings))
+        window.navigator.show(PageId.PLAYGROUND)
+        window.restoreState(arranged)
+        window.resize(1440, 900)
+        until(lambda: not any(map(is_soon, window.findChildren(QTimer))))
+
+    return again
+
+
+@pytest.fixture
+def window(window_of_the_file, begin_again):
     """The whole window, made once for the file, as at its beginning: the playground without a run in 1440 by 900
     pixels, a new project, no dialog. A test with another model or another theme, or that ends the window, opens its
     own; such tests come first in a file, as two windows are dressed together.
     """
-    window, arranged, settings = window_of_the_file
-    yield window
-    for dialog in window.findChildren(QDialog):
-        dialog.close()
-        dialog.deleteLater()
-    window.runs.stop()
-    until(lambda: not window.runs.is_busy)
-    with qtbot.waitSignal(window.runs.ended):
-        window.runs.show_record(())
-    if window.services.settings.value != settings:
-        window.services.settings.update(**msgspec.structs.asdict(settings))
-    window.services.project.new(first_project(settings))
-    window.navigator.show(PageId.PLAYGROUND)
-    window.restoreState(arranged)
-    window.resize(1440, 900)
-    until(lambda: not any(map(is_soon, window.findChildren(QTimer))))
+    yield window_of_the_file[0]
+    begin_again(*window_of_the_file)
+
+
+@pytest.fixture
+def user_of(qtbot):
+    """A function that makes the user of a page, a panel or a window."""
+
+    def build(*parts):
+        tops = [
+            top
+            for part in parts
+            for top in (
+                (part.widget, part.side_panel, part.context.window) if isinstance(part, Page) else (part,)
+            )
+        ]
+        return PageDriver(qtbot, *tops)
+
+    return build
 
 
 @pytest.fixture

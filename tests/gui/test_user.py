@@ -1,0 +1,234 @@
+"""A user who does anything in any order in the window: what is in sight is what was done, and everything can go on."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from PySide6.QtWidgets import QApplication, QWidget
+
+from examples import rounds
+from fake_context import CALL
+from glyphscope.models import ScriptedModel
+from glyphscope_gui.runs import Phase, bundled_run
+from glyphscope_gui.shared.page_ids import PageId
+
+PROMPT, STREAM, TOOLS = "Your prompt", "The call as it is being written", "Tools and their arguments"
+NOTATIONS = {"GLYPH": "glyph", "JSON": "json"}
+CONSTRAINTS = {"Mask": "mask", "GBNF": "gbnf", "Off": "off"}
+
+
+class Slow(ScriptedModel):
+    """Takes its time for each token, so that a user is faster than a run."""
+
+    def generate(self, request):
+        for item in super().generate(request):
+            time.sleep(0.002)
+            yield item
+
+
+class User(RuleBasedStateMachine):
+    """Its attributes say what the window should show; the test sets those of the class."""
+
+    window = driver = begin_again = None
+
+    def __init__(self):
+        super().__init__()
+        project = self.window.services.project
+        self.tools, self.undone = [project.tools.registry], []
+        """The registries before each edit, and those of the edits that were undone."""
+        self.prompt, self.notation, self.constraint = project.prompt.user, "glyph", "mask"
+        self.ended = []
+        """The runs that ended here, also replays."""
+        self.asked = []
+        """The settings with which Run or Step was pressed."""
+        self.window.runs.ended.connect(self._end)
+        self.saved = {row.id for row in self.window.services.history.rows()}
+
+    @property
+    def chosen(self):
+        return self.prompt, self.notation, self.constraint
+
+    def _end(self, applied):
+        self.ended.append(applied)
+        if applied.kind == "run" and applied.events:
+            request = applied.events[0].request
+            assert (request.prompt, request.notation, request.constraint) in self.asked
+
+    @property
+    def shows_record(self):
+        return self.window.context.record.started is not None
+
+    def rest(self):
+        self.driver.wait(lambda: not self.window.runs.is_busy)
+
+    # -- what a user does ------------------------------------------------------------------------------------------
+
+    @rule(page=st.sampled_from(PageId))
+    def go_to_a_page(self, page):
+        self.window.navigator.show(page)
+
+    @precondition(lambda self: self.window.actions_.run.isEnabled())
+    @rule(waits=st.booleans())
+    def run(self, waits):
+        """On the playground, on the grammar page, or the columns of Compare."""
+        self.asked.append(self.chosen)
+        self.driver.press("Run")
+        if waits:
+            self.rest()
+
+    @precondition(lambda self: self.window.actions_.step.isEnabled())
+    @rule()
+    def step(self):
+        self.asked.append(self.chosen)
+        self.driver.press("Step")
+
+    @precondition(lambda self: self.window.actions_.stop.isEnabled())
+    @rule(waits=st.booleans())
+    def stop(self, waits):
+        self.driver.press("Stop")
+        if waits:
+            self.rest()
+
+    @precondition(lambda self: self.window.context.actions.replay.isEnabled())
+    @rule()
+    def replay(self):
+        self.driver.press("Replay this run")
+
+    @rule(name=st.sampled_from(["search-mask.jsonl", "sources-abort.jsonl", "verbs-loop.jsonl"]))
+    def show_a_record(self, name):
+        self.window.runs.show_record(bundled_run(name))
+        self.rest()
+
+    @precondition(lambda self: self.driver.shows("Show project settings"))
+    @rule()
+    def leave_the_record(self):
+        self.driver.press("Show project settings")
+
+    @precondition(lambda self: self.driver.shows(PROMPT) and not self.shows_record)
+    @rule(text=st.sampled_from(["Find llamas", "Find 5 papers", "日本 😀"]))
+    def write_a_prompt(self, text):
+        self.driver.enter(PROMPT, text)
+        self.prompt = text
+
+    @precondition(lambda self: self.driver.shows("Notation") and self.driver.find("Notation").isEnabled())
+    @rule(words=st.sampled_from(sorted(NOTATIONS)))
+    def choose_a_notation(self, words):
+        self.driver.choose("Notation", words)
+        self.notation = NOTATIONS[words]
+
+    @precondition(lambda self: self.driver.shows("Notation") and self.driver.find("Notation").isEnabled())
+    @rule(words=st.sampled_from(sorted(CONSTRAINTS)))
+    def choose_a_constraint(self, words):
+        self.driver.choose("Constraint on tokens", words)
+        self.constraint = CONSTRAINTS[words]
+
+    @precondition(lambda self: self.driver.shows(TOOLS))
+    @rule(
+        edit=st.sampled_from(
+            ["Add a tool", "Duplicate", "Remove", "Move down", "Allow all tools", "Forbid all tools"]
+        )
+    )
+    def edit_the_tools(self, edit):
+        before = self.tools[-1]
+        if self.driver.can_press(edit):
+            self.driver.press(edit)
+        if self.window.services.project.tools.registry != before:
+            self.tools.append(self.window.services.project.tools.registry)
+            self.undone.clear()
+
+    @precondition(lambda self: self.driver.can_press("Undo…"))
+    @rule()
+    def undo(self):
+        self.driver.press("Undo…")
+        self.undone.append(self.tools.pop())
+        assert not self.shows_record, "what is edited is in sight"
+
+    @precondition(lambda self: self.driver.can_press("Redo…"))
+    @rule()
+    def redo(self):
+        self.driver.press("Redo…")
+        self.tools.append(self.undone.pop())
+        assert not self.shows_record
+
+    # -- what is always so -------------------------------------------------------------------------------------------
+
+    @invariant()
+    def the_window_answers_and_reports_no_error(self):
+        QApplication.processEvents()
+        assert self.window.findChild(QWidget, "errorDialog") is None
+
+    @invariant()
+    def buttons_and_settings_are_those_of_the_phase(self):
+        phase, page = self.window.runs.phase, self.window.navigator.page
+        assert self.window.actions_.run.isEnabled() == (
+            phase in (Phase.IDLE, Phase.STEPPING) and page.can_run
+        )
+        assert self.window.actions_.stop.isEnabled() == (phase not in (Phase.IDLE, Phase.STOPPING))
+        if self.driver.shows("Notation"):
+            on_record = self.shows_record and page.id is PageId.PLAYGROUND
+            assert self.driver.find("Notation").isEnabled() == (phase is Phase.IDLE and not on_record)
+
+    @invariant()
+    def the_tools_are_those_of_the_edits(self):
+        registry = self.window.services.project.tools.registry
+        assert registry == self.tools[-1]
+        if self.driver.shows(TOOLS):
+            assert self.driver.texts(TOOLS) == [tool.name for tool in registry]
+
+    @invariant()
+    def the_project_has_the_chosen_settings(self):
+        request = self.window.services.project.request
+        assert (request.prompt, request.notation, request.constraint) == self.chosen
+        if self.driver.shows(PROMPT) and not self.shows_record:
+            assert self.driver.text(PROMPT) == self.prompt
+
+    @invariant()
+    def a_run_that_ended_is_in_sight(self):
+        """Also after another page, a comparison in the background, or a run that was stopped before it began."""
+        if self.window.runs.is_busy or not self.ended:
+            return
+        assert tuple(self.window.runs.events) == self.ended[-1].events
+        if self.driver.shows(STREAM):
+            assert self.driver.text(STREAM) == self.window.page(PageId.PLAYGROUND).view.stage.text
+
+    def teardown(self):
+        self.window.runs.ended.disconnect(self._end)
+        self.window.runs.stop()
+        self.rest()
+        own = [applied.events[0] for applied in self.ended if applied.kind == "run" and applied.events]
+        replayed = {
+            applied.events[0].run for applied in self.ended if applied.kind == "replay" and applied.events
+        }
+        self.driver.wait(lambda: {started.run for started in own} <= self._in_history())
+        assert not replayed & self._in_history() - {started.run for started in own} - self.saved
+        self.begin_again()
+
+    def _in_history(self):
+        return {row.id for row in self.window.services.history.rows()}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_whatever_a_user_does_the_window_shows_it_and_can_go_on(
+    open_window, user_of, begin_again, monkeypatch
+):
+    window = open_window(lambda _name, **_options: Slow(CALL))
+    beginning = partial(begin_again, window, window.saveState(), window.services.settings.value)
+    for name, value in (
+        ("window", window),
+        ("driver", user_of(window)),
+        ("begin_again", staticmethod(beginning)),
+    ):
+        monkeypatch.setattr(User, name, value)
+    run_state_machine_as_test(User, settings=settings(max_examples=rounds(4, 300), stateful_step_count=16))
