@@ -84,6 +84,8 @@ class RegistryDocument(QObject):
         self.undo_stack = QUndoStack(self, undoLimit=UNDO_LIMIT)
         self._since_edit = QElapsedTimer()
         self._long: dict[str, tuple[dict[str, Any], bool]] = {}
+        self._drafts: dict[str, tuple[Tool, str | None, Tool]] = {}
+        """By name, a tool with a typed schema that is not valid: the valid tool, the text, and the tool as shown."""
 
     @property
     def registry(self) -> ToolRegistry:
@@ -128,10 +130,15 @@ class RegistryDocument(QObject):
     def shown_tools(self) -> tuple[Tool, ...]:
         """The tools with their typed schemas, as `shown_parameters`; only to show, never to run."""
         drafts = self.problems
-        return tuple(
-            replace(t, parameters=self.shown_parameters(t.name)) if t.name in drafts else t
-            for t in self.registry
-        )
+        return tuple(self._draft(tool) if tool.name in drafts else tool for tool in self.registry)
+
+    def _draft(self, tool: Tool) -> Tool:
+        """The tool with its typed schema; the same object until either changes, by which the tree recognises it."""
+        text, known = self.state.texts.get(tool.name), self._drafts.get(tool.name)
+        if known is None or known[0] is not tool or known[1] != text:
+            shown = replace(tool, parameters=self.shown_parameters(tool.name))
+            known = self._drafts[tool.name] = tool, text, shown
+        return known[2]
 
     def name_problem(self, old: str, new: str) -> str:
         """Why a tool cannot be named `new`; "" if it can."""
