@@ -1,4 +1,4 @@
-"""The tools page in use: by mouse, by keyboard, by form and by raw text."""
+"""The panel of tools in use: by form, tree, keys, raw schema and file."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import threading
 import pytest
 from PySide6.QtCore import QMimeData, QObject, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMessageBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, to_json
 from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.tools.dock import ToolsDock
 from glyphscope_gui.tools.keyword_fields import FormGrid
-from glyphscope_gui.tools.tree import Item
+
+TREE, SCHEMA, ERRORS = (
+    "Tools and their arguments",
+    "JSON Schema of the tool's arguments",
+    "Errors in the schema",
+)
 
 
 @pytest.fixture
@@ -36,325 +39,248 @@ def dressed(qapp):
 
 
 @pytest.fixture
-def dock(document, dressed, qtbot):
-    with dressed.undressed():  # as in the window
-        dock = ToolsDock(document)
-    qtbot.addWidget(dock)
-    dock.resize(280, 620)
-    dock.show()
-    qtbot.waitExposed(dock)
-    yield dock
-    end_work(dock)
+def open_dock(dressed, qtbot):
+    made = []
+
+    def build(document):
+        with dressed.undressed():  # as in the window
+            dock = ToolsDock(document)
+        qtbot.addWidget(dock)
+        dock.resize(280, 620)
+        dock.show()
+        qtbot.waitExposed(dock)
+        made.append(dock)
+        return dock
+
+    yield build
+    for dock in made:
+        end_work(dock)
 
 
-def field(dock, label):
-    form = dock.form.argument_form
-    return next(row.field for keyword, row in form.keyword_rows.items() if keyword.label == label)
+@pytest.fixture
+def dock(open_dock, document):
+    return open_dock(document)
 
 
-def parameter(document, argument="max_results"):
-    return document.registry.get("search").parameters["properties"][argument]
+@pytest.fixture
+def user(user_of, dock):
+    return user_of(dock)
 
 
-def test_the_tool_editors_have_accessible_names(dock):
-    for name in ("toolTree", "toolForm", "toolSchemaEdit"):
-        assert dock.findChild(QWidget, name).accessibleName()
+def parameters(document, tool="search"):
+    return document.registry.get(tool).parameters
 
 
-def test_a_click_on_the_tick_disables_the_tool(dock, document, qtbot):
-    index = dock.tree.model().index_of(Item("execute"))
-    place = dock.tree.box(index).center()
-    qtbot.mouseClick(dock.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    assert not document.registry.get("execute").enabled
-    qtbot.mouseClick(dock.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    assert document.registry.get("execute").enabled
+def names(document):
+    return [tool.name for tool in document.registry]
 
 
-def test_the_tree_can_be_used_by_keyboard_alone(dock, document, qtbot):
-    dock.tree.setFocus()
-    qtbot.keyClick(dock.tree, Qt.Key.Key_Space)
-    assert not document.registry.get("search").enabled
-    qtbot.keyClick(dock.tree, Qt.Key.Key_Down)
-    assert dock.tree.selected() == Item("search", "query")
-    qtbot.keyClick(dock.tree, Qt.Key.Key_Delete)
-    assert "query" not in document.registry.get("search").parameters["properties"]
-    dock.actions_.undo.trigger()
-    assert "query" in document.registry.get("search").parameters["properties"]
+# -- the form ------------------------------------------------------------------------------------------------------
+
+EDITS = [
+    ("max_results", ("enter", "Maximum", "250"), {"maximum": 250, "minimum": 1}),
+    ("max_results", ("enter", "Minimum", ""), {"maximum": 100, "minimum": None}),
+    ("max_results", ("choose", "Type", "string"),
+     {"type": "string", "maximum": None, "minimum": None, "description": "How many results to return."}),
+    ("query *", ("enter", "Pattern", "(a)"), {"pattern": "(a)"}),
+    ("query *", ("choose", "Format", "email"), {"format": "email"}),
+    ("query *", ("enter", "Enum", '"low", "a, b"'), {"enum": ["low", "a, b"]}),
+    ("query *", ("enter", "Description", "What"), {"description": "What"}),
+    ("sources", ("choose", "Items", "integer"), {"items": {"type": "integer"}}),
+    ("sources", ("press", "Unique items"), {"uniqueItems": True}),
+]  # fmt: skip
 
 
-def test_a_number_typed_in_the_form_reaches_the_registry(dock, document, qtbot):
-    dock.show_argument("search", "max_results")
-    maximum = field(dock, "Maximum")
-    maximum.selectAll()
-    qtbot.keyClicks(maximum, "250")
-    assert parameter(document)["maximum"] == 250
-    assert (
-        dock.tree.currentIndex().data(Qt.ItemDataRole.AccessibleTextRole).startswith("max_results, int 1–250")
-    )
+@pytest.mark.parametrize(("argument", "step", "after"), EDITS)
+def test_an_edit_in_the_form_is_in_the_registry_and_in_the_raw_schema_and_is_undone(
+    user, document, argument, step, after
+):
+    user.choose(TREE, argument)
+    do, *words = step
+    getattr(user, do)(*words)
+    found = parameters(document)["properties"][argument.removesuffix(" *")]
+    assert {name: found.get(name) for name in after} == after
+    user.press("Schema")
+    assert json.loads(user.text(SCHEMA)) == parameters(document)
     document.undo_stack.undo()
-    assert parameter(document)["maximum"] == 100
-    assert maximum.text() == "100"
+    assert document.registry == default_registry() and json.loads(user.text(SCHEMA)) == parameters(document)
 
 
-def test_text_in_a_number_field_is_marked_and_not_applied(dock, document, qtbot):
-    dock.show_argument("search", "max_results")
-    maximum = field(dock, "Maximum")
-    maximum.end(False)
-    qtbot.keyClicks(maximum, "x")
-    assert maximum.text() == "100x"
-    assert maximum.property("refused")
-    assert dock.form.problem.isVisible() and "is in use" in dock.form.problem.text()
-    assert parameter(document)["maximum"] == 100
-    qtbot.keyClick(maximum, Qt.Key.Key_Backspace)
-    assert not maximum.property("refused")
-    assert not dock.form.problem.isVisible()
+REFUSED = [
+    ("max_results", "Maximum", "1x", "7", "Maximum: Not a number. The last valid value is in use."),
+    ("sources", "Min items", "-1", "2", "Not a count: enter 0 or more."),
+    ("query *", "Enum", "a,,b", "a, b", "A value is missing between commas."),
+    ("query *", "Pattern", "(", "(a)", "Not applied: fix the errors."),
+    ("query *", "Name", "sources", "words", "another argument has this name"),
+    ("query *", "Name", "", "words", "Name: required."),
+    ("search", "Name", "browse", "find", "Another tool has this name. The last valid name is in use."),
+    ("search", "Name", "", "find", "The last valid name is in use."),
+]
 
 
-def test_an_invalid_pattern_is_not_applied_while_it_is_typed(dock, document, qtbot):
-    dock.show_argument("search", "query")
-    pattern = field(dock, "Pattern")
-    qtbot.keyClicks(pattern, "(")
-    assert "pattern" not in parameter(document, "query")
-    assert pattern.text() == "("
-    assert dock.form.problem.isVisible()
-    qtbot.keyClicks(pattern, "a)")
-    assert parameter(document, "query")["pattern"] == "(a)"
-    assert not dock.form.problem.isVisible()
-
-
-@pytest.mark.slow
-def test_renaming_an_argument_beside_an_error_leaves_one_argument(dock, document, qtbot):
-    dock.show_argument("search", "query")
-    qtbot.keyClicks(field(dock, "Pattern"), "(")
-    name = dock.form.argument_form.name_field
-    name.setFocus()
-    name.setCursorPosition(2)
-    qtbot.keyClicks(name, "xy")
-    assert name.text() == "quxyery" and name.cursorPosition() == 4
-    assert dock.tree.selected() == Item("search", "quxyery")
-    name.setCursorPosition(len("quxyery"))
-    for _ in range(5):
-        qtbot.keyClick(name, Qt.Key.Key_Backspace)
-    qtbot.keyClicks(name, "ery_2")
-    assert dock.tree.selected() == Item("search", "query_2")
-    field(dock, "Pattern").setText("")
-    qtbot.keyClicks(field(dock, "Pattern"), "a")
-    assert next(iter(document.registry.get("search").parameters["properties"])) == "query_2"
-    assert "query" not in document.registry.get("search").parameters["properties"]
+@pytest.mark.parametrize(("item", "name", "wrong", "right", "words"), REFUSED)
+def test_a_value_that_is_not_valid_stays_in_its_field_and_is_explained_and_not_applied(
+    user, document, item, name, wrong, right, words
+):
+    user.choose(TREE, item)
+    user.enter(name, wrong)
+    assert document.registry == default_registry()
+    assert user.text(name) == wrong and words in user.said()
+    user.enter(name, right)
+    assert document.registry != default_registry() and words not in user.said()
     assert not document.problems
 
 
-def test_undo_in_a_field_undoes_the_last_edit(dock, document, qtbot):
-    dock.show_argument("search", "max_results")
-    minimum = field(dock, "Minimum")
-    minimum.setFocus()
-    minimum.selectAll()
-    qtbot.keyClicks(minimum, "5")
-    qtbot.keyClick(minimum, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    assert parameter(document)["minimum"] == 1
-    qtbot.keyClick(
-        minimum, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
-    )
-    assert parameter(document)["minimum"] == 5
+@pytest.mark.slow
+def test_renaming_while_typing_leaves_the_selection_the_cursor_and_the_place(user, document, qtbot):
+    """Also beside an error of the argument; a required one stays required."""
+    user.choose(TREE, "query *")
+    user.enter("Pattern", "(")
+    field = user.find("Name", LineEdit)
+    field.setCursorPosition(2)
+    user.type("Name", "xy")
+    assert field.text() == "quxyery" and field.cursorPosition() == 4
+    assert user.chosen(TREE) == "quxyery *"
+    user.enter("Pattern", "a")
+    assert list(parameters(document)["properties"]) == ["quxyery", "max_results", "sources"]
+    assert parameters(document)["required"] == ["quxyery"]
+    user.choose(TREE, "search")
+    field = user.find("Name", LineEdit)
+    field.end(False)
+    user.type("Name", "er")
+    assert names(document)[0] == user.chosen(TREE) == "searcher" and field.cursorPosition() == len("searcher")
 
 
-def test_renaming_while_typing_leaves_the_selection(dock, document, qtbot):
-    dock.show_argument("search")
-    name = dock.form.tool_page.name_field
-    name.setFocus()
-    name.end(False)
-    qtbot.keyClicks(name, "er")
-    assert document.registry.tools[0].name == "searcher"
-    assert dock.tree.selected() == Item("searcher")
-    assert name.cursorPosition() == len("searcher")
-    document.undo_stack.undo()
-    assert dock.form.title.text() == "search"
+def test_undo_in_a_field_undoes_the_last_edit_wherever_it_was(user, document):
+    user.choose(TREE, "max_results")
+    user.enter("Minimum", "5")
+    user.key("Minimum", "Ctrl+Z")
+    assert parameters(document)["properties"]["max_results"]["minimum"] == 1
+    assert user.text("Minimum") == "1"
+    user.key("Minimum", "Ctrl+Shift+Z")
+    assert parameters(document)["properties"]["max_results"]["minimum"] == 5
 
 
-def test_another_type_shows_only_its_own_fields(dock, document):
-    dock.show_argument("search", "max_results")
-    dock.form.argument_form.type_field.activated.emit(0)
-    assert parameter(document)["type"] == "string"
-    assert not field(dock, "Maximum").isVisible()
-    assert field(dock, "Pattern").isVisible()
+def test_an_argument_of_another_type_has_other_fields(user):
+    user.choose(TREE, "max_results")
+    assert user.shows("Maximum") and not user.shows("Pattern")
+    user.choose("Type", "string")
+    assert user.shows("Pattern") and not user.shows("Maximum")
 
 
-def test_an_invalid_schema_text_is_preserved_and_reported(dock, document, qtbot):
-    dock.show_argument("search")
-    dock.tabs.setCurrentIndex(1)
-    editor = dock.schema.editor
-    editor.setFocus()
-    editor.moveCursor(editor.textCursor().MoveOperation.End)
-    qtbot.keyClick(editor, Qt.Key.Key_Backspace)
-    text = editor.toPlainText()
-    assert dock.schema.notice.isVisible()
-    assert dock.schema.list.count() == 1
-    dock.show_argument("browse")
-    assert not dock.schema.notice.isVisible()
-    dock.show_argument("search")
-    assert editor.toPlainText() == text
-    qtbot.keyClick(editor, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    assert json.loads(editor.toPlainText()) == document.registry.get("search").parameters
-    assert not dock.schema.notice.isVisible()
-
-
-def test_a_click_on_an_error_leads_to_its_line(dock, document):
-    text = document.schema_text("search").replace('"integer"', '"intger"')
-    document.set_schema_text("search", text)
-    dock.tabs.setCurrentIndex(1)
-    dock.schema.list.itemActivated.emit(dock.schema.list.item(0))
-    line = text[: text.index('"intger"')].count("\n")
-    assert dock.schema.editor.textCursor().blockNumber() == line
-
-
-def test_an_edit_by_form_is_shown_in_the_raw_schema(dock, document, qtbot):
-    dock.show_argument("search", "max_results")
-    maximum = field(dock, "Maximum")
-    maximum.selectAll()
-    qtbot.keyClicks(maximum, "7")
-    assert json.loads(dock.schema.editor.toPlainText())["properties"]["max_results"]["maximum"] == 7
-
-
-def test_badges_are_shown_only_when_enforcement_is_known(dock):
-    dock.show_argument("search", "max_results")
-    row = next(r for k, r in dock.form.argument_form.keyword_rows.items() if k.name == "maximum")
-    assert not row.badge.isVisible()
+def test_badges_are_shown_only_when_enforcement_is_known(user, dock):
+    user.choose(TREE, "max_results")
+    assert not user.shows("enforced…")
     dock.set_enforcement({("search", "/properties/max_results/maximum"): "enforced"})
-    assert row.badge.isVisible()
-    assert row.badge.accessibleName().startswith("enforced")
-    dock.show_argument("search", "query")
-    dock.set_enforcement({})
-    assert not row.badge.isVisible()
+    assert user.shows("enforced…")
+    user.choose(TREE, "query *")
+    assert not user.shows("enforced…")
 
 
-def test_added_duplicated_and_moved_items_are_selected(dock, document):
-    actions = dock.actions_
-    actions.add_tool.trigger()
-    assert dock.tree.selected() == Item("new_tool")
-    actions.add_argument.trigger()
-    assert dock.tree.selected() == Item("new_tool", "argument")
-    actions.duplicate.trigger()
-    assert dock.tree.selected() == Item("new_tool", "argument_2")
-    actions.move_up.trigger()
-    assert list(document.registry.get("new_tool").parameters["properties"]) == ["argument_2", "argument"]
-    dock.show_argument("new_tool")
-    actions.move_up.trigger()
-    assert document.registry.tools[0].name == "new_tool"
-    assert dock.tree.selected() == Item("new_tool")
-
-
-def test_a_new_tool_or_argument_is_named_by_typing(dock, document, qtbot):
-    dock.tabs.setCurrentIndex(1)
-    dock.actions_.add_tool.trigger()
-    field = dock.form.tool_page.name_field
-    assert dock.tabs.currentWidget() is dock.form and field.selectedText() == "new_tool"
-    dock.actions_.add_argument.trigger()
-    field = dock.form.argument_form.name_field
-    assert field.selectedText() == "argument" and dock.focusWidget() is field
-
-
-def test_a_tool_is_moved_by_keyboard_only_from_the_tree(dock, document, qtbot):
-    dock.tree.setFocus()
-    qtbot.keyClick(dock.tree, Qt.Key.Key_Down, Qt.KeyboardModifier.AltModifier)
-    assert [t.name for t in document.registry][:2] == ["calculate", "search"]
-    name = dock.form.tool_page.name_field
-    name.setFocus()
-    qtbot.keyClick(name, Qt.Key.Key_Down, Qt.KeyboardModifier.AltModifier)
-    assert [t.name for t in document.registry][:2] == ["calculate", "search"]
-
-
-def test_the_focus_moves_between_the_tree_of_the_project_and_the_tree_of_a_record(dock, document, qtbot):
-    dock.activateWindow()
-    dock.form.setFocus()
-    dock.tree.setFocus()
-    qtbot.waitUntil(dock.tree.hasFocus)
-    dock.show_record(document.registry)
-    assert dock.recorded.tree.hasFocus()
-    dock.show_record(None)
-    assert dock.tree.hasFocus()
-
-
-@pytest.mark.slow
-def test_pasted_tools_are_added_after_a_question(dock, document, qtbot):
-    openai = [
-        {"type": "function", "function": {"name": "ping", "parameters": {"type": "object", "properties": {}}}}
-    ]
-    QGuiApplication.clipboard().setText(json.dumps(openai))
-    dock.actions_.paste.trigger()
-    qtbot.waitUntil(lambda: dock.findChild(QMessageBox, "importQuestion") is not None)
-    box = dock.findChild(QMessageBox, "importQuestion")
-    next(b for b in box.buttons() if b.text() == "Add").click()
-    assert [t.name for t in document.registry][-1] == "ping"
-    assert len(document.registry) == 8
-    document.undo_stack.undo()
-    assert len(document.registry) == 7
-
-
-@pytest.mark.slow
-def test_a_dropped_file_that_is_not_a_registry_leaves_the_tools(dock, document, qtbot, tmp_path):
-    file = tmp_path / "broken.json"
-    file.write_text('{"tools": [')
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(file))])
-    event = QDropEvent(
-        QPointF(5, 5),
-        Qt.DropAction.CopyAction,
-        data,
-        Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.NoModifier,
+def test_an_enum_that_its_length_contradicts_is_marked_at_its_place(user, dock, document):
+    dock.set_enforcement({("search", "/properties/query/enum"): "enforced"})
+    user.choose(TREE, "query *")
+    document.set_parameters(
+        "search", {"type": "object", "properties": {"query": {"enum": ["ab", "abc"], "maxLength": 2}}}
     )
-    dock.dropEvent(event)
-    qtbot.waitUntil(lambda: dock.findChild(ErrorDialog) is not None)
-    dock.findChild(ErrorDialog).close()
-    assert len(document.registry) == 7
+    words = 'enum: Other constraints exclude 1 of 2 values: "abc" (maxLength 2).'
+    user.wait(words)
+    assert user.shows("contradiction…")
+    user.choose(TREE, "search")
+    assert f"query/{words}" in user.said()
+    document.undo_stack.undo()
+    user.wait(lambda: words not in user.said())
 
 
-def test_an_exported_registry_is_read_unchanged(dock, document, qtbot, tmp_path):
-    file = tmp_path / "tools.json"
-    dock.actions_._write(file, to_json(document.registry))
-    dock.actions_.background.close()
-    assert load_registry(file) == document.registry
+# -- the tree ------------------------------------------------------------------------------------------------------
+
+
+def test_a_click_on_the_tick_disables_the_tool(user, document, qtbot):
+    tree = user.find(TREE)
+    place = tree.box(tree.model().index(names(document).index("execute"), 0)).center()
+    for enabled in (False, True):
+        qtbot.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert document.registry.get("execute").enabled is enabled
+
+
+def test_the_tree_can_be_used_by_keyboard_alone(user, document):
+    user.key(TREE, "Space")
+    assert not document.registry.get("search").enabled
+    user.key(TREE, "Down")
+    assert user.chosen(TREE) == "query *"
+    user.key(TREE, "Delete")
+    assert "query" not in parameters(document)["properties"] and "required" not in parameters(document)
+    user.press("Undo…")
+    assert parameters(document) == parameters(RegistryDocument(default_registry()))
+    user.choose(TREE, "search")
+    user.key(TREE, "Alt+Down")
+    assert names(document)[:2] == ["calculate", "search"]
+    user.key("Name", "Alt+Down")  # a field has other uses for it
+    assert names(document)[:2] == ["calculate", "search"]
+
+
+def test_added_duplicated_and_moved_items_are_selected_and_named_by_typing(user, dock, document):
+    user.press("Schema")
+    user.press("Add a tool")
+    assert user.chosen(TREE) == "new_tool" and user.find("Name", LineEdit).selectedText() == "new_tool"
+    user.press("Add an argument")
+    assert user.chosen(TREE) == "argument" and dock.focusWidget() is user.find("Name", LineEdit)
+    user.press("Duplicate")
+    assert user.chosen(TREE) == "argument_2"
+    user.press("Required")
+    user.press("Move up")
+    assert list(parameters(document, "new_tool")["properties"]) == ["argument_2", "argument"]
+    user.choose(TREE, "argument")
+    user.press("Required")
+    assert parameters(document, "new_tool")["required"] == ["argument_2", "argument"], "in their order"
+    user.choose(TREE, "new_tool")
+    user.press("Move up")
+    assert names(document)[0] == user.chosen(TREE) == "new_tool"
 
 
 @pytest.mark.slow
-def test_many_tools_can_be_filtered(dressed, qtbot):
+def test_many_tools_can_be_filtered(open_dock, user_of, qtbot):
     tools = tuple(Tool(f"tool_{n}", f"Number {n}") for n in range(2000))
-    document = RegistryDocument(ToolRegistry(tools))
-    with dressed.undressed():  # as in the window
-        dock = ToolsDock(document)
-    qtbot.addWidget(dock)
-    dock.show()
-    assert dock.filter_edit.isVisible()
+    user = user_of(open_dock(RegistryDocument(ToolRegistry(tools))))
     with qtbot.captureExceptions() as errors:
-        QTest.keyClicks(dock.filter_edit, "number 1999")
-    assert errors == []
-    shown = [row for row in range(2000) if not dock.tree.isRowHidden(row, dock.tree.rootIndex())]
-    assert shown == [1999]
-    end_work(dock)
+        user.type("Find tools", "number 1999")
+    tree = user.find(TREE)
+    assert [row for row in range(2000) if not tree.isRowHidden(row, tree.rootIndex())] == [
+        1999
+    ] and not errors
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [280, 320])
-def test_nothing_is_clipped_in_the_narrowest_dock(dock, qtbot, width):
-    dock.resize(width, 560)
-    for item in (
-        Item("search"),
-        Item("search", "query"),
-        Item("search", "max_results"),
-        Item("search", "sources"),
-    ):
-        dock.show_argument(*item)
-        kinds = {
-            ("search", f"/properties/{item.argument}/{k.name}"): "checked"
-            for k in dock.form.argument_form.keyword_rows
-        }
-        dock.set_enforcement(kinds)
-        QGuiApplication.processEvents()
-        body = dock.form.widget()
-        assert body.minimumSizeHint().width() <= dock.form.viewport().width()
-        for child in body.findChildren(QWidget):
-            if child.isVisible():
-                assert child.mapTo(body, QPoint(child.width(), 0)).x() <= body.width()
+def test_the_focus_moves_between_the_tree_of_the_project_and_the_tree_of_a_record(
+    user, dock, document, qtbot
+):
+    dock.activateWindow()
+    user.find("The selected tool or argument").setFocus()
+    tree = user.find(TREE)
+    tree.setFocus()
+    qtbot.waitUntil(tree.hasFocus)
+    dock.show_record(document.registry)
+    assert user.find("Tools of the record and their arguments").hasFocus()
+    dock.show_record(None)
+    assert tree.hasFocus()
+
+
+# -- the raw schema ------------------------------------------------------------------------------------------------
+
+
+def test_an_invalid_schema_text_is_preserved_and_its_errors_lead_to_their_places(user, document):
+    user.press("Schema")
+    text = user.text(SCHEMA).replace('"integer"', '"intger"')
+    user.enter(SCHEMA, text)
+    assert "Not applied" in user.said() and user.texts(TREE)[0] == "search"
+    entries = user.find(ERRORS)
+    entries.itemActivated.emit(entries.item(0))
+    assert user.find(SCHEMA).textCursor().blockNumber() == text[: text.index('"intger"')].count("\n")
+    user.choose(TREE, "browse")
+    assert not user.shows(ERRORS)
+    user.choose(TREE, "search")
+    assert user.text(SCHEMA) == text
+    user.key(SCHEMA, "Ctrl+Z")
+    assert json.loads(user.text(SCHEMA)) == parameters(document) and not user.shows(ERRORS)
 
 
 @pytest.mark.slow
@@ -370,25 +296,14 @@ def test_nothing_is_clipped_in_the_narrowest_dock(dock, qtbot, width):
         "\x00",
         '{"a": NaN}',
     ],
-    ids=[
-        "hostile pattern",
-        "200 levels",
-        "5000 levels",
-        "twice",
-        "beyond U+FFFF",
-        "wrong kinds",
-        "no text",
-        "NaN",
-    ],
+    ids=["hostile pattern", "200 levels", "5000 levels", "twice", "beyond U+FFFF", "kinds", "no text", "NaN"],
 )
-def test_a_hostile_schema_is_rejected_without_an_exception(dock, document, qtbot, schema):
-    dock.show_argument("search")
-    dock.tabs.setCurrentIndex(1)
+def test_a_hostile_schema_is_rejected_without_an_exception(user, dock, document, qtbot, schema):
+    user.press("Schema")
     with qtbot.captureExceptions() as errors:
-        dock.schema.editor.setPlainText(schema)
-        dock.tabs.setCurrentIndex(0)
-        for row in range(dock.model.rowCount(dock.tree.currentIndex())):
-            dock.tree.setCurrentIndex(dock.model.index(row, 0, dock.model.index(0, 0)))
+        user.enter(SCHEMA, schema)
+        user.press("Form")
+        user.key(TREE, "Right", "Down", "Down", "Down", "Up")
         dock.grab()
     assert errors == []
     assert document.schema_text("search") in (schema, "")
@@ -396,8 +311,23 @@ def test_a_hostile_schema_is_rejected_without_an_exception(dock, document, qtbot
     assert document.registry == default_registry()
 
 
+# -- files ---------------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.slow
-def test_a_file_of_many_tools_is_read_in_another_thread(dock, document, qtbot, tmp_path, monkeypatch):
+def test_pasted_tools_are_added_after_a_question(user, document):
+    function = {"name": "ping", "parameters": {"type": "object", "properties": {}}}
+    QGuiApplication.clipboard().setText(json.dumps([{"type": "function", "function": function}]))
+    user.press("Paste tools")
+    user.wait("One tool from the clipboard")
+    user.press("Add")
+    assert names(document) == [*names(RegistryDocument(default_registry())), "ping"]
+    document.undo_stack.undo()
+    assert document.registry == default_registry()
+
+
+@pytest.mark.slow
+def test_a_file_of_many_tools_is_read_in_another_thread(user, dock, document, tmp_path, monkeypatch):
     readers = []
 
     def reading(path):
@@ -408,31 +338,53 @@ def test_a_file_of_many_tools_is_read_in_another_thread(dock, document, qtbot, t
     file = tmp_path / "many.json"
     file.write_text(json.dumps({f"tool_{n}": {"type": "object", "properties": {}} for n in range(2000)}))
     dock.actions_.read_file(file)
-    qtbot.waitUntil(lambda: dock.findChild(QMessageBox, "importQuestion") is not None)
-    box = dock.findChild(QMessageBox, "importQuestion")
-    next(b for b in box.buttons() if b.text() == "Replace").click()
-    assert len(document.registry) == 2000
+    user.wait("2,000 tools from many.json")
+    user.press("Replace")
+    assert len(document.registry) == 2000 and user.chosen(TREE) == "tool_0"
     assert len(readers) == 1 and readers[0] != threading.get_ident(), "it is read in the background"
-    assert dock.tree.selected() == Item("tool_0")
     document.undo_stack.undo()
-    assert len(document.registry) == 7
+    assert document.registry == default_registry()
 
 
-def test_an_enum_that_its_length_contradicts_is_marked_at_its_place(dock, document, qtbot):
-    dock.set_enforcement({("search", "/properties/query/enum"): "enforced"})
-    dock.show_argument("search", "query")
-    assert not dock.form.warning.isVisible()
-    document.set_parameters(
-        "search", {"type": "object", "properties": {"query": {"enum": ["ab", "abc"], "maxLength": 2}}}
-    )
-    qtbot.waitUntil(dock.form.warning.isVisible)
-    assert dock.form.warning.text() == 'enum: Other constraints exclude 1 of 2 values: "abc" (maxLength 2).'
-    rows = {keyword.name: row for keyword, row in dock.form.argument_form.keyword_rows.items()}
-    assert rows["enum"].badge.accessibleName().startswith("contradiction")
-    dock.show_argument("search")
-    assert dock.form.warning.text().startswith("query/enum: Other constraints")
-    document.undo_stack.undo()
-    qtbot.waitUntil(lambda: not dock.form.warning.isVisible())
+@pytest.mark.slow
+def test_a_dropped_file_that_is_not_a_registry_leaves_the_tools(user, dock, document, tmp_path):
+    file = tmp_path / "broken.json"
+    file.write_text('{"tools": [')
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(file))])
+    copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    dock.dropEvent(QDropEvent(QPointF(5, 5), copy, data, left, none))
+    user.wait("broken.json")
+    user.press("Close")
+    assert document.registry == default_registry()
+
+
+def test_an_exported_registry_is_read_unchanged(dock, document, tmp_path):
+    file = tmp_path / "tools.json"
+    dock.actions_._write(file, to_json(document.registry))
+    dock.actions_.background.close()
+    assert load_registry(file) == document.registry
+
+
+# -- looks ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [280, 320])
+def test_nothing_is_clipped_in_the_narrowest_dock(user, dock, width):
+    dock.resize(width, 560)
+    for item in ("search", "query *", "max_results", "sources"):
+        user.choose(TREE, item)
+        keywords = ("minimum", "maximum", "minLength", "maxLength", "pattern", "items", "enum")
+        dock.set_enforcement(
+            {("search", f"/properties/{item.removesuffix(' *')}/{name}"): "checked" for name in keywords}
+        )
+        QGuiApplication.processEvents()
+        form = user.find("The selected tool or argument")
+        assert form.widget().minimumSizeHint().width() <= form.viewport().width()
+        for child in form.widget().findChildren(QWidget):
+            right = child.mapTo(form.widget(), QPoint(child.width(), 0)).x()
+            assert not child.isVisible() or right <= form.widget().width()
 
 
 def test_a_label_of_the_form_is_as_high_as_its_field_in_another_style(qtbot):
