@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -17,7 +15,6 @@ from glyphscope.events import AnyEvent, PromptRendered, RunRequest, Sampling
 from glyphscope.models import EMBEDDED, open_model
 from glyphscope.runs.strategies import run
 from glyphscope.store import strip_times
-from prompt_folder import prompt_folder, what_decides
 from toolbox import default_tools
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
@@ -63,80 +60,6 @@ def test_a_cached_prompt_gives_the_same_figures_as_a_new_one(folder: Path) -> No
     assert next(reported for reported in writing if isinstance(reported, int)) == 0, (
         "a new process has an empty cache"
     )
-
-
-@pytest.fixture
-def saved_prompts(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module that only the model's process imports otherwise."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "support" / "every_process"))
-    return importlib.import_module("saved_prompts")
-
-
-def test_a_file_of_another_prompt_or_with_other_settings_is_not_used(
-    tmp_path: Path, saved_prompts: ModuleType
-) -> None:
-    saved = saved_prompts.SavedPrompts(tmp_path, "settings", 2)
-    one, other = (saved_prompts.Batches() + tokens for tokens in ([1, 2, 3], [4, 5, 6]))
-    saved.write(one, b"one")
-    (file,) = tmp_path.iterdir()
-    assert bytes(saved.read(one)[0]) == bytes(one) and saved.read(one)[1] == b"one"
-    assert saved.read(other) is None
-    assert saved_prompts.SavedPrompts(tmp_path, "others", 2).read(one) is None
-    saved.write(other, b"other")
-    (second,) = set(tmp_path.iterdir()) - {file}
-    second.replace(file)
-    assert saved.read(one) is None
-
-
-def test_a_damaged_file_is_not_used_and_written_again(tmp_path: Path, saved_prompts: ModuleType) -> None:
-    saved = saved_prompts.SavedPrompts(tmp_path, "settings", 2)
-    prompt = saved_prompts.Batches() + list(range(saved_prompts.WORTH))
-    saved.write(prompt, b"state")
-    (file,) = tmp_path.iterdir()
-    whole = file.read_bytes()
-    damaged = [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(0, len(whole), 20)]
-    for data in (*damaged, whole[:-1], whole[:20], b""):
-        file.write_bytes(data)
-        assert saved.read(prompt) is None and saved.is_new(prompt)
-        saved.write(prompt, b"state")
-        assert file.read_bytes() == whole
-
-
-def test_prompts_stay_for_the_same_llama_cpp_and_engine_up_to_a_size(
-    tmp_path: Path,
-) -> None:
-    old = tmp_path / "of-other-code"
-    old.mkdir()
-    folder = prompt_folder(tmp_path)
-    assert list(tmp_path.iterdir()) == [folder]
-    for age, name in enumerate(("new", "used", "old")):
-        (folder / name).write_bytes(bytes(1000))
-        os.utime(folder / name, (1_000_000 - age, 1_000_000 - age))
-        os.link(folder / name, folder / f"{name}-2")
-    assert prompt_folder(tmp_path, 3000) == folder and len(list(folder.iterdir())) == 6
-    prompt_folder(tmp_path, 2999)
-    assert sorted(path.name for path in folder.iterdir()) == ["new", "new-2", "used", "used-2"]
-
-
-def test_another_llama_cpp_or_engine_has_no_prompts_of_this_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code, library = tmp_path / "engine" / "glyphscope" / "models", tmp_path / "llama_cpp" / "lib"
-    support = tmp_path / "tests" / "support" / "every_process"
-    for each in (code, library, support):
-        each.mkdir(parents=True)
-    files = [code / "llama_engine.py", library / "libllama.so", support / "saved_prompts.py"]
-    for file in files:
-        file.touch()
-    monkeypatch.setattr("prompt_folder.REPOSITORY", tmp_path)
-    package = SimpleNamespace(submodule_search_locations=[str(library.parent)])
-    monkeypatch.setattr("prompt_folder.find_spec", lambda name: package)
-    seen = {what_decides()}
-    for file in files:
-        file.write_text("changed")
-        seen.add(what_decides())
-    monkeypatch.setattr("prompt_folder._processor", lambda: "another")
-    assert len({*seen, what_decides()}) == 5
 
 
 COMMAND = [sys.executable, "-P", "-m", "glyphscope"]

@@ -169,51 +169,6 @@ def test_a_request_without_a_system_prompt_is_read():
     assert msgspec.convert(document, RunRequest).system_prompt == ""
 
 
-def test_the_command_takes_the_system_prompt_as_text_or_a_template_as_a_file(tmp_path):
-    template = tmp_path / "own.jinja"
-    template.write_text("Only {{ notation }}.")
-    text, file = requested("--system", "Be {brief}.", "p"), requested("--system", str(template), "p")
-    assert (text.system_prompt, text.system) == ("Be {brief}.", None)
-    assert (file.system_prompt, file.system) == ("", "Only {{ notation }}.")
-    missing = command("run", "--system", "own.jinja", "p")
-    assert missing.exit_code == 2 and "no such file" in missing.stderr.lower()
-
-
-def test_the_command_takes_a_conversation_and_a_further_prompt(tmp_path):
-    file = tmp_path / "m.json"
-    file.write_text(json.dumps(LIST))
-    request = requested("--messages", str(file))
-    assert (request.system_prompt, request.history, request.prompt) == ("Be brief.", TURNS, "And y?")
-    more = requested("--messages", "-", "--system", "Mine is longer.", "z", text=json.dumps(LIST))
-    assert more.history == (*TURNS, Message("user", "And y?"))
-    assert (more.system_prompt, more.prompt) == ("Mine is longer.", "z")
-    answered = requested("--messages", "-", text=json.dumps(LIST[:-1]))
-    assert (answered.history, answered.prompt) == (TURNS, "")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "No prompt was given"),
-        (["--messages", "-"], "needs a user message to answer"),
-        (["--messages", "-", "--continue", "run.jsonl", "p"], "exclude each other"),
-        (["--continue", "missing.jsonl", "p"], "missing.jsonl"),
-        (["--continue", "run.jsonl"], "No prompt was given"),
-    ],
-)
-def test_an_impossible_conversation_is_bad_input(arguments, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    requested("--record", "run.jsonl", "first")
-    done = command(
-        "run",
-        "--model",
-        f"scripted:{CALL}",
-        *arguments,
-        text=json.dumps([{"role": "assistant", "content": "x"}]),
-    )
-    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
-
-
 def test_a_run_is_continued_with_its_messages_its_answer_and_its_settings(tmp_path):
     path = tmp_path / "run.jsonl"
     requested(
@@ -250,13 +205,6 @@ def test_approvals_of_a_record_are_not_inherited(tmp_path):
     requested("--record", str(path), "--approve", "allow", "--dispatch", "first")
     done = command("run", "--json", "--continue", str(path), "second")
     assert json.loads(done.stdout.splitlines()[0])["request"]["approvals"] == []
-
-
-def test_a_run_without_an_answer_is_not_continued(tmp_path):
-    path = tmp_path / "run.jsonl"
-    command("run", "--json", "--model", "scripted:", "--constraint", "off", "--record", str(path), "p")
-    done = command("run", "--continue", str(path), "more")
-    assert done.exit_code == 2 and "no answer" in done.stderr
 
 
 def test_exports_include_the_conversation(tmp_path):

@@ -9,7 +9,7 @@ import typer.main
 
 import event_reference
 from docs_commands import ANSWERS_NO, BY_HAND, NOT_RUN, REPOSITORY
-from docs_pages import PROGRAMS, Block, Command, ShownFile, blocks_of, pages, parts_of, plain, same_output
+from docs_pages import PROGRAMS, Block, Command, blocks_of, pages, parts_of, plain
 from glyphscope.cli.app import app
 
 PAGES = pages(REPOSITORY)
@@ -102,27 +102,3 @@ def test_every_exception_from_running_is_a_command_of_some_page(pattern: str):
 
 def test_commands_that_answer_no_are_commands_of_some_page():
     assert {plain(command) for command in COMMANDS} >= ANSWERS_NO
-
-
-def test_a_page_is_read_into_files_and_commands_in_its_order(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(
-        "Say `glyphscope doctor`, not `ls`.\n\n```json a.json\n{}\n```\n\n```console\n$ cat a.json\n{}\n$ true\n```\n\n"
-        "```sh\n# nothing\nglyphscope check \\\n  a.json   # with a word\ncat <<END\n$ no\nEND\n```\n"
-    )
-    parts = list(parts_of(page, "page.md"))
-    assert parts[0] == Command("page.md", 1, "glyphscope doctor", inline=True)
-    assert parts[1] == ShownFile("a.json", "{}\n")
-    assert parts[2:4] == [Command("page.md", 8, "cat a.json", output=("{}",)), Command("page.md", 10, "true")]
-    assert [plain(part) for part in parts[4:]] == ["glyphscope check a.json", "cat <<END $ no END"]
-    assert [part.line for part in parts[4:]] == [15, 17]
-
-
-def test_output_is_compared_line_by_line_except_for_omissions():
-    assert same_output(("a ", "b"), "a\nb  \n")
-    assert not same_output(("a", "b"), "a\n")
-    assert not same_output(("a.",), "ab\n")
-    assert same_output(("a", "…", "d"), "a\nb\nc\nd\n")
-    assert not same_output(("a", "…", "d"), "a\nb\nc\n")
-    assert same_output(("read in … ms",), "read in 2,140 ms\n")
-    assert not same_output(("read in … ms",), "read in 2,140\nms\n")

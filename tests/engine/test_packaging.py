@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import configparser
 import re
-import struct
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import distribution
@@ -263,17 +261,6 @@ def test_a_package_without_a_licence_fails_the_build(script) -> None:
     assert "numpy 2.4\n    BSD-3-Clause: numpy/LICENSE.txt\n" in licences.overview([part])
 
 
-def test_a_screenshot_has_the_colours_of_the_screen(script) -> None:
-    fields = [0] * 25
-    for place, value in {0: 100, 4: 2, 5: 1, 11: 32, 12: 8}.items():
-        fields[place] = value
-    red, green = b"\x00\x00\xff\x00", b"\x00\xff\x00\x00"  # blue comes first
-    picture = script("screen").png_of_xwd(struct.pack(">25I", *fields) + red + green)
-    assert picture.startswith(b"\x89PNG")
-    data = picture[picture.index(b"IDAT") + 4 : picture.index(b"IEND") - 8]
-    assert zlib.decompress(data) == b"\x00" + b"\xff\x00\x00" + b"\x00\xff\x00"
-
-
 def test_a_release_needs_its_version_in_changelog_and_citation(script, tmp_path):
     release = script("release")
     for name in ("pyproject.toml", "CITATION.cff"):
@@ -291,29 +278,9 @@ def test_a_release_needs_its_version_in_changelog_and_citation(script, tmp_path)
     ]  # fmt: skip
 
 
-def test_a_release_ends_at_the_first_failed_step_and_resumes_there(script, monkeypatch, capsys):
-    release = script("release")
-    walked = []
-
-    def step(number, passes):
-        return f"step {number}", lambda: walked.append(number) or passes
-
-    monkeypatch.setattr(release, "STEPS", (step(1, True), step(2, False), step(3, True)))
-    assert release.main() == 1 and walked == [1, 2]
-    assert "make release FROM=2" in capsys.readouterr().out
-    monkeypatch.setattr(release, "STEPS", (step(1, True), step(2, True), step(3, True)))
-    walked.clear()
-    assert release.main(2) == 0 and walked == [2, 3]
-    assert f"git tag -s v{release.version()}" in capsys.readouterr().out
-
-
 def test_every_page_of_the_documentation_is_in_the_menu_of_its_site():
     menu = (ROOT / "mkdocs.yml").read_text("utf-8")
     assert [page.name for page in (ROOT / "docs").glob("*.md") if f" {page.name}\n" not in menu] == []
-
-
-SHARED = ("PYTHONPATH", "GLYPHSCOPE_SAVED_PROMPTS", "GLYPHSCOPE_FORKS")
-"""Variables by which the processes of all tests share their prompts and imports."""
 
 
 @pytest.mark.slow

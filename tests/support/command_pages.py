@@ -72,8 +72,13 @@ def check(section: Section, *, update: bool) -> list[str]:
 
 
 def _replace(section: Section, line: str, expected: tuple[str, ...], printed: list[str]) -> None:
-    """Write the lines below the command; one that was right stays as it is, with its `…`."""
-    printed = [next((old for old in expected if same_output((old,), new)), new) for new in printed]
+    """Write the lines below the command; those that were right stay as they are, with their `…`."""
+    right = [old for old in expected if old != "…"]
+    printed = [next((old for old in right if same_output((old,), new)), new) for new in printed]
+    if "…" in expected:
+        before = expected.index("…")
+        after = len(printed) - (len(expected) - before - 1)
+        printed = [*printed[:before], "…", *printed[after:]]
     whole = section.page.read_text(encoding="utf-8")
     heading = whole.index(f"## {section.title}\n")
     old, new = ("\n".join([f"$ {line}", *lines, ""]) for lines in (expected, printed))
