@@ -19,7 +19,7 @@ from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.main_window import MainWindow
 from glyphscope_gui.theme import ThemeManager
-from page_driver import PageDriver
+from on_screen import Screen
 
 CALL = '{action="search" query="AI news" max_results=10}'
 
@@ -131,18 +131,15 @@ def window(window_of_the_file, begin_again):
 
 
 @pytest.fixture
-def user_of(qtbot):
-    """A function that makes the user of a page, a panel or a window."""
+def screen_of(qtbot):
+    """A function that returns the Screen of parts, or of a page with its panel and its dialogs."""
 
     def build(*parts):
-        tops = [
-            top
-            for part in parts
-            for top in (
-                (part.widget, part.side_panel, part.context.window) if isinstance(part, Page) else (part,)
-            )
-        ]
-        return PageDriver(qtbot, *tops)
+        roots = []
+        for part in parts:
+            is_page = isinstance(part, Page)
+            roots += (part.widget, part.side_panel, part.context.window) if is_page else (part,)
+        return Screen(qtbot, *filter(None, roots))
 
     return build
 

@@ -63,8 +63,8 @@ def dock(open_dock, document):
 
 
 @pytest.fixture
-def user(user_of, dock):
-    return user_of(dock)
+def screen(screen_of, dock):
+    return screen_of(dock)
 
 
 def parameters(document, tool="search"):
@@ -78,14 +78,14 @@ def names(document):
 # -- the form ------------------------------------------------------------------------------------------------------
 
 EDITS = [
-    ("max_results", ("enter", "Maximum", "250"), {"maximum": 250, "minimum": 1}),
-    ("max_results", ("enter", "Minimum", ""), {"maximum": 100, "minimum": None}),
+    ("max_results", ("write", "Maximum", "250"), {"maximum": 250, "minimum": 1}),
+    ("max_results", ("write", "Minimum", ""), {"maximum": 100, "minimum": None}),
     ("max_results", ("choose", "Type", "string"),
      {"type": "string", "maximum": None, "minimum": None, "description": "How many results to return."}),
-    ("query *", ("enter", "Pattern", "(a)"), {"pattern": "(a)"}),
+    ("query *", ("write", "Pattern", "(a)"), {"pattern": "(a)"}),
     ("query *", ("choose", "Format", "email"), {"format": "email"}),
-    ("query *", ("enter", "Enum", '"low", "a, b"'), {"enum": ["low", "a, b"]}),
-    ("query *", ("enter", "Description", "What"), {"description": "What"}),
+    ("query *", ("write", "Enum", '"low", "a, b"'), {"enum": ["low", "a, b"]}),
+    ("query *", ("write", "Description", "What"), {"description": "What"}),
     ("sources", ("choose", "Items", "integer"), {"items": {"type": "integer"}}),
     ("sources", ("press", "Unique items"), {"uniqueItems": True}),
 ]  # fmt: skip
@@ -93,17 +93,17 @@ EDITS = [
 
 @pytest.mark.parametrize(("argument", "step", "after"), EDITS)
 def test_an_edit_in_the_form_is_in_the_registry_and_in_the_raw_schema_and_is_undone(
-    user, document, argument, step, after
+    screen, document, argument, step, after
 ):
-    user.choose(TREE, argument)
+    screen.choose(TREE, argument)
     do, *words = step
-    getattr(user, do)(*words)
+    getattr(screen, do)(*words)
     found = parameters(document)["properties"][argument.removesuffix(" *")]
     assert {name: found.get(name) for name in after} == after
-    user.press("Schema")
-    assert json.loads(user.text(SCHEMA)) == parameters(document)
+    screen.press("Schema")
+    assert json.loads(screen.read(SCHEMA)) == parameters(document)
     document.undo_stack.undo()
-    assert document.registry == default_registry() and json.loads(user.text(SCHEMA)) == parameters(document)
+    assert document.registry == default_registry() and json.loads(screen.read(SCHEMA)) == parameters(document)
 
 
 REFUSED = [
@@ -120,146 +120,148 @@ REFUSED = [
 
 @pytest.mark.parametrize(("item", "name", "wrong", "right", "words"), REFUSED)
 def test_a_value_that_is_not_valid_stays_in_its_field_and_is_explained_and_not_applied(
-    user, document, item, name, wrong, right, words
+    screen, document, item, name, wrong, right, words
 ):
-    user.choose(TREE, item)
-    user.enter(name, wrong)
+    screen.choose(TREE, item)
+    screen.write(name, wrong)
     assert document.registry == default_registry()
-    assert user.text(name) == wrong and words in user.said()
-    user.enter(name, right)
-    assert document.registry != default_registry() and words not in user.said()
+    assert screen.read(name) == wrong and words in screen
+    screen.write(name, right)
+    assert document.registry != default_registry() and words not in screen
     assert not document.problems
 
 
 @pytest.mark.slow
-def test_renaming_while_typing_leaves_the_selection_the_cursor_and_the_place(user, document, qtbot):
+def test_renaming_while_typing_leaves_the_selection_the_cursor_and_the_place(screen, document, qtbot):
     """Also beside an error of the argument; a required one stays required."""
-    user.choose(TREE, "query *")
-    user.enter("Pattern", "(")
-    field = user.find("Name", LineEdit)
+    screen.choose(TREE, "query *")
+    screen.write("Pattern", "(")
+    field = screen.find("Name", LineEdit)
     field.setCursorPosition(2)
-    user.type("Name", "xy")
+    screen.type("Name", "xy")
     assert field.text() == "quxyery" and field.cursorPosition() == 4
-    assert user.chosen(TREE) == "quxyery *"
-    user.enter("Pattern", "a")
+    assert screen.chosen(TREE) == "quxyery *"
+    screen.write("Pattern", "a")
     assert list(parameters(document)["properties"]) == ["quxyery", "max_results", "sources"]
     assert parameters(document)["required"] == ["quxyery"]
-    user.choose(TREE, "search")
-    field = user.find("Name", LineEdit)
+    screen.choose(TREE, "search")
+    field = screen.find("Name", LineEdit)
     field.end(False)
-    user.type("Name", "er")
-    assert names(document)[0] == user.chosen(TREE) == "searcher" and field.cursorPosition() == len("searcher")
+    screen.type("Name", "er")
+    assert names(document)[0] == screen.chosen(TREE) == "searcher" and field.cursorPosition() == len(
+        "searcher"
+    )
 
 
-def test_undo_in_a_field_undoes_the_last_edit_wherever_it_was(user, document):
-    user.choose(TREE, "max_results")
-    user.enter("Minimum", "5")
-    user.key("Minimum", "Ctrl+Z")
+def test_undo_in_a_field_undoes_the_last_edit_wherever_it_was(screen, document):
+    screen.choose(TREE, "max_results")
+    screen.write("Minimum", "5")
+    screen.key("Minimum", "Ctrl+Z")
     assert parameters(document)["properties"]["max_results"]["minimum"] == 1
-    assert user.text("Minimum") == "1"
-    user.key("Minimum", "Ctrl+Shift+Z")
+    assert screen.read("Minimum") == "1"
+    screen.key("Minimum", "Ctrl+Shift+Z")
     assert parameters(document)["properties"]["max_results"]["minimum"] == 5
 
 
-def test_an_argument_of_another_type_has_other_fields(user):
-    user.choose(TREE, "max_results")
-    assert user.shows("Maximum") and not user.shows("Pattern")
-    user.choose("Type", "string")
-    assert user.shows("Pattern") and not user.shows("Maximum")
+def test_an_argument_of_another_type_has_other_fields(screen):
+    screen.choose(TREE, "max_results")
+    assert screen.named("Maximum") and not screen.named("Pattern")
+    screen.choose("Type", "string")
+    assert screen.named("Pattern") and not screen.named("Maximum")
 
 
-def test_badges_are_shown_only_when_enforcement_is_known(user, dock):
-    user.choose(TREE, "max_results")
-    assert not user.shows("enforced…")
+def test_badges_are_shown_only_when_enforcement_is_known(screen, dock):
+    screen.choose(TREE, "max_results")
+    assert not screen.named("enforced…")
     dock.set_enforcement({("search", "/properties/max_results/maximum"): "enforced"})
-    assert user.shows("enforced…")
-    user.choose(TREE, "query *")
-    assert not user.shows("enforced…")
+    assert screen.named("enforced…")
+    screen.choose(TREE, "query *")
+    assert not screen.named("enforced…")
 
 
-def test_an_enum_that_its_length_contradicts_is_marked_at_its_place(user, dock, document):
+def test_an_enum_that_its_length_contradicts_is_marked_at_its_place(screen, dock, document):
     dock.set_enforcement({("search", "/properties/query/enum"): "enforced"})
-    user.choose(TREE, "query *")
+    screen.choose(TREE, "query *")
     document.set_parameters(
         "search", {"type": "object", "properties": {"query": {"enum": ["ab", "abc"], "maxLength": 2}}}
     )
     words = 'enum: Other constraints exclude 1 of 2 values: "abc" (maxLength 2).'
-    user.wait(words)
-    assert user.shows("contradiction…")
-    user.choose(TREE, "search")
-    assert f"query/{words}" in user.said()
+    screen.until(words)
+    assert screen.named("contradiction…")
+    screen.choose(TREE, "search")
+    assert f"query/{words}" in screen
     document.undo_stack.undo()
-    user.wait(lambda: words not in user.said())
+    screen.until(lambda: words not in screen)
 
 
 # -- the tree ------------------------------------------------------------------------------------------------------
 
 
-def test_a_click_on_the_tick_disables_the_tool(user, document, qtbot):
-    tree = user.find(TREE)
+def test_a_click_on_the_tick_disables_the_tool(screen, document, qtbot):
+    tree = screen.find(TREE)
     place = tree.box(tree.model().index(names(document).index("execute"), 0)).center()
     for enabled in (False, True):
         qtbot.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
         assert document.registry.get("execute").enabled is enabled
 
 
-def test_the_tree_can_be_used_by_keyboard_alone(user, document):
-    user.key(TREE, "Space")
+def test_the_tree_can_be_used_by_keyboard_alone(screen, document):
+    screen.key(TREE, "Space")
     assert not document.registry.get("search").enabled
-    user.key(TREE, "Down")
-    assert user.chosen(TREE) == "query *"
-    user.key(TREE, "Delete")
+    screen.key(TREE, "Down")
+    assert screen.chosen(TREE) == "query *"
+    screen.key(TREE, "Delete")
     assert "query" not in parameters(document)["properties"] and "required" not in parameters(document)
-    user.press("Undo…")
+    screen.press("Undo…")
     assert parameters(document) == parameters(RegistryDocument(default_registry()))
-    user.choose(TREE, "search")
-    user.key(TREE, "Alt+Down")
+    screen.choose(TREE, "search")
+    screen.key(TREE, "Alt+Down")
     assert names(document)[:2] == ["calculate", "search"]
-    user.key("Name", "Alt+Down")  # a field has other uses for it
+    screen.key("Name", "Alt+Down")  # a field has other uses for it
     assert names(document)[:2] == ["calculate", "search"]
 
 
-def test_added_duplicated_and_moved_items_are_selected_and_named_by_typing(user, dock, document):
-    user.press("Schema")
-    user.press("Add a tool")
-    assert user.chosen(TREE) == "new_tool" and user.find("Name", LineEdit).selectedText() == "new_tool"
-    user.press("Add an argument")
-    assert user.chosen(TREE) == "argument" and dock.focusWidget() is user.find("Name", LineEdit)
-    user.press("Duplicate")
-    assert user.chosen(TREE) == "argument_2"
-    user.press("Required")
-    user.press("Move up")
+def test_added_duplicated_and_moved_items_are_selected_and_named_by_typing(screen, dock, document):
+    screen.press("Schema")
+    screen.press("Add a tool")
+    assert screen.chosen(TREE) == "new_tool" and screen.find("Name", LineEdit).selectedText() == "new_tool"
+    screen.press("Add an argument")
+    assert screen.chosen(TREE) == "argument" and dock.focusWidget() is screen.find("Name", LineEdit)
+    screen.press("Duplicate")
+    assert screen.chosen(TREE) == "argument_2"
+    screen.press("Required")
+    screen.press("Move up")
     assert list(parameters(document, "new_tool")["properties"]) == ["argument_2", "argument"]
-    user.choose(TREE, "argument")
-    user.press("Required")
+    screen.choose(TREE, "argument")
+    screen.press("Required")
     assert parameters(document, "new_tool")["required"] == ["argument_2", "argument"], "in their order"
-    user.choose(TREE, "new_tool")
-    user.press("Move up")
-    assert names(document)[0] == user.chosen(TREE) == "new_tool"
+    screen.choose(TREE, "new_tool")
+    screen.press("Move up")
+    assert names(document)[0] == screen.chosen(TREE) == "new_tool"
 
 
 @pytest.mark.slow
-def test_many_tools_can_be_filtered(open_dock, user_of, qtbot):
+def test_many_tools_can_be_filtered(open_dock, screen_of, qtbot):
     tools = tuple(Tool(f"tool_{n}", f"Number {n}") for n in range(2000))
-    user = user_of(open_dock(RegistryDocument(ToolRegistry(tools))))
+    screen = screen_of(open_dock(RegistryDocument(ToolRegistry(tools))))
     with qtbot.captureExceptions() as errors:
-        user.type("Find tools", "number 1999")
-    tree = user.find(TREE)
+        screen.type("Find tools", "number 1999")
+    tree = screen.find(TREE)
     assert [row for row in range(2000) if not tree.isRowHidden(row, tree.rootIndex())] == [
         1999
     ] and not errors
 
 
 def test_the_focus_moves_between_the_tree_of_the_project_and_the_tree_of_a_record(
-    user, dock, document, qtbot
+    screen, dock, document, qtbot
 ):
     dock.activateWindow()
-    user.find("The selected tool or argument").setFocus()
-    tree = user.find(TREE)
+    screen.find("The selected tool or argument").setFocus()
+    tree = screen.find(TREE)
     tree.setFocus()
     qtbot.waitUntil(tree.hasFocus)
     dock.show_record(document.registry)
-    assert user.find("Tools of the record and their arguments").hasFocus()
+    assert screen.find("Tools of the record and their arguments").hasFocus()
     dock.show_record(None)
     assert tree.hasFocus()
 
@@ -267,20 +269,20 @@ def test_the_focus_moves_between_the_tree_of_the_project_and_the_tree_of_a_recor
 # -- the raw schema ------------------------------------------------------------------------------------------------
 
 
-def test_an_invalid_schema_text_is_preserved_and_its_errors_lead_to_their_places(user, document):
-    user.press("Schema")
-    text = user.text(SCHEMA).replace('"integer"', '"intger"')
-    user.enter(SCHEMA, text)
-    assert "Not applied" in user.said() and user.texts(TREE)[0] == "search"
-    entries = user.find(ERRORS)
+def test_an_invalid_schema_text_is_preserved_and_its_errors_lead_to_their_places(screen, document):
+    screen.press("Schema")
+    text = screen.read(SCHEMA).replace('"integer"', '"intger"')
+    screen.write(SCHEMA, text)
+    assert "Not applied" in screen
+    entries = screen.find(ERRORS)
     entries.itemActivated.emit(entries.item(0))
-    assert user.find(SCHEMA).textCursor().blockNumber() == text[: text.index('"intger"')].count("\n")
-    user.choose(TREE, "browse")
-    assert not user.shows(ERRORS)
-    user.choose(TREE, "search")
-    assert user.text(SCHEMA) == text
-    user.key(SCHEMA, "Ctrl+Z")
-    assert json.loads(user.text(SCHEMA)) == parameters(document) and not user.shows(ERRORS)
+    assert screen.find(SCHEMA).textCursor().blockNumber() == text[: text.index('"intger"')].count("\n")
+    screen.choose(TREE, "browse")
+    assert not screen.named(ERRORS)
+    screen.choose(TREE, "search")
+    assert screen.read(SCHEMA) == text
+    screen.key(SCHEMA, "Ctrl+Z")
+    assert json.loads(screen.read(SCHEMA)) == parameters(document) and not screen.named(ERRORS)
 
 
 @pytest.mark.slow
@@ -298,12 +300,12 @@ def test_an_invalid_schema_text_is_preserved_and_its_errors_lead_to_their_places
     ],
     ids=["hostile pattern", "200 levels", "5000 levels", "twice", "beyond U+FFFF", "kinds", "no text", "NaN"],
 )
-def test_a_hostile_schema_is_rejected_without_an_exception(user, dock, document, qtbot, schema):
-    user.press("Schema")
+def test_a_hostile_schema_is_rejected_without_an_exception(screen, dock, document, qtbot, schema):
+    screen.press("Schema")
     with qtbot.captureExceptions() as errors:
-        user.enter(SCHEMA, schema)
-        user.press("Form")
-        user.key(TREE, "Right", "Down", "Down", "Down", "Up")
+        screen.write(SCHEMA, schema)
+        screen.press("Form")
+        screen.key(TREE, "Right", "Down", "Down", "Down", "Up")
         dock.grab()
     assert errors == []
     assert document.schema_text("search") in (schema, "")
@@ -315,19 +317,19 @@ def test_a_hostile_schema_is_rejected_without_an_exception(user, dock, document,
 
 
 @pytest.mark.slow
-def test_pasted_tools_are_added_after_a_question(user, document):
+def test_pasted_tools_are_added_after_a_question(screen, document):
     function = {"name": "ping", "parameters": {"type": "object", "properties": {}}}
     QGuiApplication.clipboard().setText(json.dumps([{"type": "function", "function": function}]))
-    user.press("Paste tools")
-    user.wait("One tool from the clipboard")
-    user.press("Add")
+    screen.press("Paste tools")
+    screen.until("One tool from the clipboard")
+    screen.press("Add")
     assert names(document) == [*names(RegistryDocument(default_registry())), "ping"]
     document.undo_stack.undo()
     assert document.registry == default_registry()
 
 
 @pytest.mark.slow
-def test_a_file_of_many_tools_is_read_in_another_thread(user, dock, document, tmp_path, monkeypatch):
+def test_a_file_of_many_tools_is_read_in_another_thread(screen, dock, document, tmp_path, monkeypatch):
     readers = []
 
     def reading(path):
@@ -338,24 +340,24 @@ def test_a_file_of_many_tools_is_read_in_another_thread(user, dock, document, tm
     file = tmp_path / "many.json"
     file.write_text(json.dumps({f"tool_{n}": {"type": "object", "properties": {}} for n in range(2000)}))
     dock.actions_.read_file(file)
-    user.wait("2,000 tools from many.json")
-    user.press("Replace")
-    assert len(document.registry) == 2000 and user.chosen(TREE) == "tool_0"
+    screen.until("2,000 tools from many.json")
+    screen.press("Replace")
+    assert len(document.registry) == 2000 and screen.chosen(TREE) == "tool_0"
     assert len(readers) == 1 and readers[0] != threading.get_ident(), "it is read in the background"
     document.undo_stack.undo()
     assert document.registry == default_registry()
 
 
 @pytest.mark.slow
-def test_a_dropped_file_that_is_not_a_registry_leaves_the_tools(user, dock, document, tmp_path):
+def test_a_dropped_file_that_is_not_a_registry_leaves_the_tools(screen, dock, document, tmp_path):
     file = tmp_path / "broken.json"
     file.write_text('{"tools": [')
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(file))])
     copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     dock.dropEvent(QDropEvent(QPointF(5, 5), copy, data, left, none))
-    user.wait("broken.json")
-    user.press("Close")
+    screen.until("broken.json")
+    screen.press("Close")
     assert document.registry == default_registry()
 
 
@@ -371,16 +373,16 @@ def test_an_exported_registry_is_read_unchanged(dock, document, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [280, 320])
-def test_nothing_is_clipped_in_the_narrowest_dock(user, dock, width):
+def test_nothing_is_clipped_in_the_narrowest_dock(screen, dock, width):
     dock.resize(width, 560)
     for item in ("search", "query *", "max_results", "sources"):
-        user.choose(TREE, item)
+        screen.choose(TREE, item)
         keywords = ("minimum", "maximum", "minLength", "maxLength", "pattern", "items", "enum")
         dock.set_enforcement(
             {("search", f"/properties/{item.removesuffix(' *')}/{name}"): "checked" for name in keywords}
         )
         QGuiApplication.processEvents()
-        form = user.find("The selected tool or argument")
+        form = screen.find("The selected tool or argument")
         assert form.widget().minimumSizeHint().width() <= form.viewport().width()
         for child in form.widget().findChildren(QWidget):
             right = child.mapTo(form.widget(), QPoint(child.width(), 0)).x()

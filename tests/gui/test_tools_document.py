@@ -209,7 +209,7 @@ def test_a_reference_is_described_by_what_it_refers_to(argument, words):
         (True, "any"),
     ],
 )
-def test_the_form_names_the_items_and_keeps_them_when_they_are_chosen_again(qtbot, user_of, items, words):
+def test_the_form_names_the_items_and_keeps_them_when_they_are_chosen_again(qtbot, screen_of, items, words):
     properties = {"a": {"type": "array", "items": items}, "b": {"$ref": "#/$defs/mood"}}
     document = RegistryDocument(
         ToolRegistry((Tool("t", "", {**ROOT, "type": "object", "properties": properties}),))
@@ -217,13 +217,13 @@ def test_the_form_names_the_items_and_keeps_them_when_they_are_chosen_again(qtbo
     form = ArgumentForm(document)
     qtbot.addWidget(form)
     form.show()
-    user = user_of(form)
+    screen = screen_of(form)
     form.show_item(Item("t", "a"))
-    assert user.text("Items") == words
-    user.choose("Items", words)
+    assert screen.read("Items") == words
+    screen.choose("Items", words)
     assert document.shown_parameters("t")["properties"]["a"].get("items", True) == items
     form.show_item(Item("t", "b"))
-    assert not user.shows("Enum"), "its values are those of the reference"
+    assert not screen.named("Enum"), "its values are those of the reference"
 
 
 def test_an_argument_can_be_added_to_a_schema_without_properties():

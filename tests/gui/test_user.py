@@ -1,4 +1,4 @@
-"""A user who does anything in any order in the window: what is in sight is what was done, and everything can go on."""
+"""A user who does anything in any order in the window: what is in sight is what was done, and it stays usable."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Slow(ScriptedModel):
 class User(RuleBasedStateMachine):
     """Its attributes say what the window should show; the test sets those of the class."""
 
-    window = driver = begin_again = None
+    window = screen = begin_again = None
 
     def __init__(self):
         super().__init__()
@@ -70,7 +70,7 @@ class User(RuleBasedStateMachine):
         return self.window.context.record.started is not None
 
     def rest(self):
-        self.driver.wait(lambda: not self.window.runs.is_busy)
+        self.screen.until(lambda: not self.window.runs.is_busy)
 
     # -- what a user does ------------------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ class User(RuleBasedStateMachine):
     def run(self, waits):
         """On the playground, on the grammar page, or the columns of Compare."""
         self.asked.append(self.chosen)
-        self.driver.press("Run")
+        self.screen.press("Run")
         if waits:
             self.rest()
 
@@ -91,49 +91,49 @@ class User(RuleBasedStateMachine):
     @rule()
     def step(self):
         self.asked.append(self.chosen)
-        self.driver.press("Step")
+        self.screen.press("Step")
 
     @precondition(lambda self: self.window.actions_.stop.isEnabled())
     @rule(waits=st.booleans())
     def stop(self, waits):
-        self.driver.press("Stop")
+        self.screen.press("Stop")
         if waits:
             self.rest()
 
     @precondition(lambda self: self.window.context.actions.replay.isEnabled())
     @rule()
     def replay(self):
-        self.driver.press("Replay this run")
+        self.screen.press("Replay this run")
 
     @rule(name=st.sampled_from(["search-mask.jsonl", "sources-abort.jsonl", "verbs-loop.jsonl"]))
     def show_a_record(self, name):
         self.window.runs.show_record(bundled_run(name))
         self.rest()
 
-    @precondition(lambda self: self.driver.shows("Show project settings"))
+    @precondition(lambda self: self.screen.named("Show project settings"))
     @rule()
     def leave_the_record(self):
-        self.driver.press("Show project settings")
+        self.screen.press("Show project settings")
 
-    @precondition(lambda self: self.driver.shows(PROMPT) and not self.shows_record)
+    @precondition(lambda self: self.screen.named(PROMPT) and not self.shows_record)
     @rule(text=st.sampled_from(["Find llamas", "Find 5 papers", "日本 😀"]))
     def write_a_prompt(self, text):
-        self.driver.enter(PROMPT, text)
+        self.screen.write(PROMPT, text)
         self.prompt = text
 
-    @precondition(lambda self: self.driver.shows("Notation") and self.driver.find("Notation").isEnabled())
+    @precondition(lambda self: self.screen.named("Notation") and self.screen.find("Notation").isEnabled())
     @rule(words=st.sampled_from(sorted(NOTATIONS)))
     def choose_a_notation(self, words):
-        self.driver.choose("Notation", words)
+        self.screen.choose("Notation", words)
         self.notation = NOTATIONS[words]
 
-    @precondition(lambda self: self.driver.shows("Notation") and self.driver.find("Notation").isEnabled())
+    @precondition(lambda self: self.screen.named("Notation") and self.screen.find("Notation").isEnabled())
     @rule(words=st.sampled_from(sorted(CONSTRAINTS)))
     def choose_a_constraint(self, words):
-        self.driver.choose("Constraint on tokens", words)
+        self.screen.choose("Constraint on tokens", words)
         self.constraint = CONSTRAINTS[words]
 
-    @precondition(lambda self: self.driver.shows(TOOLS))
+    @precondition(lambda self: self.screen.named(TOOLS))
     @rule(
         edit=st.sampled_from(
             ["Add a tool", "Duplicate", "Remove", "Move down", "Allow all tools", "Forbid all tools"]
@@ -141,23 +141,23 @@ class User(RuleBasedStateMachine):
     )
     def edit_the_tools(self, edit):
         before = self.tools[-1]
-        if self.driver.can_press(edit):
-            self.driver.press(edit)
+        if self.screen.can(edit):
+            self.screen.press(edit)
         if self.window.services.project.tools.registry != before:
             self.tools.append(self.window.services.project.tools.registry)
             self.undone.clear()
 
-    @precondition(lambda self: self.driver.can_press("Undo…"))
+    @precondition(lambda self: self.screen.can("Undo…"))
     @rule()
     def undo(self):
-        self.driver.press("Undo…")
+        self.screen.press("Undo…")
         self.undone.append(self.tools.pop())
         assert not self.shows_record, "what is edited is in sight"
 
-    @precondition(lambda self: self.driver.can_press("Redo…"))
+    @precondition(lambda self: self.screen.can("Redo…"))
     @rule()
     def redo(self):
-        self.driver.press("Redo…")
+        self.screen.press("Redo…")
         self.tools.append(self.undone.pop())
         assert not self.shows_record
 
@@ -175,23 +175,23 @@ class User(RuleBasedStateMachine):
             phase in (Phase.IDLE, Phase.STEPPING) and page.can_run
         )
         assert self.window.actions_.stop.isEnabled() == (phase not in (Phase.IDLE, Phase.STOPPING))
-        if self.driver.shows("Notation"):
+        if self.screen.named("Notation"):
             on_record = self.shows_record and page.id is PageId.PLAYGROUND
-            assert self.driver.find("Notation").isEnabled() == (phase is Phase.IDLE and not on_record)
+            assert self.screen.find("Notation").isEnabled() == (phase is Phase.IDLE and not on_record)
 
     @invariant()
     def the_tools_are_those_of_the_edits(self):
         registry = self.window.services.project.tools.registry
         assert registry == self.tools[-1]
-        if self.driver.shows(TOOLS):
-            assert self.driver.texts(TOOLS) == [tool.name for tool in registry]
+        if self.screen.named(TOOLS):
+            assert self.screen.rows(TOOLS) == [[tool.name] for tool in registry]
 
     @invariant()
     def the_project_has_the_chosen_settings(self):
         request = self.window.services.project.request
         assert (request.prompt, request.notation, request.constraint) == self.chosen
-        if self.driver.shows(PROMPT) and not self.shows_record:
-            assert self.driver.text(PROMPT) == self.prompt
+        if self.screen.named(PROMPT) and not self.shows_record:
+            assert self.screen.read(PROMPT) == self.prompt
 
     @invariant()
     def a_run_that_ended_is_in_sight(self):
@@ -199,8 +199,8 @@ class User(RuleBasedStateMachine):
         if self.window.runs.is_busy or not self.ended:
             return
         assert tuple(self.window.runs.events) == self.ended[-1].events
-        if self.driver.shows(STREAM):
-            assert self.driver.text(STREAM) == self.window.page(PageId.PLAYGROUND).view.stage.text
+        if self.screen.named(STREAM):
+            assert self.screen.read(STREAM) == self.window.page(PageId.PLAYGROUND).view.stage.text
 
     def teardown(self):
         self.window.runs.ended.disconnect(self._end)
@@ -210,7 +210,7 @@ class User(RuleBasedStateMachine):
         replayed = {
             applied.events[0].run for applied in self.ended if applied.kind == "replay" and applied.events
         }
-        self.driver.wait(lambda: {started.run for started in own} <= self._in_history())
+        self.screen.until(lambda: {started.run for started in own} <= self._in_history())
         assert not replayed & self._in_history() - {started.run for started in own} - self.saved
         self.begin_again()
 
@@ -220,14 +220,14 @@ class User(RuleBasedStateMachine):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_whatever_a_user_does_the_window_shows_it_and_can_go_on(
-    open_window, user_of, begin_again, monkeypatch
+def test_whatever_a_user_does_the_window_shows_it_and_stays_usable(
+    open_window, screen_of, begin_again, monkeypatch
 ):
     window = open_window(lambda _name, **_options: Slow(CALL))
     beginning = partial(begin_again, window, window.saveState(), window.services.settings.value)
     for name, value in (
         ("window", window),
-        ("driver", user_of(window)),
+        ("screen", screen_of(window)),
         ("begin_again", staticmethod(beginning)),
     ):
         monkeypatch.setattr(User, name, value)
