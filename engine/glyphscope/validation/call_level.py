@@ -75,6 +75,9 @@ class CallLevel(ObjectLevel):
         self._list_tools()
         return True
 
+    def any_name(self) -> bool:
+        return False  # until the tool is known, every tool's names are possible
+
     def key_can_begin(self, prefix: str) -> bool:
         if any(key.startswith(prefix) for key in self._own_keys()):
             return True

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from glyphscope.events import Notation
+from glyphscope.notation.scalars import STRING
 from glyphscope.validation import literals
 from glyphscope.validation.literals import ScalarPrefix
 from glyphscope.validation.reasons import AS_DECIMAL, Reason, kinds_in_words, must_be
 from glyphscope.validation.schema import SchemaSet
-from glyphscope.validation.spec import ANYTHING, Deferred, Spec
+from glyphscope.validation.spec import ANYTHING, Deferred, Place, Spec
 from glyphscope.validation.strings import StringCheck
 from glyphscope.validation.tools import CallableTool
 
@@ -18,7 +19,7 @@ from glyphscope.validation.tools import CallableTool
 class Candidate:
     """One alternative of a value. `parent` is its container's alternative; `tool` is set for a call's arguments."""
 
-    __slots__ = ("parent", "schemas", "spec", "tool")
+    __slots__ = ("_inside", "parent", "schemas", "spec", "tool")
 
     def __init__(
         self,
@@ -31,6 +32,15 @@ class Candidate:
         self.spec = spec
         self.parent = parent
         self.tool = tool
+        self._inside: dict[tuple[Place, ...], list[Candidate]] = {}
+
+    def inside(self, places: tuple[Place, ...]) -> list[Candidate]:
+        """The alternatives of a member or item that must satisfy these places, the same list each time."""
+        found = self._inside.get(places)
+        if found is None:
+            specs = self.schemas.specs(places)
+            found = self._inside[places] = [Candidate(self.schemas, spec, self) for spec in specs]
+        return found
 
 
 ANY_SCHEMA = SchemaSet(True)
@@ -54,12 +64,14 @@ class CandidateSet:
         self.left: list[Candidate] = []
         self.checking = False  # whether the text of a string must be checked
         self.reached: int | None = None  # at a violation: characters of the string that were possible
-        self._checks: list[StringCheck | None] = []  # one per entry of `left`; None: every string is valid
+        self._checks: dict[
+            Candidate, StringCheck
+        ] = {}  # of the entries of `left` that do not allow every string
 
     def replace(self, candidates: list[Candidate]) -> None:
         """Begin another value."""
         self.left = candidates
-        self._checks = [None] * len(candidates)
+        self._checks = {}
         self.checking = False
 
     def keep_kind(self, kind: int) -> Reason | None:
@@ -79,18 +91,18 @@ class CandidateSet:
     def _keep_without(self, reasons: list[Reason | None]) -> Reason | None:
         """Narrow the set to the alternatives without a reason; `reasons` has one entry for each."""
         if None in reasons:
-            self._narrow([reason is None for reason in reasons])
+            self.left = [c for c, reason in zip(self.left, reasons, strict=True) if reason is None]
             return None
         return self._none_left(filter(None, reasons))
 
-    def _narrow(self, alive: list[bool]) -> None:
-        if not all(alive):
-            self.left = [c for c, live in zip(self.left, alive, strict=True) if live]
-            self._checks = [check for check, live in zip(self._checks, alive, strict=True) if live]
+    def _keep(self, fitting: list[Candidate]) -> bool:
+        """Narrow the set to `fitting` unless it is empty, and return whether it is not."""
+        self.left = fitting or self.left
+        return bool(fitting)
 
     def _none_left(self, reasons: Iterable[Reason]) -> Reason:
         reason = most_specific(reasons)
-        self.reached = max((check.count for check in self._checks if check is not None), default=None)
+        self.reached = max((self._checks[c].count for c in self.left if c in self._checks), default=None)
         self.replace(unjudged(self.left))
         return reason
 
@@ -98,77 +110,89 @@ class CandidateSet:
 
     def open_string(self, *, bare: bool) -> None:
         """A string begins, or an unquoted scalar (`bare`), which may turn out to be a string."""
-        self._checks = [None if c.spec.free_string else StringCheck(c.spec, bare=bare) for c in self.left]
-        self.checking = any(self._checks)
+        self._checks = {
+            c: StringCheck(c.spec, bare=bare) for c in self.left if c.spec.kinds & ~c.spec.free & STRING
+        }
+        self.checking = bool(self._checks)
         self.reached = None
 
     def feed_string(self, text: str) -> tuple[int, Reason | None]:
         """The next characters of a string. Returns how many of them were possible, and the reason if not all were."""
-        counts = [len(text) if check is None else check.feed(text) for check in self._checks]
+        checks = self._checks
+        counts = [checks[c].feed(text) if c in checks else len(text) for c in self.left]
         furthest = max(counts)
+        longest = [c for c, count in zip(self.left, counts, strict=True) if count == furthest]
         if furthest == len(text):
-            self._narrow([count == furthest for count in counts])
+            self.left = longest
             return furthest, None
-        longest = [check for check, count in zip(self._checks, counts, strict=True) if count == furthest]
-        return furthest, self._none_left(check.why() for check in longest if check)
+        return furthest, self._none_left(checks[c].why() for c in longest)
 
     def escape_opened(self) -> Reason | None:
         """At least one more character of the string must follow."""
-        alive = [check is None or check.can_grow() for check in self._checks]
-        if any(alive):
-            self._narrow(alive)
+        checks = self._checks
+        if self._keep([c for c in self.left if c not in checks or checks[c].can_grow()]):
             return None
-        return self._none_left(check.why() for check in self._checks if check)
+        return self._none_left(checks[c].why() for c in self.left)
 
     def end_string(self) -> Reason | None:
         """The string is complete."""
-        reason = self._keep_without([check.ended() if check else None for check in self._checks])
+        reason = self._keep_without(self._why_unended())
         self.checking = False
         return reason
 
     def end_string_late(self, after: str) -> tuple[int, Reason | None]:
         """The string ended before `after`. Returns how many of these characters could have continued it."""
-        reasons = [check.ended() if check else None for check in self._checks]
-        furthest = max(check.feed(after) if check else len(after) for check in self._checks)
+        checks = self._checks
+        reasons = self._why_unended()
+        furthest = max(checks[c].feed(after) if c in checks else len(after) for c in self.left)
         reason = self._keep_without(reasons)
         self.checking = False
         return furthest, reason
 
+    def _why_unended(self) -> list[Reason | None]:
+        """Of each alternative, why the string may not end here."""
+        return [self._checks[c].ended() if c in self._checks else None for c in self.left]
+
     def string_may_end(self) -> bool:
         """Whether the string may end here; True if a pattern is only checked on the whole string."""
+        checks = [self._checks.get(c) for c in self.left]
         return any(
             check is None or any(not one.linear for one in check.spec.patterns) or check.ended() is None
-            for check in self._checks
+            for check in checks
         )
 
     # numbers, literals, bare words
+
+    def keep_free(self, kind: int) -> bool:
+        """Narrow the set to the alternatives of a complete scalar of this kind, if they allow every such scalar.
+
+        Returns whether there are any, and they do; if not, the set is unchanged.
+        """
+        fitting = [c for c in self.left if c.spec.kinds & kind]
+        limited = [c for c in fitting if not c.spec.free & kind]
+        return not limited and self._keep(fitting)
 
     def keep_scalar(self, kinds: int, text: str, notation: Notation) -> bool:
         """Narrow the set to the alternatives that allow a scalar beginning with `text`; only if no string is checked.
 
         Returns whether there are any; if not, the set is unchanged. `kinds` are the kinds that the scalar can have.
         """
-        fitting = [c for c in self.left if literals.can_satisfy(c.spec, kinds, text, notation)]
-        if fitting and len(fitting) < len(self.left):
-            self.replace(fitting)
-        return bool(fitting)
+        return self._keep([c for c in self.left if literals.can_satisfy(c.spec, kinds, text, notation)])
 
     def feed_scalar(self, scalar: ScalarPrefix, char: str) -> Reason | None:
         """The scalar grew by this character."""
-        for check in self._checks:
-            if check is not None and not check.dead:
+        checks = self._checks
+        for check in checks.values():
+            if not check.dead:
                 check.feed(char)
-        pairs = list(zip(self.left, self._checks, strict=True))
-        alive = [literals.can_still_satisfy(c.spec, scalar, check) for c, check in pairs]
-        if any(alive):
-            self._narrow(alive)
+        if self._keep([c for c in self.left if literals.can_still_satisfy(c.spec, scalar, checks.get(c))]):
             return None
-        return self._none_left(literals.why_not(c.spec, scalar, check) for c, check in pairs)
+        return self._none_left(literals.why_not(c.spec, scalar, checks.get(c)) for c in self.left)
 
     def end_scalar(self, kind: int, value: Any, text: str, notation: Notation) -> Reason | None:
         """The scalar `text` is complete, a `value` of this kind."""
-        pairs = zip(self.left, self._checks, strict=True)
-        reasons = [literals.complete(c.spec, kind, value, text, notation, check) for c, check in pairs]
+        checks = self._checks
+        reasons = [literals.complete(c.spec, kind, value, text, notation, checks.get(c)) for c in self.left]
         reason = self._keep_without(reasons)
         self.checking = False
         return reason

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from glyphscope.events import FieldChanged, FieldClosed, FieldOpened, Status
 
 
-@dataclass(slots=True)
-class Field:
+class Field(msgspec.Struct, eq=False):
     """A member: the characters `start` to `end` (exclusive) are its value so far. `parent` is the member around it."""
 
     path: str  # a JSON Pointer

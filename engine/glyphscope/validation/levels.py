@@ -33,10 +33,11 @@ class Level:
 
     def value_candidates(self) -> list[Candidate]:
         """The candidates of the member or item that begins; empty if no further item is allowed."""
-        raise NotImplementedError
+        inside = [c.inside(places) for c in self.candidates if (places := self.places(c)) is not None]
+        return inside[0] if len(inside) == 1 else [candidate for some in inside for candidate in some]
 
-    def places(self, of: Candidate) -> tuple[Place, ...]:
-        """The places of the member or item that is being written, in one alternative."""
+    def places(self, of: Candidate) -> tuple[Place, ...] | None:
+        """The places of the member or item that is being written, in one alternative; None if that forbids an item."""
         raise NotImplementedError
 
     def separator(self) -> Reason | None:
@@ -88,30 +89,16 @@ class Level:
 class ArrayLevel(Level):
     """An open array."""
 
-    __slots__ = ("_items", "_same", "_unique", "value")
+    __slots__ = ("_items", "_unique", "value")
 
     def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
         super().__init__(candidates, path, field)
         self.value: list[Any] = []
-        self._same: list[Candidate] | None = None  # of every further item, if all have the same
         self._unique = any(c.spec.unique_rule for c in candidates)
         self._items: set[Hashable] = set()  # by `identity`, for `uniqueItems`
 
-    def value_candidates(self) -> list[Candidate]:
-        if self._same is not None:
-            return self._same
-        index = len(self.value)
-        candidates = []
-        for c in self.candidates:
-            places = c.spec.item(index) if c.spec.arrays or c.spec.items.most is not None else ()
-            if places is not None:
-                candidates += [Candidate(c.schemas, spec, c) for spec in c.schemas.specs(places)]
-        if candidates and all(c.spec.same_items for c in self.candidates):
-            self._same = candidates
-        return candidates
-
-    def places(self, of: Candidate) -> tuple[Place, ...]:
-        return of.spec.item(len(self.value)) or ()
+    def places(self, of: Candidate) -> tuple[Place, ...] | None:
+        return of.spec.item(len(self.value))
 
     def too_many(self) -> Reason:
         """Why no further item is allowed."""
@@ -122,18 +109,10 @@ class ArrayLevel(Level):
         return Reason("CONSTRAINT_ITEMS", message, rule, self._end())
 
     def separator(self) -> Reason | None:
-        if self._same is not None:
-            return None
-        fitting = [c for c in self.candidates if _item_possible(c, len(self.value))]
+        fitting = self._allowing_another()
         reason = None if fitting else self.too_many()
         self.candidates = fitting or unjudged(self.candidates)
         return reason
-
-    def keep_parents(self, candidates: list[Candidate]) -> None:
-        before = len(self.candidates)
-        super().keep_parents(candidates)
-        if len(self.candidates) < before:
-            self._same = None
 
     def add(self, value: Any) -> Reason | None:
         self.value.append(value)
@@ -154,15 +133,19 @@ class ArrayLevel(Level):
         return _not_listed(spec, self.value)
 
     def _missing(self) -> tuple[str, ...]:
-        return ("another item",) if any(_item_possible(c, len(self.value)) for c in self.candidates) else ()
+        return ("another item",) if self._allowing_another() else ()
+
+    def _allowing_another(self) -> list[Candidate]:
+        """The alternatives that allow one more item."""
+        return [c for c in self.candidates if (places := self.places(c)) is not None and c.inside(places)]
 
 
 class ObjectLevel(Level):
     """An open object, with the key being written. `records`: its members are fields of the document."""
 
     __slots__ = (
-        "_bare", "_pieces", "_rejected", "_separated", "checks_key", "key", "no_members_message", "records",
-        "repeated", "used", "value",
+        "_any_name", "_bare", "_pieces", "_rejected", "_separated", "checks_key", "key", "no_members_message",
+        "records", "repeated", "used", "value",
     )  # fmt: skip
 
     def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
@@ -175,6 +158,7 @@ class ObjectLevel(Level):
         self.used: set[str] = set()  # the keys so far
         self.checks_key = True  # no violation of the open key was reported
         self.repeated: Violation | None = None  # reported because the open key begins like an earlier one
+        self._any_name = False  # the open key is allowed, however it continues
         self._bare = False  # the open key has no quotes
         self._separated = False  # a comma was read, after which a member must come
         self._rejected = ""  # the beginning of the open key that was reported
@@ -188,7 +172,12 @@ class ObjectLevel(Level):
         self._bare = bare
         self.checks_key = True
         self.repeated = None
-        return self.key_can_begin("")
+        self._any_name = self.any_name()
+        return self._any_name or self.key_can_begin("")
+
+    def any_name(self) -> bool:
+        """Whether every alternative allows another member of any name."""
+        return not [c for c in self.candidates if not c.spec.any_name]
 
     @property
     def key_text(self) -> str:
@@ -196,23 +185,22 @@ class ObjectLevel(Level):
 
     def feed_key(self, text: str) -> str | None:
         """The next characters of the key. Returns its shortest prefix that begins no possible key; None without one."""
-        before = self.key_text if self.checks_key else ""
         self._pieces.append(text)
-        if not self.checks_key or self.key_can_begin(before + text):
+        if self._any_name or not self.checks_key or self.key_can_begin(grown := self.key_text):
             return None
+        before = grown.removesuffix(text)
         sizes = range(1, len(text) + 1)
         return next(before + text[:size] for size in sizes if not self.key_can_begin(before + text[:size]))
 
     def key_can_begin(self, prefix: str) -> bool:
         """Whether a member's name can begin with `prefix`; if one can, drop the alternatives that do not allow it."""
-        used = self.used
-        fitting = [
-            c
-            for c in self.candidates
-            if members.room(c.spec, used)
-            and members.can_begin(c.schemas, c.spec, prefix, used, bare=self._bare)
-        ]
-        return self._keep(fitting)
+        return self._keep(
+            [
+                c
+                for c in self.candidates
+                if members.can_begin(c.schemas, c.spec, prefix, self.used, bare=self._bare)
+            ]
+        )
 
     def key_possible(self, key: str) -> bool:
         """Whether a member may have this name; if it may, drop the alternatives that do not allow it."""
@@ -261,19 +249,14 @@ class ObjectLevel(Level):
         return of.spec.member(self.key) or ()
 
     def value_candidates(self) -> list[Candidate]:
-        candidates = [
-            Candidate(c.schemas, spec, c)
-            for c in self.candidates
-            for spec in c.schemas.specs(c.spec.member(self.key) or ())
-        ]
-        return candidates or [Candidate(c.schemas, ANYTHING, c) for c in self.candidates]
+        return super().value_candidates() or [Candidate(c.schemas, ANYTHING, c) for c in self.candidates]
 
     def add(self, value: Any) -> Reason | None:
         self.value[self.key] = value
         return None
 
     def separator(self) -> Reason | None:
-        fitting = [c for c in self.candidates if members.another_possible(c.schemas, c.spec, self.used)]
+        fitting = [c for c in self.candidates if members.can_begin(c.schemas, c.spec, "", self.used)]
         reason = None if fitting else self._why_no_key("", whole=False)._replace(viable=self._end())
         self.candidates = fitting or unjudged(self.candidates)
         self._separated = True
@@ -287,11 +270,6 @@ class ObjectLevel(Level):
             message = f"needs at least {spec.members.least} members"
             return Reason("CONSTRAINT_OTHER", message, spec.members.least_rule)
         return _not_listed(spec, self.value)
-
-
-def _item_possible(candidate: Candidate, index: int) -> bool:
-    places = candidate.spec.item(index)
-    return places is not None and bool(candidate.schemas.specs(places))
 
 
 def _not_listed(spec: Spec, value: Any) -> Reason | None:

@@ -9,7 +9,6 @@ from glyphscope.grammar.checking import identity
 from glyphscope.notation.scalars import (
     BOOLEAN,
     DECIMAL,
-    INTEGER,
     NULL,
     NUMBER,
     STRING,
@@ -87,7 +86,7 @@ def can_still_satisfy(spec: Spec, prefix: ScalarPrefix, string: StringCheck | No
 def _number_possible(spec: Spec, text: str, kinds: int) -> bool:
     if not number_prefix(text):
         return False
-    if spec.free_number:
+    if kinds & spec.free:
         return True
     if _has_exponent(text):  # grammars write bounded numbers as plain decimals, so calls allow only these
         return False
@@ -170,6 +169,8 @@ def complete(
     spec: Spec, kind: int, value: Any, text: str, notation: Notation, string: StringCheck | None
 ) -> Reason | None:
     """Why the complete scalar `text`, a `value` of this kind, does not satisfy `spec`, or None if it does."""
+    if kind & spec.free:
+        return None
     if not kind & spec.kinds:
         return not_of_kind(spec, text, notation)
     if spec.enum is not None:
@@ -178,7 +179,7 @@ def complete(
         return not_listed(_listed_from(spec, text, notation), spec.enum_rule)
     if kind == STRING and string is not None:
         return string.ended()
-    if kind in (INTEGER, DECIMAL) and not spec.free_number and not spec.span.contains(exact(value)):
+    if kind & NUMBER and not spec.span.contains(exact(value)):
         return _out_of_range(spec, value)
     return None
 

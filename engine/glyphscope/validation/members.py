@@ -43,10 +43,12 @@ def possible_names(
                 yield f"a name that matches {source}"
 
 
-def can_begin(
-    schemas: SchemaSet, spec: Spec, prefix: str, used: Container[str], *, bare: bool = False
-) -> bool:
-    """Whether a further member can have a name that begins with `prefix`; `bare`: without quotes."""
+def can_begin(schemas: SchemaSet, spec: Spec, prefix: str, used: Set[str], *, bare: bool = False) -> bool:
+    """Whether a further member can come, with a name that begins with `prefix`; `bare`: without quotes."""
+    if spec.any_name:
+        return True
+    if not room(spec, used):
+        return False
     if spec.open_names and not spec.member_names:
         return True
     if next(names_left(schemas, spec, prefix, used, bare=bare), None) is not None:
@@ -86,11 +88,6 @@ def may_be_given(schemas: SchemaSet, spec: Spec, name: str) -> bool:
 def room(spec: Spec, used: Set[str]) -> bool:
     """Whether the number of members allows another one."""
     return spec.members.most is None or len(used) < spec.members.most
-
-
-def another_possible(schemas: SchemaSet, spec: Spec, used: Set[str]) -> bool:
-    """Whether one more member can come."""
-    return room(spec, used) and can_begin(schemas, spec, "", used)
 
 
 def name_reason(

@@ -14,7 +14,7 @@ from glyphscope.events import Code
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.pattern import StringLanguage
 from glyphscope.grammar.regular.regex import unreadable
-from glyphscope.notation.scalars import ANY_KIND
+from glyphscope.notation.scalars import ANY_KIND, NUMBER, SCALAR, STRING
 from glyphscope.registry.facts import ANY_COUNT, EVERY_NUMBER, Count, Range
 
 
@@ -93,6 +93,16 @@ class Spec:
     deferred: tuple[Deferred, ...] = ()
     _members: dict[str, tuple[Place, ...] | None] = field(default_factory=dict)  # cache of `member`
 
+    @cached_property
+    def free(self) -> int:
+        """The kinds of scalar of which every value is valid."""
+        kinds = self.kinds & SCALAR if self.enum is None else 0
+        if not self.span.unbounded:
+            kinds &= ~NUMBER
+        if self.patterns or self.length != ANY_COUNT or self.deferred:
+            kinds &= ~STRING
+        return kinds
+
     # strings
 
     @cached_property
@@ -106,27 +116,32 @@ class Spec:
         """The strings of the enumeration, or None without one."""
         return None if self.enum is None else tuple(v for v in self.enum if isinstance(v, str))
 
-    @cached_property
-    def free_string(self) -> bool:
-        """Whether every string is valid."""
-        return (
-            self.enum is None and not self.patterns and self.length == ANY_COUNT and not self.deferred
-        )  # fmt: skip
-
-    @cached_property
-    def free_number(self) -> bool:
-        """Whether every number is valid."""
-        return self.enum is None and self.span.unbounded
-
     # objects
 
     def member(self, key: str) -> tuple[Place, ...] | None:
         """The places that the value under `key` must satisfy, or None if such a member is not allowed."""
+        if key not in self._named and not self._matched:
+            return self._additional
         if key not in self._members:
             if len(self._members) > 10_000:  # a model writes the keys, so their number is unbounded
                 self._members.clear()
             self._members[key] = self._find_member(key)
         return self._members[key]
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        return frozenset(self.required).union(*(part.properties for part in self.objects))
+
+    @cached_property
+    def _matched(self) -> bool:
+        """Whether patterns match the names of members."""
+        return any(part.patterns for part in self.objects)
+
+    @cached_property
+    def _additional(self) -> tuple[Place, ...] | None:
+        """The places of a member that no keyword names or matches."""
+        places = tuple(part.additional for part in self.objects if part.additional is not None)
+        return places if self.open_names else None
 
     def _find_member(self, key: str) -> tuple[Place, ...] | None:
         places: list[Place] = []
@@ -164,6 +179,11 @@ class Spec:
         return any(part.additional is not None or part.unevaluated for part in self.objects)
 
     @cached_property
+    def any_name(self) -> bool:
+        """Whether a further member can have any name, however many there are."""
+        return self.open_names and not self.member_names and self.members.most is None
+
+    @cached_property
     def name_patterns(self) -> tuple[str, ...]:
         """The patterns that further members' names may match."""
         return tuple(
@@ -175,15 +195,19 @@ class Spec:
 
     # arrays
 
-    @cached_property
-    def same_items(self) -> bool:
-        """Whether all items have the same schema, regardless of their number."""
-        return self.items.most is None and not any(part.prefix for part in self.arrays)
-
     def item(self, index: int) -> tuple[Place, ...] | None:
         """The places that item `index` must satisfy, or None if such an item is not allowed."""
         if self.items.most is not None and index >= self.items.most:
             return None
+        return self._items[min(index, len(self._items) - 1)]
+
+    @cached_property
+    def _items(self) -> tuple[tuple[Place, ...] | None, ...]:
+        """The places of each item in a prefix, then those of every further item."""
+        longest = max((len(part.prefix) for part in self.arrays), default=0)
+        return tuple(self._find_item(index) for index in range(longest + 1))
+
+    def _find_item(self, index: int) -> tuple[Place, ...] | None:
         places = []
         for part in self.arrays:
             if index < len(part.prefix):

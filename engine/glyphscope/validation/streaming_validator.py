@@ -165,16 +165,13 @@ class StreamingValidator:
         return out
 
     def drive(self, events: list[Structural]) -> None:
-        """Judge a reader's events. A scalar in one piece is first judged as a whole, which is faster."""
+        """Judge a reader's events. A scalar in one piece is judged at its end, as a whole, which is faster."""
         handlers = self._handlers
-        last = len(events) - 1
-        for index, (kind, start, end, text) in enumerate(events):
+        for index, (kind, start, end, text) in enumerate(events, 1):
             if self._stopped:
                 return
-            whole = kind == s.SCALAR_TEXT and index < last and events[index + 1][0] == s.SCALAR_END
-            if whole and self._scalar is None:
-                self._whole_scalar(start, end, text)
-            else:
+            whole = kind == s.SCALAR_TEXT and index < len(events) and events[index][0] == s.SCALAR_END
+            if not whole or self._scalar is not None:
                 handlers[kind](start, end, text)
 
     def _text_ended(self) -> None:
@@ -315,7 +312,7 @@ class StreamingValidator:
             return reason, level.path
         outer = self._levels[-2] if len(self._levels) > 1 else None
         for c in level.candidates if outer is None else outer.candidates:
-            for place in (c.schemas.top,) if outer is None else outer.places(c):
+            for place in (c.schemas.top,) if outer is None else outer.places(c) or ():
                 error = c.schemas.checker.best_error(level.value, place.schema)
                 if error is not None and error.absolute_path:
                     path = level.path + to_pointer(error.absolute_path)
@@ -343,12 +340,14 @@ class StreamingValidator:
             one_escape = end - start != len(text)
             size = len(text) - len(level.key_text) + len(rejected)
             self._reject_key(level, rejected, end - 1 if one_escape else start + size - 1)
-        self._correct_repeated(level, whole=False)
+        if level.repeated is not None:
+            self._correct_repeated(level, level.repeated, whole=False)
 
     def _key_end(self, start: int, end: int, text: str) -> None:
         level = self._object
         key = level.key_text
-        self._correct_repeated(level, whole=True)
+        if level.repeated is not None:
+            self._correct_repeated(level, level.repeated, whole=True)
         if level.checks_key and not level.key_possible(key):
             self._reject_key(level, key, start, whole=True)
         level.end_key(key)
@@ -358,10 +357,10 @@ class StreamingValidator:
         last = self.violations[-1]
         level.repeated = last if last.code == "DUPLICATE_ARGUMENT" else None
 
-    def _correct_repeated(self, level: ObjectLevel, *, whole: bool) -> None:
+    def _correct_repeated(self, level: ObjectLevel, repeated: Violation, *, whole: bool) -> None:
         """Correct the verdict, made at the first character, on a key that only began like an earlier one."""
-        if level.repeated is not None and (reason := level.not_repeated(whole=whole)) is not None:
-            correct(level.repeated, reason, self.violations, self._out)
+        if (reason := level.not_repeated(whole=whole)) is not None:
+            correct(repeated, reason, self.violations, self._out)
             level.repeated = None
 
     # quoted strings
@@ -411,22 +410,17 @@ class StreamingValidator:
 
     # numbers, literals, bare words
 
-    def _begin_scalar(self, start: int) -> ScalarPrefix:
-        self._begin(start)
-        self._scalar = ScalarPrefix(self.notation)
-        self._candidates.open_string(bare=True)
-        return self._scalar
-
-    def _whole_scalar(self, start: int, end: int, text: str) -> None:
-        """A scalar in one piece: if it is valid as a whole, each of its prefixes was possible."""
-        scalar = self._begin_scalar(start)
-        if self._candidates.checking or not self._candidates.keep_scalar(
-            scalar.kinds_of(text), text, self.notation
-        ):
-            self._scalar_text(start, end, text)
-
     def _scalar_text(self, start: int, end: int, text: str) -> None:
-        scalar = self._scalar or self._begin_scalar(start)
+        if self._scalar is None:
+            self._begin(start)
+        self._grow_scalar(start, text)
+
+    def _grow_scalar(self, start: int, text: str) -> None:
+        """A scalar, whose value has begun, begins or continues."""
+        scalar = self._scalar
+        if scalar is None:
+            scalar = self._scalar = ScalarPrefix(self.notation)
+            self._candidates.open_string(bare=True)
         if not self._candidates.checking:
             if scalar.certainly_text and self._candidates.keep_scalar(STRING, "", self.notation):
                 return
@@ -440,6 +434,12 @@ class StreamingValidator:
 
     def _scalar_end(self, start: int, end: int, text: str) -> None:
         kind, value = scalar_value(text, self.notation)
+        if self._scalar is None:  # in one piece: if it is valid as a whole, each of its prefixes was possible
+            self._begin(start - len(text))
+            if self._candidates.keep_free(kind):
+                self._end(value, start, start)
+                return
+            self._grow_scalar(start - len(text), text)
         self._report(self._candidates.end_scalar(kind, value, text, self.notation), start)
         self._scalar = None
         self._end(value, start, start)
