@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import ClassVar, NoReturn
 
 from glyphscope.notation import structure as s
@@ -46,17 +47,20 @@ class Reader(TextAhead):
         self._first = False  # just inside a bracket
         self._in_scalar = False
         self._word = ""  # the unquoted scalar, key or head being read
-        self._reading = self._read()
+        self._reading = chain(self._begin(), self._contents(), self._trailing())
 
     def feed(self, text: str, at: int | None = None) -> list[Structural]:
         """Read on, up to the value's end or the rejected character, which is then at `place`, or all of the text.
 
         `at` is the text's position, if it is not where the text before it ended.
         """
-        self._base = self.place if at is None else at
+        self._base = self._base + self._at if at is None else at
         self._text, self._at = text, 0  # all text before was read
         out = self._out = []
-        next(self._reading, None)
+        try:
+            next(self._reading, None)
+        except Ended:
+            self._reading = iter(())
         return out
 
     def finish(self) -> list[Structural]:
@@ -81,22 +85,22 @@ class Reader(TextAhead):
 
     # the document
 
-    def _read(self) -> Iterator[None]:
-        with suppress(Ended):
-            while not (char := self._ink()):
-                yield
-            if self._calls:
-                yield from self._call_begins(char)
-                self._open()
-            elif not self._stack:
-                yield from self._value(char)
-            yield from self._contents()
-            self._end_document()
-            while not self._inside:
-                if char := self._ink():
-                    self._emit(s.TRAILING_TEXT, 1, char)
-                    break
-                yield
+    def _begin(self) -> Iterator[None]:
+        while not (char := self._ink()):
+            yield
+        if self._calls:
+            yield from self._call_begins(char)
+            self._open()
+        elif not self._stack:
+            yield from self._value(char)
+
+    def _trailing(self) -> Iterator[None]:
+        self._end_document()
+        while not self._inside:
+            if char := self._ink():
+                self._emit(s.TRAILING_TEXT, 1, char)
+                break
+            yield
 
     def _end_document(self) -> None:
         self.done = True
@@ -165,13 +169,13 @@ class Reader(TextAhead):
         mark = self._text[self._at]
         self._emit(opened, 1, '"')
         self._at += 1
-        run = self.RUNS[mark]
+        run = self.RUNS[mark].match
         while True:
             text, at = self._text, self._at
-            if found := run.match(text, at):
-                self._at = found.end()
-                self._out.append((kind, self._base + at, self._base + self._at, found[0]))
-                at = self._at
+            if found := run(text, at):
+                end = self._at = found.end()
+                self._out.append((kind, self._base + at, self._base + end, found[0]))
+                at = end
             if at == len(text):
                 yield
             elif (char := text[at]) == "\\":
@@ -188,7 +192,8 @@ class Reader(TextAhead):
         start = self._base + self._at
         self._emit(s.ESCAPE_OPEN)
         self._at += 1
-        char = yield from self.char()
+        while not (char := self._text[self._at : self._at + 1]):
+            yield
         if char == "u":
             self._at += 1
             decoded = yield from self._character()

@@ -9,7 +9,7 @@ import msgspec
 from glyphscope.events import FieldChanged, FieldClosed, FieldOpened, Status
 
 
-class Field(msgspec.Struct, eq=False):
+class Field(msgspec.Struct):
     """A member: the characters `start` to `end` (exclusive) are its value so far. `parent` is the member around it."""
 
     path: str  # a JSON Pointer

@@ -138,19 +138,19 @@ class StreamingValidator:
         self._token = self._token + 1 if token is None else token
         out: list[RunEvent] = []
         self._out = out
-        room = self._limits.text - self.chars
-        self.chars += len(text)
+        chars = self.chars = self.chars + len(text)
         if self._stopped:
             return out
-        self.drive(self._reader.feed(text if len(text) <= room else text[:room]))
-        if len(text) > room and not self._stopped:
+        excess = chars - self._limits.text
+        self.drive(self._reader.feed(text if excess <= 0 else text[:-excess]))
+        if excess > 0 and not self._stopped:
             self._stop(
                 "LIMIT_EXCEEDED", f"the text is longer than {self._limits.text} characters", self._limits.text
             )
         field = self._fields.innermost
         if field is not None:
-            field.end = self.chars
-            out.append(FieldChanged(path=field.path, end=self.chars, status=field.status))
+            field.end = chars
+            out.append(FieldChanged(path=field.path, end=chars, status=field.status))
         return out
 
     def finish(self) -> list[RunEvent]:
