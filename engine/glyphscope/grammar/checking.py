@@ -19,6 +19,7 @@ from typing import Any
 
 import jsonschema
 from jsonschema.protocols import Validator
+from referencing.jsonschema import DRAFT202012
 
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.regex import unreadable
@@ -115,19 +116,33 @@ def pattern_keywords(matches: Callable[[str, str], bool | None]) -> dict[str, An
         if not isinstance(instance, dict):
             return
         named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-        for key, value in instance.items():
-            if key in named or any(matches(expected, key) or unreadable(expected) for expected in patterns):
-                continue
-            if additional is False:
+        others = {
+            key: value
+            for key, value in instance.items()
+            if key not in named
+            and not (patterns and any(matches(each, key) or unreadable(each) for each in patterns))
+        }
+        if additional is False:
+            for key in others:
                 yield jsonschema.ValidationError(f"{key!r} is not one of the properties", path=[key])
-            else:
-                yield from validator.descend(value, additional, path=key)
+        elif others:
+            yield from _of_each(validator, additional, others)
 
     return {
         **{name: pattern_keyword(regex_of) for name, regex_of in PATTERNS.items()},
         "patternProperties": pattern_properties,
         "additionalProperties": additional_properties,
     }
+
+
+def _of_each(validator: Any, schema: Any, values: dict[str, Any]) -> Iterator[Any]:
+    """The errors of values of the same schema, which jsonschema's `descend` would prepare for each of them."""
+    resolver = validator._resolver.in_subresource(DRAFT202012.create_resource(schema))
+    inner = validator.evolve(schema=schema, _resolver=resolver)
+    for key, value in values.items():
+        for error in inner.iter_errors(value):
+            error.path.appendleft(key)
+            yield error
 
 
 def identity(value: Any) -> Hashable:
