@@ -3,12 +3,14 @@
 import json
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from cli_command import command
+from expected_texts import as_in_file
 from glyphscope import evaluate
 from glyphscope.base.errors import SuiteError
 from glyphscope.base.inputs import files_below
@@ -48,116 +50,22 @@ def problems(*scenarios, folder=None, **more):
     return {problem.pointer: problem.message for problem in caught.value.problems}
 
 
-S = "/scenarios/0"
-CALL = f"{S}/expect/calls/0"
+CASES = Path(__file__).with_name("suites_reading.txt")
 
 
-@pytest.mark.parametrize(
-    ("made", "pointer", "words"),
-    [
-        (scenario(promt="x"), f"{S}/promt", 'Is "prompt" meant?'),
-        ({"id": "one", "expect": {}}, S, '"prompt" is missing'),
-        (scenario(id=7), f"{S}/id", "must be a text"),
-        (scenario(id=" "), f"{S}/id", "must not be empty"),
-        (scenario(id="a\nb"), f"{S}/id", "U+000A"),
-        (scenario(id="a/b"), f"{S}/id", "no slash"),
-        (scenario(id="x" * 201), f"{S}/id", "at most 200"),
-        (scenario(prompt=" \n"), f"{S}/prompt", "the prompt is empty"),
-        (scenario(level="hard"), f"{S}/level", '"typical"'),
-        (scenario(control=1), f"{S}/control", "true or false"),
-        (scenario(tools=["search", "serch"]), f"{S}/tools/1", 'Is "search" meant?'),
-        (scenario(tools=["browse"]), f"{CALL}/tools/0", "not on the allow list"),
-        (scenario(registry="nosuch"), f"{S}/registry", "There is no registry"),
-        (scenario(registry={"glyphscope": 1, "tools": [{"name": "a", "parameters": {"type": "objekt"}}]}),
-         f"{S}/registry/tools/0/parameters/type", "objekt"),
-        (scenario(expect={"calls": [{"tools": ["find"]}]}), f"{CALL}/tools/0", 'no "find"'),
-        (scenario(expect={"calls": [{"tools": []}]}), f"{CALL}/tools", "no call could be right"),
-        (scenario(expect={"forbidden": ["find"]}), f"{S}/expect/forbidden/0", 'no "find"'),
-        (scenario(expect={"calls": [{"tools": ["search"]}], "forbidden": ["search"]}), f"{CALL}/tools/0", "forbidden"),
-        (call(arguments={"query": "x", "max_results": 101}), f"{CALL}/arguments/max_results", "would reject"),
-        (call(arguments={"query": "x", "sources": ["a", 5]}), f"{CALL}/arguments/sources", "would reject"),
-        (call(arguments={"max_results": 1}), f"{CALL}/arguments", "'query' is a required property"),
-        (call(arguments={"query": "x", "pages": 1}), f"{CALL}/arguments/pages", "not an argument"),
-        (call(match="subset", arguments={"max_results": 0}), f"{CALL}/arguments/max_results", "would reject"),
-        (call(any_of={"query": ["x", 5]}), f"{CALL}/any_of/query/1", "would reject"),
-        (call(any_of={"query": []}), f"{CALL}/any_of/query", "none could be right"),
-        (call(arguments={"query": "x"}, any_of={"query": ["y"]}), f"{CALL}/any_of/query", "as well"),
-        (call(arguments={"query": "x"}, optional=["page"]), f"{CALL}/optional/0", 'no argument "page"'),
-        (call(schema={"type": "objekt"}), f"{CALL}/schema/type", "objekt"),
-        (call(schema={"patternProperties": {"(": {}}}), f"{CALL}/schema/patternProperties/(", "expression"),
-        (call(arguments=["x"]), f"{CALL}/arguments", "must be an object or null"),
-        (scenario(expect={"final": {"pattern": "(a"}}), f"{S}/expect/final/pattern", "Invalid regular expression"),
-        (scenario(expect={"final": {"pattern": "(((a{1000}){1000}){1000})"}}), f"{S}/expect/final/pattern", "multiply"),
-        (scenario(expect={"final": {}}), f"{S}/expect/final", "says nothing"),
-        (scenario(expect={"final": {"equals": "Done. "}}), f"{S}/expect/final/equals", "never be equal"),
-        (scenario(expect={"workspace": {}}), f"{S}/expect/workspace", "demo"),
-        (scenario(demo=True, expect={"workspace": {"minItems": "x"}}), f"{S}/expect/workspace/minItems", '"x"'),
-        (scenario(expect={"seen": ["TOOL_EROR"]}), f"{S}/expect/seen/0", "TOOL_ERROR"),
-        (scenario(expect={"choice": "call"}), f"{S}/expect/choice", "clarify"),
-        (scenario(expect={"choice": "none", "calls": [{"tools": ["search"]}]}), f"{S}/expect/choice", "no call"),
-        (scenario(expect={"choice": "clarify", "calls": [{"tools": ["search"]}]}), f"{S}/expect/choice", "answers"),
-        (scenario(script=[{"tool": "find"}]), f"{S}/script/0/tool", 'no "find"'),
-        (scenario(script=[{"tool": "search", "times": -1}]), f"{S}/script/0/times", "at least 0"),
-        (scenario(script=[{"tool": "search", "arguments": {"max_results": 500}}]),
-         f"{S}/script/0/arguments/max_results", "No valid call"),
-        (scenario(script=[{"tool": "search", "fault": "tool", "structured": 1}]), f"{S}/script/0/structured", "fault"),
-        (scenario(turns=[{"prompt": "", "expect": {}}]), f"{S}/turns/0/prompt", "empty"),
-        (scenario(turns=[{"prompt": "And?", "expect": {"calls": [{"tools": ["find"]}]}}]),
-         f"{S}/turns/0/expect/calls/0/tools/0", 'no "find"'),
-        (scenario(turns=[{"prompt": "And?", "expect": {}}] * 65), f"{S}/turns", "at most 64"),
-        (scenario(request={"max_token": 5}), f"{S}/request/max_token", 'Is "max_tokens" meant?'),
-        (scenario(request={"max_tokens": "5"}), f"{S}/request/max_tokens", "a whole number"),
-        (scenario(request={"max_tokens": 0}), f"{S}/request/max_tokens", "at least 1"),
-        (scenario(request={"most_calls": 0}), f"{S}/request/most_calls", "null means no limit"),
-        (scenario(request={"reasoning_budget": -1}), f"{S}/request/reasoning_budget", "At least 0"),
-        (scenario(request={"tool_choice": "serch"}), f"{S}/request/tool_choice", "search"),
-        (scenario(request={"constrain_from": "call"}), f"{S}/request/constrain_from", "varied by the arms"),
-        (scenario(request={"notation": "json"}), f"{S}/request/notation", "by the arms"),
-        (scenario(request={"sampling": {}}), f"{S}/request/sampling", "by the arms"),
-        (scenario(request={"prompt": "x"}), f"{S}/request/prompt", "separate place"),
-        (scenario(request={"approvals": []}), f"{S}/request/approvals", "script"),
-        (scenario(request={"strategy": "lop"}), f"{S}/request/strategy", '"loop"'),
-        (scenario(request={"loop": {"max_turn": 5}}), f"{S}/request/loop/max_turn", 'Is "max_turns" meant?'),
-        (scenario(request={"loop": {"max_turns": 0}}), f"{S}/request/loop/max_turns", "at least 1"),
-        (scenario(request={"loop": {"max_seconds": 0}}), f"{S}/request/loop/max_seconds", "more than 0"),
-        (scenario(request={"loop": {"transforms": ["x"]}}), f"{S}/request/loop/transforms/0", "no transform"),
-        (scenario(request={"loop": {"presets": ["x"]}}), f"{S}/request/loop/presets/0", "no preset"),
-        (scenario(request={"loop": {"deny": ["find"]}}), f"{S}/request/loop/deny/0", 'no "find"'),
-        (scenario(request={"router": {"router": "x"}}), f"{S}/request/router/router", "no preset"),
-        (scenario(request={"router": {"names": {"item": "x"}}}), f"{S}/request/router/names/item", "a list"),
-    ],
-)  # fmt: skip
-def test_an_error_of_a_scenario_is_reported_at_its_place(made, pointer, words):
-    found = problems(made)
-    assert list(found) == [pointer] and words in found[pointer]
+def test_an_error_is_reported_at_its_place_with_the_words_in_the_file():
+    def found() -> Iterator[str]:
+        for block in CASES.read_text().rstrip("\n").split("\n\n"):
+            line = block.split("\n")[0]
+            if line.startswith("# "):
+                is_scenario = "/scenarios/0" in line
+                yield line
+                continue
+            given = json.loads(line)
+            errors = problems(scenario(**given)) if is_scenario else problems(scenario(), **given)
+            yield "\n".join((line, *(f"= {pointer}: {words}" for pointer, words in errors.items())))
 
-
-@pytest.mark.parametrize(
-    ("more", "pointer", "words"),
-    [
-        ({"name": ""}, "/name", "empty"),
-        ({"about": None}, "/about", "must be a text"),
-        ({"registry": 5}, "/registry", "a text or an object"),
-        ({"registry": "nosuch.json"}, "/registry", "There is no registry"),
-        ({"strategy": "quick"}, "/strategy", "two-stage"),
-        ({"request": {"shape": "flat"}}, "/request/shape", "by the arms"),
-        ({"senarios": []}, "/senarios", 'Is "scenarios" meant?'),
-        ({"checks": [{"text": "{}"}]}, "/checks/0", '"tool_allowed" is missing'),
-        ({"checks": [{"text": "{}", "tool_allowed": True, "code": "UNKNOWN_TOOL"}]},
-         "/checks/0/tool_allowed", "no tool"),
-        ({"sizes": [{"id": "a", "tool": "find", "arguments": {}}]}, "/sizes/0/tool", 'no "find"'),
-        ({"sizes": [{"id": "a", "tool": "search", "arguments": {"query": 5}}]}, "/sizes/0/arguments/query", "reject"),
-        ({"sizes": [{"id": "a", "tool": "search", "arguments": {"query": "x"}, "claimed": {"xml": 5}}]},
-         "/sizes/0/claimed/xml", "json"),
-        ({"glyphscope_suite": 2}, "/glyphscope_suite", "a newer one is needed"),
-        ({"glyphscope_suite": 0}, "/glyphscope_suite", "no version 0"),
-        ({"glyphscope_suite": True}, "/glyphscope_suite", "a whole number"),
-        ({"scenarios": {}}, "/scenarios", "a list"),
-    ],
-)  # fmt: skip
-def test_an_error_of_the_suite_is_reported_at_its_place(more, pointer, words):
-    found = problems(scenario(), **more)
-    assert list(found) == [pointer] and words in found[pointer]
+    as_in_file(CASES, found())
 
 
 def test_all_errors_are_reported_in_the_order_of_the_text():
@@ -401,6 +309,8 @@ def test_too_many_scenarios_are_rejected(monkeypatch):
     monkeypatch.setattr(reading, "MAX_SCENARIOS", 3)
     found = problems(*(scenario(id=f"s{n}") for n in range(4)))
     assert list(found) == ["/scenarios"] and "at most 3" in found["/scenarios"]
+    found = problems(scenario(turns=[{"prompt": "And?", "expect": {}}] * 65))
+    assert found == {"/scenarios/0/turns": "There are 65 turns; at most 64 are allowed."}
 
 
 @pytest.mark.slow
@@ -409,7 +319,7 @@ def test_an_error_in_a_deep_and_wide_text_is_located_in_time():
     for _ in range(400):
         deep = {"level" * 10: deep}
     found = problems(scenario(note=5, registry={"glyphscope": 1, "tools": [], "x": deep}))
-    assert f"{S}/note" in found
+    assert "/scenarios/0/note" in found
 
 
 def test_an_error_at_a_name_with_a_slash_has_its_place():
