@@ -12,11 +12,14 @@ from itertools import zip_longest
 from pathlib import Path
 
 
+def blocks_of(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").rstrip("\n").split("\n\n")
+
+
 def as_in_file(path: Path, blocks: Iterable[str]) -> None:
     """Compare the blocks with those of the file; the first one that differs is the failure."""
     found = list(blocks)
     if os.environ.get("GLYPHSCOPE_UPDATE"):
         path.write_text("\n\n".join(found) + "\n", encoding="utf-8")
-    expected = path.read_text(encoding="utf-8").rstrip("\n").split("\n\n") if path.is_file() else []
-    for mine, theirs in zip_longest(found, expected, fillvalue=""):
+    for mine, theirs in zip_longest(found, blocks_of(path), fillvalue=""):
         assert mine.split("\n") == theirs.split("\n")
