@@ -15,24 +15,28 @@ from glyphscope.base.errors import SuiteError
 from glyphscope.evals.suites import IMPORTERS, ImportedSuite, check_suite, encode_suite, parse_suite
 
 
+def check(imported: ImportedSuite) -> None:
+    """Whether it is a suite, and stays one in a file."""
+    assert check_suite(imported.suite) == ()
+    assert parse_suite(encode_suite(imported.suite)) == imported.suite
+
+
 def promptfoo(folder: Path, tests: str, head: str) -> ImportedSuite:
     path = folder / "promptfooconfig.yaml"
     path.write_text(head + "tests:\n" + indent(dedent(tests), "  "))
-    imported = IMPORTERS.get("promptfoo").read(path)
-    assert check_suite(imported.suite) == ()
-    assert parse_suite(encode_suite(imported.suite)) == imported.suite
-    return imported
+    return IMPORTERS.get("promptfoo").read(path)
 
 
 def skipped(imported: ImportedSuite) -> dict[str, str]:
     return {each.id: each.reason for each in imported.left_out}
 
 
-MEMBERS = ("expect", "request", "script", "turns", "note", "tools")
+MEMBERS = ("expect", "request", "script", "turns", "group", "note", "tools")
 
 
 def suite_lines(imported: ImportedSuite, folder: Path) -> list[str]:
     """The scenarios with their members; the suite, with those that all of them have; and what was left out."""
+    check(imported)
     suite = imported.suite
     made = [msgspec.to_builtins(each) for each in suite.scenarios]
     for each in made:
@@ -45,14 +49,15 @@ def suite_lines(imported: ImportedSuite, folder: Path) -> list[str]:
         lines += _members(each, set(MEMBERS) - shared)
     registry = suite.registry
     tools = [tool["name"] for tool in registry["tools"]] if isinstance(registry, dict) else registry
-    lines.append(f"{suite.strategy}: {suite.about.splitlines()[0]} Tools: {tools}")
+    lines.append(f"{suite.name}, {suite.strategy}: {suite.about.splitlines()[0]} Tools: {tools}")
     lines += _members(msgspec.to_builtins(suite), {"request"})
     lines += _members(made[0], shared)
     return _shown([*lines, *(f"not {each.id}: {each.reason}" for each in imported.left_out)], folder)
 
 
 def error_lines(error: SuiteError, folder: Path) -> list[str]:
-    return _shown([f"no suite, {each.pointer}: {each.message}" for each in error.problems], folder)
+    lines = [f"no suite, {each.pointer}: {each.message}" for each in error.problems]
+    return _shown(lines or [f"no suite, {error.where}: {error.message}"], folder)
 
 
 def _members(of: dict[str, Any], names: set[str]) -> Iterator[str]:
