@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sources import nodes_of
+
 ROOT = Path(__file__).parents[2]
 TYPED = {"convert": 1, "json.Decoder": 0, "msgpack.Decoder": 0, "inspect.type_info": 0}
 """Functions of msgspec by the place of their type; those named `decode` have it by name."""
@@ -37,12 +39,10 @@ first.join()
 
 def types_in(path):
     """The sources of the types that a module passes to msgspec, with their lines."""
-    tree = ast.parse(path.read_text("utf-8"))
-    imported = [
-        node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "msgspec"
-    ]
+    nodes = nodes_of(path) if "msgspec" in path.read_text("utf-8") else ()
+    imported = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "msgspec"]
     starts = ("msgspec.", *(name.name for node in imported for name in node.names))
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+    for call in (node for node in nodes if isinstance(node, ast.Call)):
         function = ast.unparse(call.func)
         if function.startswith(starts):
             function = function.removeprefix("msgspec.")
