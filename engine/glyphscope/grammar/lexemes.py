@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
+from glyphscope.base.errors import GrammarError
 from glyphscope.base.visible import escaped
 from glyphscope.grammar import tree
+from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.strings import words_left_out
+from glyphscope.grammar.time_limit import limited
 from glyphscope.grammar.tree import Node, alt, repeat, seq, walk
-from glyphscope.processes.compilers import service
 
+_SECONDS = 0.5  # of CPU time, for whether a terminal matches any text
 _SPECIAL = frozenset("\\.+*?()|[]{}^$#&-~/\"'")
 
 
@@ -99,7 +102,11 @@ def is_possible(body: Node) -> bool | None:
     """Whether a terminal matches any text (only intersections may not); None if not decided in time."""
     if not _has_intersection(body):
         return True
-    return service.has_text(f"start: T\nT: {lexeme(body)}")
+    try:
+        with limited(seconds=_SECONDS):
+            return bool(Automaton.of(body).start.terms)
+    except GrammarError:
+        return None
 
 
 def _has_intersection(node: Node) -> bool:

@@ -35,13 +35,6 @@ def read_texts(grammar: str, is_schema: bool, texts: list[str]) -> list[bool | s
     return [reader.accepts(text.encode("utf-8", "surrogatepass")) for text in texts]
 
 
-def has_text(lark: str) -> bool | None:
-    """As `masks.has_text`."""
-    from glyphscope.processes.compilers.masks import has_text
-
-    return has_text(lark)
-
-
 def searched(pattern: str, text: str, seconds: float) -> bool | None:
     """Whether the package `regex`, which backtracks, finds the pattern; None if it is invalid, or after a timeout."""
     compiled = _compiled(pattern)

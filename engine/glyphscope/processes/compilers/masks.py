@@ -49,14 +49,3 @@ class TextReader:
         # the lines after the first are the whole text and the parser's state
         reason = said.strip().partition("\n")[0][:_MAX_LENGTH]
         return f"llguidance failed while it read the text: {reason}"
-
-
-def has_text(lark: str) -> bool | None:
-    """Whether the grammar has any text; None if that is too expensive to decide."""
-    matcher = LLMatcher(byte_tokenizer(), LLMatcher.grammar_from_lark(lark), log_level=0)
-    if matcher.is_error():  # the engine exceeded its own limit of steps
-        return None
-    matcher.compute_bitmask()
-    if matcher.is_error():
-        return False if matcher.get_error().startswith("NoExtensionBias") else None
-    return True

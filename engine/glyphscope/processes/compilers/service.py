@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, ParamSpec, TypeVar
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar
 
 from glyphscope.base.bounded_cache import BoundedCache
 from glyphscope.base.errors import GrammarError
@@ -19,13 +19,12 @@ from glyphscope.processes.compilers import child
 SECONDS = 10.0
 """The limit for compiling one grammar, or for reading a batch of texts with it."""
 PATTERN_SECONDS = 2.0
-"""The limit for searching a text for one pattern, or for one question about a lexeme."""
-_MAX_CACHED = 2048
+"""The limit for searching a text for one pattern."""
 HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
 
 _MEMORY = 2 << 30  # bytes of addresses
 _GRAMMARS = Child("llguidance", "glyphscope.processes.compilers.masks", memory=_MEMORY)
-_PATTERNS = Child("llguidance", "regex", memory=_MEMORY)
+_PATTERNS = Child("regex", "regex", memory=_MEMORY)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,23 +40,8 @@ class _Refused(Exception):
     """A compiler's rejection, with its reason."""
 
 
-class _Cached(Generic[T]):
-    """The last answers by digests of the requests, as a text may have megabytes."""
-
-    def __init__(self) -> None:
-        self._answers = BoundedCache[Hashable, tuple[T]](_MAX_CACHED)
-
-    def get(self, question: bytes, ask: Callable[[], T]) -> T:
-        key = hashlib.sha256(question).digest()
-        known = self._answers.get(key)
-        if known is None:
-            known = (ask(),)
-            self._answers.put(key, known)
-        return known[0]
-
-
-_refusals: _Cached[str] = _Cached()
-_possible: _Cached[bool | None] = _Cached()
+_refusals = BoundedCache[bytes, str](2048)
+"""The last answers by digests of the requests, as a grammar may have megabytes."""
 
 
 def start() -> None:
@@ -74,22 +58,20 @@ def close() -> None:
 
 def refusal(grammar: str, *, is_schema: bool = False, seconds: float = SECONDS) -> str:
     """The reason why llguidance rejects a grammar or crashes on it; empty for an accepted one."""
-
-    def ask() -> str:
+    key = hashlib.sha256(bytes([is_schema]) + grammar.encode("utf-8", "surrogatepass")).digest()
+    known = _refusals.get(key)
+    if known is None:
+        known = ""
         try:
             _ask(_GRAMMARS, seconds, child.compile_grammar, grammar, is_schema)
         except _Refused as refused:
-            return str(refused)
+            known = str(refused)
         except CompilerDied as error:
             if error.timed_out:  # it may finish when the machine is less busy
-                raise
-            return error.message
-        return ""
-
-    try:
-        return _refusals.get(bytes([is_schema]) + _encoded(grammar), ask)
-    except CompilerDied as error:
-        return error.message
+                return error.message
+            known = error.message
+        _refusals.put(key, known)
+    return known
 
 
 def read_texts(grammar: str, texts: Sequence[str], *, is_schema: bool = False) -> list[bool | str]:
@@ -103,24 +85,10 @@ def read_texts(grammar: str, texts: Sequence[str], *, is_schema: bool = False) -
         raise GrammarError(f"llguidance rejects the grammar: {refused}", where="grammar") from None
 
 
-def has_text(lark: str) -> bool | None:
-    """Whether the grammar has any text; None if that is too expensive to decide."""
-    return _possible.get(_encoded(lark), lambda: _ask_patterns(child.has_text, lark))
-
-
 def searched(pattern: str, text: str, seconds: float) -> bool | None:
     """Whether a backtracking engine finds the pattern; None for an invalid pattern, or after a timeout."""
-    return _ask_patterns(child.searched, pattern, text, seconds)
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _ask_patterns(function: Callable[P, T | None], *arguments: P.args, **none: P.kwargs) -> T | None:
-    """The answer of the process of patterns; None if it rejected the question, crashed or took too long."""
     try:
-        return _ask(_PATTERNS, PATTERN_SECONDS, function, *arguments, **none)
+        return _ask(_PATTERNS, PATTERN_SECONDS, child.searched, pattern, text, seconds)
     except (_Refused, CompilerDied):
         return None
 
