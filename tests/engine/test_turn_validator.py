@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,7 @@ from glyphscope.events import FieldClosed, SegmentClosed, SegmentOpened, ToolKno
 from glyphscope.registry import parse_document
 from glyphscope.turns import (
     FOREIGN,
+    ArgumentsForm,
     FormValidator,
     Prover,
     ReasoningForm,
@@ -138,6 +140,45 @@ def test_a_union_is_a_violation_where_both_readings_are_impossible() -> None:
     assert first(TAGGED, text) == ("CONSTRAINT_LEN", text[: text.index("66666") + 4], "/mix")
     text = write("tagged", "weather", city="Paris", mix="wordy")
     assert first(TAGGED, text) == ("CONSTRAINT_LEN", text[: text.index("wordy") + 4], "/mix")
+
+
+@pytest.mark.parametrize("encoding", ["object", "json"])
+def test_arguments_in_a_json_string_are_judged_at_their_characters(encoding: str) -> None:
+    call = FORMS[encoding].calls[0]
+    form = replace(FORMS[encoding], calls=(replace(call, arguments=ArgumentsForm(as_string=True)),))
+    inside = json.dumps({"city": "Paris", "days": 15})
+    text = write(encoding, "weather", city="Paris", days=15).replace(inside, json.dumps(inside))
+    code, before, path = first(form, text)
+    assert (code, text[len(before) :][:2], path) == ("CONSTRAINT_MAX", "5}", "/days")
+
+
+@pytest.mark.parametrize("encoding", ["pythonic", "dict"])
+def test_a_lone_surrogate_is_replaced_where_it_is_written(encoding: str) -> None:
+    surrogates = r"\ud83d\u0041\ud83d\ud83d\ude00\ude00\ud83d"
+    text = write(encoding, "weather", city="Paris")
+    text = re.sub(r"""(['"<|>]*)Paris\1""", lambda _: f'"{surrogates}"', text)
+    validator, events = read(FORMS[encoding], *text)
+    assert [e.value for e in events if isinstance(e, FieldClosed)] == ["\ufffdA\ufffd\U0001f600\ufffd\ufffd"]
+    assert validator.arguments == {"city": "\ufffdA\ufffd\U0001f600\ufffd\ufffd"}
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("+5", 5), (".5", 0.5), ("5.", 5.0), ("007", 7), ("{1, 2}", [1, 2]), ("{(1, 2)}", [[1, 2]]),
+        ("'''it's so'''", "it's so"), ('{"""a""", "b"}', ["a", "b"]),
+    ],
+)  # fmt: skip
+def test_what_only_python_writes_is_read_and_departs_where_the_verdict_says(
+    written: str, value: object
+) -> None:
+    text = write("pythonic", "ping", x="?").replace("'?'", written)
+    turn = read_turn(text, FORMS["pythonic"], TOOLS, thinking=False)
+    assert turn.calls[0].arguments == {"x": value}
+    validator, _ = read(FORMS["pythonic"], text)
+    assert validator.arguments == {"x": value} and not turn.strict
+    at = min(violation.char for violation in validator.violations if violation.code == "SYNTAX")
+    assert turn.left_at is not None and text.index(written) <= turn.left_at <= at
 
 
 def test_a_text_that_contains_its_own_closing_marker_continues() -> None:

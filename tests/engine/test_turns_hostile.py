@@ -164,15 +164,22 @@ def test_text_after_the_calls_is_content_and_departs_from_the_form(read) -> None
 
 
 @pytest.mark.parametrize(
-    "value", ["Paris", "NaN", "-Infinity", "[1e999]", "\u0663", '"\\u1_23"', '"\\u+123"'], ids=ascii
+    ("value", "invalid"),
+    [
+        *((value, value) for value in ("Paris", "NaN", "-Infinity", "\u0663")),
+        ("[1e999]", "1e999"),
+        ('"\\u1_23"', "_23"),
+        ('"\\u+123"', "+123"),
+    ],
+    ids=ascii,
 )
-def test_invalid_arguments_are_a_violation_at_their_character(read, value: str) -> None:
+def test_invalid_arguments_are_a_violation_at_their_character(read, value: str, invalid: str) -> None:
     text = '<tool_call>\n{"name": "say", "arguments": {"text": ' + value + "}}\n</tool_call>"
     turn = read(HERMES, text)
     (call,) = turn.calls
     assert (call.name, call.arguments) == ("say", None)
     (violation,) = call_violations(call, TOOLS)
-    assert (violation.code, violation.char) == ("SYNTAX", text.index(value.lstrip('"[')))
+    assert (violation.code, violation.char) == ("SYNTAX", text.index(invalid))
 
 
 @pytest.mark.parametrize(

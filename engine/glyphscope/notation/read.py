@@ -26,24 +26,28 @@ def parse_value(text: str, notation: Notation) -> Any:
     Raises NotationError with the character in `where`.
     """
     reader = make_reader(notation, calls=False)
-    builder = _Builder(notation)
+    builder = Builder(notation)
     for event in [*reader.feed(text), *reader.finish()]:
         builder.take(event)
-    if not builder.ended:
+    if not reader.done:
         raise NotationError("The text ends before the value does.", where=f"character {len(text)}")
     return builder.root[0]
 
 
-class _Builder:
-    """Builds a value from structural events."""
+class Builder:
+    """Builds a value from structural events: the item of `root`, once it has begun, with its complete parts.
+
+    `repeated` is the first key that is written twice in one object, and its position.
+    """
 
     def __init__(self, notation: Notation) -> None:
         self._notation = notation
         self.root: list[Any] = []
-        self.ended = False
+        self.repeated = ("", -1)
         self._stack: list[list[Any] | dict[str, Any]] = [self.root]
         self._keys: list[str] = []
         self._pieces: list[str] = []
+        self._begun = -1  # where the string or key begins
 
     def take(self, event: Structural) -> None:
         kind, start, _, text = event
@@ -51,12 +55,15 @@ class _Builder:
             why = f"'{text}' follows the value" if kind == s.TRAILING_TEXT else text
             raise NotationError(f"{why}.", where=f"character {start}")
         if kind in (s.KEY_OPEN, s.STRING_OPEN):
-            self._pieces = []
-        elif kind in (s.KEY_TEXT, s.STRING_TEXT):
+            self._pieces, self._begun = [], start
+        elif kind in (s.KEY_TEXT, s.STRING_TEXT, s.PENDING_TEXT):
             self._pieces.append(text)
         elif kind == s.KEY_END:
-            self._keys.append("".join(self._pieces))
-        elif kind == s.STRING_END:
+            key = "".join(self._pieces)
+            if not self.repeated[0] and key in self._stack[-1]:
+                self.repeated = (key, self._begun)
+            self._keys.append(key)
+        elif kind in (s.STRING_END, s.QUOTE_END):
             self._put("".join(self._pieces))
         elif kind == s.SCALAR_END:
             self._put(scalar_value(text, self._notation)[1])
@@ -66,8 +73,6 @@ class _Builder:
             self._enter([])
         elif kind in (s.OBJECT_CLOSE, s.ARRAY_CLOSE):
             self._stack.pop()
-        elif kind == s.DOCUMENT_END:
-            self.ended = True
 
     def _enter(self, container: list[Any] | dict[str, Any]) -> None:
         self._put(container)

@@ -139,11 +139,11 @@ class Reader(TextAhead):
             yield
         self._at = brace
 
-    def _open(self) -> None:
-        """Enter the object or array whose bracket is next."""
+    def _open(self, bracket: str = "") -> None:
+        """Enter the object or array whose bracket is next; `bracket`: as it is remembered, if that is another one."""
         if len(self._stack) >= self._max_depth:
             self._reject(f"nested deeper than {self._max_depth} levels", s.TOO_DEEP)
-        bracket = self._text[self._at]
+        bracket = bracket or self._text[self._at]
         self._stack.append(bracket)
         self._emit(s.OBJECT_OPEN if bracket == "{" else s.ARRAY_OPEN)
         self._at += 1

@@ -11,11 +11,12 @@ import msgspec
 
 from glyphscope.base.lines import begun_length
 from glyphscope.turns.form import ArgumentsForm, CallForm
-from glyphscope.turns.literals import PADDED, WORDS, whole_value
+from glyphscope.turns.literals import PADDED, PADDED_WHY, whole_value
 from glyphscope.turns.markup import common_prefix, tokens
 from glyphscope.turns.scan import Scan, pattern_of
 from glyphscope.turns.starts import Bounds, bounds_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
+from glyphscope.turns.validator_literals import WORDS
 
 MAX_KEY = 200
 """The maximum length of a key, in characters: longer keys are not found."""
@@ -267,7 +268,7 @@ class _Tagged:
             return _Parameter(key, _WORDS[word], after)
         value = text if escaped else self._typed(text, types, link)
         if not isinstance(value, str) and PADDED.fullmatch(text.strip()):
-            scan.note(at, "a number without zeros before it was expected")
+            scan.note(at, PADDED_WHY)
         return _Parameter(key, value, after)
 
     def _damaged(self, text: str, key: str, core: str, repaired: bool) -> bool:
@@ -435,7 +436,7 @@ class _Nested:
                     return None
                 inner = _read_by(own_types, text, tagged=True), stop + len(own)
                 if not isinstance(inner[0], str) and PADDED.fullmatch(text.strip()):
-                    self.scan.note(found.end(), "a number without zeros before it was expected")
+                    self.scan.note(found.end(), PADDED_WHY)
             value, at = inner
             members.append((name, value))
         if listed and {name for name, _ in members} == {self.item}:

@@ -11,7 +11,7 @@ import msgspec
 from glyphscope.base.json_values import read_json
 from glyphscope.turns.arguments import read_arguments
 from glyphscope.turns.form import CallForm, CallObject, Piece
-from glyphscope.turns.literals import CutOff, Literals, NotAValue, repeated_key, whole_value
+from glyphscope.turns.literals import CutOff, NotAValue, read_literal, repeated_key, whole_value
 from glyphscope.turns.markup import is_tag, tags_of, tokens
 from glyphscope.turns.scan import BrokenOff, MissingPart, Scan, pattern_of
 from glyphscope.turns.starts import Bounds, bounds_of
@@ -452,14 +452,12 @@ class _OneCall:
         read = read_json(scan.text, start)
         cut = False
         if read is None:
-            reader = Literals(scan.text)
             try:
-                value, end = reader.read(start)
+                value, end, cut, self.repeated, _ = read_literal(scan.text, start)
             except CutOff:
                 raise BrokenOff(start) from None
             except NotAValue as error:
                 return self._broken(start, error.at)
-            cut, self.repeated = reader.cut, reader.repeated
             if not cut:
                 scan.note(start, "JSON was expected")
         else:

@@ -1,7 +1,7 @@
-"""Values as models write them: JSON, Python literals, and dictionaries with bare keys and a marker around texts.
+"""Values of a whole text, read leniently: by the validator's reader, with what models write in place of literals.
 
-One reader accepts all of them, also mixed: `True` and `true`, `'…'` and `"…"`, bare keys. If the text is cut off, it
-returns the complete part.
+Those are sets, triple quotes, other numbers, arguments without a keyword, and texts that contain their own marks. Each
+is a departure, with its place. If the text is cut off, its complete part is read.
 """
 
 from __future__ import annotations
@@ -9,215 +9,227 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from glyphscope.base.json_values import read_json
-from glyphscope.events.encoding import whole_text
-from glyphscope.notation.scalars import MAX_NUMBER_LENGTH
-from glyphscope.turns.markup import after_space
+from glyphscope.notation import structure as s
+from glyphscope.notation.read import Builder
+from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, scalar_value
+from glyphscope.turns.scan import Departure
+from glyphscope.turns.tools import ArgumentTypes
+from glyphscope.turns.validator_literals import KEY, MARKS, WORDS, LiteralReader
 
-MAX_DEPTH = 200
-"""The maximum nesting of lists and objects; deeper values are rejected."""
-
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_KEYS = re.compile(r'"((?:[^"\\]|\\.)*+)"\s*:')
-_HEX = re.compile(r"[0-9A-Fa-f]+")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+(?!\w)")
 _WORD = re.compile(r"[A-Za-z_][\w.\-]*")
-_BARE_KEY = re.compile(r"[^\s:={}\[\],\"'<>]+")
-CLOSING = {"[": "]", "(": ")", "{": "}"}
-_PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
-WORDS: dict[str, Any] = {
-    "true": True,
-    "True": True,
-    "false": False,
-    "False": False,
-    "null": None,
-    "None": None,
-}
 PADDED = re.compile(r"-?0\d[\d.eE+-]*")
 """A number with leading zeros, which neither JSON nor Python allows."""
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "", "0": "\0", "a": "\a", "v": "\v"}
+PADDED_WHY = "a number without zeros before it was expected"
+_KEYS = re.compile(r'"((?:[^"\\]|\\.)*+)"\s*:')
+_KEYWORD = re.compile(r"""[\w.\-]+\s*(?:=(?!=)|\Z)|["'{]?\Z""")
+"""A keyword, or the beginning of one at the end of the text."""
+_BARE = re.compile(r"[^\s,{}\[\]<>\"':][^,{}\[\]<>\"'\n]*(?=[,}])")
+"""A text without marks, up to a comma or the closing bracket."""
+_MARKED = {
+    mark: re.compile(rf"{mark}((?:.|\n){{0,10000}}?){mark}(?=,\s*[\w.\-]+\s*=|\)\s*(?:[,\]<]|\Z))")
+    for mark in "'\""
+}
+"""A text that contains unescaped quotation marks: up to the first one that a keyword or the call's end follows."""
 
 
 class NotAValue(Exception):
-    """There is no value at `at`."""
+    """There is no value at `at`; `departures` has what was read before, and why."""
 
-    def __init__(self, at: int) -> None:
+    def __init__(self, at: int, departures: list[Departure]) -> None:
         super().__init__(at)
-        self.at = at
+        self.at, self.departures = at, departures
 
 
 class CutOff(Exception):
-    """The text ends inside a value."""
+    """The text ends inside a value of which no part is complete."""
 
 
-class Literals:
-    """Reads the values of a text. `quote` is a text around strings, in addition to the usual quotation marks."""
+class Literal(NamedTuple):
+    """A value and its end. `cut`: the text ended inside it, and `value` is its complete part.
 
-    def __init__(self, text: str, quote: str = "") -> None:
-        self.text = text
-        self.quote = quote if quote not in ("'", '"') else ""
-        self.cut = False
-        self.repeated = ""  # the first key that is written twice in one object
-        self.sets = False
-        """Whether a set was read (as a list)."""
+    `repeated` is the first key that is written twice in one object, "" for none.
+    """
 
-    def read(self, at: int) -> tuple[Any, int]:
-        """The value at a place, and its end. `cut`: the text ended inside it, and its complete part is returned.
+    value: Any
+    end: int
+    cut: bool
+    repeated: str
+    departures: list[Departure]
 
-        Raises NotAValue, or CutOff if no part of it is complete.
-        """
-        self.cut = False
-        return self._value(at, 0)
 
-    def _value(self, at: int, depth: int) -> tuple[Any, int]:
-        at = after_space(self.text, at)
-        if at >= len(self.text):
+def read_literal(text: str, at: int = 0) -> Literal:
+    """The value at a place. Raises NotAValue and CutOff."""
+    return _Lenient(text, at).whole()
+
+
+def read_members(
+    text: str,
+    at: int,
+    closer: str,
+    *,
+    quote: str = "",
+    order: tuple[str, ...] = (),
+    types: Callable[[str], ArgumentTypes] | None = None,
+) -> Literal:
+    """The members from a place on, up to their closing bracket, exclusive; see `LiteralReader`. Raises NotAValue.
+
+    Values without a keyword follow `order`.
+    """
+    return _Lenient(text, at, closer=closer, quote=quote, order=order, types=types).whole()
+
+
+@lru_cache(maxsize=100)
+def _begins_set(quote: str) -> re.Pattern[str]:
+    """A brace, and an item without a value or in parentheses."""
+    marks = [re.escape(mark) for mark in (quote, '"""', "'''") if mark]
+    items = [rf"{mark}.*?{mark}" for mark in marks]
+    items += [rf"{mark}(?:[^{mark}\\]|\\.)*{mark}" for mark in "\"'"]
+    items.append(KEY.pattern)
+    return re.compile(rf"\{{\s*(?:\(|(?>{'|'.join(items)})\s*[,}}])", re.DOTALL)
+
+
+class _Lenient(LiteralReader):
+    """Reads a value, or members, of a whole text; a `yield` waits for more text, which never comes."""
+
+    CLOSING: ClassVar[dict[str, str]] = {**LiteralReader.CLOSING, "set": "}"}
+
+    def __init__(self, text: str, at: int, *, order: tuple[str, ...] = (), **options: Any) -> None:
+        super().__init__(0, **options)
+        self._text, self._at = text, at
+        self._order = list(order)  # of the members that follow
+        self._departures: list[Departure] = []
+        self._begun = (0, 0)  # the last member's value: where it begins in the text, and among the events
+
+    def whole(self) -> Literal:
+        builder = Builder("json")
+        if self._closer:
+            self._emit(s.OBJECT_OPEN, 0)
+        next(self._reading, None)
+        if self.broken:
+            raise NotAValue(self.place, self._departures)
+        for event in self._out:
+            builder.take(event)
+        if not builder.root:
             raise CutOff
-        if depth > MAX_DEPTH:
-            raise NotAValue(at)
-        char = self.text[at]
-        if char == "{":
-            return self._object(at, depth)
-        if char in "[(":
-            return self._list(at, depth)
-        if self.quote and self.text.startswith(self.quote, at):
-            return self._until(at + len(self.quote), self.quote)
-        if char in "\"'":
-            return self._string(at, char)
-        number = _NUMBER.match(self.text, at)
-        if number:
-            return self._number(number)
-        word = _WORD.match(self.text, at)
-        if word is None:
-            if self.quote and self.quote.startswith(self.text[at:]):
-                raise CutOff
-            raise NotAValue(at)
-        if word.group() in WORDS:
-            return WORDS[word.group()], word.end()
-        if word.end() == len(self.text):
-            raise CutOff
-        raise NotAValue(at)
+        key, place = builder.repeated
+        if key:
+            self._departures.append(Departure(place, f"{key!r} is written twice"))
+        end = self.place if self.done else len(self._text)
+        return Literal(builder.root[0], end, not self.done, key, self._departures)
 
-    def _number(self, found: re.Match[str]) -> tuple[Any, int]:
-        if found.end() == len(self.text):
-            raise CutOff  # it may continue
-        after = self.text[found.end()]
-        if after.isalnum() or after == "_":
-            raise NotAValue(found.start())
-        word = found.group()
-        if len(word) > MAX_NUMBER_LENGTH:
-            raise NotAValue(found.start())
-        if set(word) <= set("+-0123456789"):
-            return int(word), found.end()
-        value = float(word)
-        if math.isinf(value):
-            raise NotAValue(found.start())
-        return value, found.end()
+    def _depart(self, why: str, expected: str = "") -> None:
+        self._departures.append(Departure(self.place, why, expected))
 
-    def _until(self, at: int, closing: str) -> tuple[str, int]:
-        end = self.text.find(closing, at)
-        if end < 0:
-            raise CutOff
-        return self.text[at:end], end + len(closing)
+    def _reject(self, why: str, kind: int = s.SYNTAX) -> NoReturn:
+        self._depart(why)
+        super()._reject(why, kind)
 
-    def _string(self, at: int, mark: str) -> tuple[str, int]:
-        if self.text.startswith(mark * 3, at):
-            return self._until(at + 3, mark * 3)
-        plain = _PLAIN[mark]
-        out: list[str] = []
-        at += 1
-        while True:
-            found = plain.match(self.text, at)
-            assert found is not None
-            out.append(found.group())
-            at = found.end()
-            if at >= len(self.text):
-                raise CutOff
-            if self.text[at] == mark:
-                return whole_text("".join(out)), at + 1
-            piece, at = self._escape(at)
-            out.append(piece)
+    def _value(self, char: str) -> Iterable[None]:
+        if len(self._stack) == 1:
+            self._begun = (self._at, len(self._out))
+        if char == "{" and _begins_set(self._quote).match(self._text, self._at):
+            self._depart("a list was expected")
+            self._open("set")
+            return ()
+        return super()._value(char)
 
-    def _escape(self, at: int) -> tuple[str, int]:
-        if at + 1 >= len(self.text):
-            raise CutOff
-        char = self.text[at + 1]
-        size = {"u": 4, "x": 2}.get(char, 0)
-        if size:
-            digits = self.text[at + 2 : at + 2 + size]
-            if len(digits) < size:
-                raise CutOff
-            if not _HEX.fullmatch(digits):
-                raise NotAValue(at)
-            return chr(int(digits, 16)), at + 2 + size
-        return ESCAPES.get(char, char if char in "\"'\\/" else "\\" + char), at + 2
+    def _separate(self, char: str) -> None:
+        if char == "," or self._stack != ["members"]:
+            super()._separate(char)
+            return
+        self._depart(f"{self._closer!r} was expected", self._closer)
+        start, first = self._begun
+        marked = _MARKED.get(self._text[start]) if self._closer == ")" else None
+        whole = marked.match(self._text, start) if marked else None
+        if whole is None:
+            super()._separate(char)
+        else:
+            del self._out[first:]
+            self._take(whole[1], whole.end())
 
-    def _list(self, at: int, depth: int) -> tuple[list[Any], int]:
-        closing = CLOSING[self.text[at]]
-        out: list[Any] = []
-        at = after_space(self.text, at + 1)
-        while not self.text.startswith(closing, at):
-            try:
-                value, at = self._value(at, depth + 1)
-            except CutOff:
-                self.cut = True
-                return out, len(self.text)
-            out.append(value)
-            if self.cut:
-                return out, at
-            at = self._comma(at, closing)
-        return out, at + 1
+    def _take(self, text: str, end: int) -> None:
+        """Read a string up to `end`."""
+        place = self.place
+        self._out += [(s.STRING_OPEN, place, place, ""), (s.STRING_TEXT, place, end, text)]
+        self._at = end
+        self._emit(s.STRING_END, 0)
 
-    def _comma(self, at: int, closing: str) -> int:
-        """The place after a comma, or of the closing bracket."""
-        at = after_space(self.text, at)
-        if at >= len(self.text):
-            return at
-        if self.text[at] == ",":
-            return after_space(self.text, at + 1)
-        if self.text[at] != closing:
-            raise NotAValue(at)
-        return at
+    # keys
 
-    def _object(self, at: int, depth: int) -> tuple[dict[str, Any] | list[Any], int]:
-        out: dict[str, Any] = {}
-        start = at
-        at = after_space(self.text, at + 1)
-        while not self.text.startswith("}", at):
-            try:
-                key, at = self.key(at)
-                at = after_space(self.text, at)
-                if at >= len(self.text):
-                    raise CutOff
-                if not out and self.text[at] in ",}":
-                    self.sets = True
-                    return self._list(start, depth)
-                if self.text[at] not in ":=":
-                    raise NotAValue(at)
-                value, at = self._value(at + 1, depth + 1)
-            except CutOff:
-                self.cut = True
-                return out, len(self.text)
-            self.repeated = self.repeated or (key if key in out else "")
-            out[key] = value
-            if self.cut:
-                return out, at
-            at = self._comma(at, "}")
-        return out, at + 1
+    def _member_key(self, char: str) -> Iterator[None]:
+        if len(self._stack) > 1 or not self._order:
+            yield from super()._member_key(char)
+            return
+        key = self._order.pop(0)
+        if _KEYWORD.match(self._text, self._at):
+            yield from super()._member_key(char)
+            return
+        self._depart("a keyword was expected")
+        self._emit(s.KEY_OPEN, 0)
+        self._emit(s.KEY_TEXT, 0, key)
+        self._emit(s.KEY_END, 0)
 
-    def key(self, at: int) -> tuple[str, int]:
-        """A key in an object, quoted or bare, and its end. Raises NotAValue and CutOff."""
-        if at >= len(self.text):
-            raise CutOff
-        if self.quote and self.text.startswith(self.quote, at):
-            return self._until(at + len(self.quote), self.quote)
-        if self.text[at] in "\"'":
-            return self._string(at, self.text[at])
-        found = _BARE_KEY.match(self.text, at)
-        if found is None:
-            raise NotAValue(at)
-        return found.group(), found.end()
+    def _written_key(self, char: str) -> Iterator[None]:
+        if char in self.RUNS and self._takes_keyword:
+            self._depart("a keyword without marks was expected")
+            yield from self._string(key=True)
+        else:
+            yield from super()._written_key(char)
+
+    # strings, numbers and words
+
+    def _string(self, *, key: bool) -> Iterator[None]:
+        marks = self._text[self._at] * 3
+        if not self._text.startswith(marks, self._at):
+            return super()._string(key=key)
+        self._depart("a text between single marks was expected")
+        return self._marked(marks, key=key)
+
+    def _marked(self, quote: str, *, key: bool) -> Iterator[None]:
+        if not quote.startswith(self._text[self._at : self._at + len(quote)]):
+            self._reject(f"'{quote}' must be written whole")
+        return super()._marked(quote, key=key)
+
+    def _scalar(self, char: str) -> Iterator[None]:
+        text, place = self._text, self._at
+        found = _NUMBER.match(text, place) or _WORD.match(text, place)
+        word = "" if found is None else found[0]
+        if found is not None and found.end() == len(text) and word not in WORDS:
+            yield  # it may continue
+        meant = _in_json(word)
+        bare = _BARE.match(text, place) if self._may_be_bare else None
+        if meant and (bare is None or (bare[0].strip() == word and self._fits(meant, word))):
+            if meant != word and word not in WORDS:
+                self._depart(PADDED_WHY if PADDED.fullmatch(word) else "a number as in JSON was expected")
+            self._at += len(word)
+            self._emit(s.SCALAR_END, 1, meant)
+        elif bare is not None:
+            self._depart(MARKS)
+            self._take(bare[0].strip(), bare.end())
+        else:
+            self._reject(f"a value must begin here, not '{word or char}'")
+
+    def _fits(self, meant: str, word: str) -> bool:
+        """Whether a word that may also be a text without marks is another value."""
+        types = self._own_types
+        value = scalar_value(meant, "json")[1]
+        return not types.only_string and (types.fits(value) or not types.fits(word))
+
+
+def _in_json(word: str) -> str:
+    """A number or word in JSON; "" for anything else."""
+    if word in WORDS or scalar_value(word, "json")[0]:
+        return WORDS.get(word, word)
+    if not _NUMBER.fullmatch(word) or len(word) > MAX_NUMBER_LENGTH:
+        return ""
+    value = int(word) if set(word) <= set("+-0123456789") else float(word)
+    return repr(value) if math.isfinite(value) else ""
 
 
 def repeated_key(text: str, start: int, end: int) -> str:
@@ -238,15 +250,14 @@ def repeated_key(text: str, start: int, end: int) -> str:
     return found[0] if found else ""
 
 
-def whole_value(text: str, quote: str = "") -> tuple[bool, Any]:
+def whole_value(text: str) -> tuple[bool, Any]:
     """Whether a text is one value in any of the notations, and the value."""
     stripped = text.strip()
     found = read_json(stripped, 0) if stripped else None
     if found is not None and found[1] == len(stripped):
         return True, found[0]
-    reader = Literals(stripped + " ", quote)
     try:
-        value, end = reader.read(0)
+        read = read_literal(stripped + " ")
     except (NotAValue, CutOff):
         return False, None
-    return not reader.cut and after_space(reader.text, end) == len(reader.text), value
+    return not read.cut and read.end >= len(stripped), read.value

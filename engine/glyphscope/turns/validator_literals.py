@@ -16,16 +16,17 @@ from glyphscope.notation.structure import Structural
 from glyphscope.turns.tools import ArgumentTypes
 
 _SPACE = re.compile(r"\s+")
-_KEY = re.compile(r"[^\s:={}\[\],\"'<>()]+")
+KEY = re.compile(r"[^\s:={}\[\],\"'<>]+")
+_KEYWORD = re.compile(r"[^\s:={}\[\],\"'<>()]+")
 _WORD = re.compile(r"[0-9A-Za-z_.+\-]+")
 _NOT_BARE = frozenset(",{}[]<>\"'\n")
 """Characters that a text without marks does not contain."""
-_MARKS = "a text between marks was expected"
-_WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
+MARKS = "a text between marks was expected"
+WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 _HIGH = range(0xD800, 0xDC00)
 _LOW = range(0xDC00, 0xE000)
 _LONE = "\ufffd"
-"""The character in place of half a character."""
+"""The character in place of a lone surrogate."""
 
 
 class LiteralReader(Reader):
@@ -94,7 +95,7 @@ class LiteralReader(Reader):
                 self._separate(char)
             else:
                 if opened in ("{", "members"):
-                    yield from self._read_key(char)
+                    yield from self._member_key(char)
                     char = yield from self._next_ink()
                 yield from self._value(char)
 
@@ -122,30 +123,37 @@ class LiteralReader(Reader):
             return self._marked(self._quote, key=False)
         if char in self.RUNS:
             return self._string(key=False)
-        if self._may_be_bare and self._own_types.only_string:
-            return self._bare("")
         return self._scalar(char)
 
-    def _read_key(self, char: str) -> Iterator[None]:
+    def _member_key(self, char: str) -> Iterator[None]:
         """Read a key, which begins with that character, and the sign after it."""
-        self._key, self._key_from = [], len(self._out)
-        if self._quote and char == self._quote[0]:
-            yield from self._marked(self._quote, key=True)
-        elif char in self.RUNS and (len(self._stack) > 1 or self._closer != ")"):
-            yield from self._string(key=True)
-        elif not _KEY.match(char):
-            self._reject(f"the name of an argument must come here, not '{char}'")
-        else:
-            self._emit(s.KEY_OPEN, 0, '"')
-            while found := _KEY.match(self._text, self._at):
-                self._emit(s.KEY_TEXT, len(found[0]), found[0])
-                self._at = found.end()
-                yield from self.char()
-            self._emit(s.KEY_END)
+        yield from self._written_key(char)
         char = yield from self._next_ink()
         if char not in ":=":
             self._reject(f"a value must follow the name, not '{char}'")
         self._at += 1
+
+    def _written_key(self, char: str) -> Iterator[None]:
+        self._key, self._key_from = [], len(self._out)
+        bare = _KEYWORD if self._takes_keyword else KEY
+        if self._quote and char == self._quote[0]:
+            yield from self._marked(self._quote, key=True)
+        elif char in self.RUNS and not self._takes_keyword:
+            yield from self._string(key=True)
+        elif not bare.match(char):
+            self._reject(f"the name of an argument must come here, not '{char}'")
+        else:
+            self._emit(s.KEY_OPEN, 0, '"')
+            while found := bare.match(self._text, self._at):
+                self._emit(s.KEY_TEXT, len(found[0]), found[0])
+                self._at = found.end()
+                yield from self.char()
+            self._emit(s.KEY_END)
+
+    @property
+    def _takes_keyword(self) -> bool:
+        """Whether the key is a keyword of a call in Python."""
+        return len(self._stack) == 1 and self._closer == ")"
 
     @property
     def _own_key(self) -> str:
@@ -158,7 +166,7 @@ class LiteralReader(Reader):
     def _escape(self, kind: int) -> Iterator[None]:
         """Read an escape, whose backslash is next, and the one after it if both are one character."""
         self._emit(s.ESCAPE_OPEN)
-        first, high = self.place, 0  # high: the first half of a character
+        first, high = self.place, 0  # high: a surrogate that another one completes
         while True:
             start = self.place
             self._at += 1
@@ -220,6 +228,9 @@ class LiteralReader(Reader):
     # numbers and words
 
     def _scalar(self, char: str) -> Iterator[None]:
+        if self._may_be_bare and self._own_types.only_string:
+            yield from self._bare("")
+            return
         self._word = self._translated = ""
         self._in_scalar = True
         while True:
@@ -250,7 +261,7 @@ class LiteralReader(Reader):
             self._reject(f"'{word}' is not a whole value")
         self._in_scalar = False
         if self._may_be_bare and not self._own_types.fits(value) and self._own_types.fits(word):
-            self._emit(s.DEPARTURE, 1, _MARKS)
+            self._emit(s.DEPARTURE, 1, MARKS)
             self._emit(s.BARE_END, 1, word)
         else:
             self._emit(s.SCALAR_END, 1, self._translated)
@@ -272,7 +283,7 @@ class LiteralReader(Reader):
             self._reject(f"a value must begin here, and '{char}' begins none")
         begun = not word
         start = self.place
-        self._emit(s.DEPARTURE, 1, _MARKS)
+        self._emit(s.DEPARTURE, 1, MARKS)
         if begun:
             self._emit(s.STRING_OPEN, 0)
         while char not in (",", self._closer):
@@ -293,7 +304,7 @@ def _translated(word: str) -> str | None:
     """The JSON form of this beginning of a number or word; None if no number or word begins with it."""
     if number_prefix(word):
         return word
-    for written, meant in _WORDS.items():
+    for written, meant in WORDS.items():
         if written.startswith(word):
             return meant[: len(word)]
     return None
