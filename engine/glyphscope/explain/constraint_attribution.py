@@ -23,7 +23,8 @@ from glyphscope.base.figures import duration
 from glyphscope.events import ArgumentOrder, RunRequest, violations_of
 from glyphscope.grammar import Limits, MatchCancelled, MatchLimit, State, compile_grammar
 from glyphscope.grammar.match.report import Compiled
-from glyphscope.registry import ToolRegistry, follow_reference, to_pointer
+from glyphscope.registry import ToolRegistry, to_pointer
+from glyphscope.registry.facts import Whole, implicit, in_place
 from glyphscope.registry.keywords import CHOICES, COMBINATIONS, KEYWORDS, keyword_indices
 from glyphscope.registry.pointer import follow
 from glyphscope.runs.relaxation import parts_of, relaxed
@@ -48,9 +49,11 @@ _DEPTH = 4
 
 _TRIED = tuple(
     name for name, keyword in KEYWORDS.items()
-    if keyword.relaxing and not (keyword.unenforced or keyword.part_of or name in ("$ref", "allOf"))
+    if keyword.relaxable and not (keyword.unenforced or keyword.part_of or name in ("$ref", "allOf"))
 )  # fmt: skip
 """The keywords of one place that are tried, in the order of the table."""
+
+_FOLLOWED = {"$ref", *COMBINATIONS}
 
 Unrelated: TypeAlias = Literal["", "order", "duplicate"]
 
@@ -241,24 +244,19 @@ def _with_names(schema: Any, pointer: str) -> Iterator[str]:
 
 def _constraints_at(schema: Any, pointer: str) -> Iterator[str]:
     """The pointers to the constraints of a place, and to all that its references and alternatives apply to it."""
-    # each: the schema's place, the pointer to it through references (the one to relax), the steps so far
-    waiting = [(pointer, pointer, 0)]
-    for place, way, depth in waiting:  # grows
-        found = follow(schema, place)
-        if found is None or not isinstance(found[1], dict):
+    found = follow(schema, pointer)
+    # each: the schema, the pointer to it through references (the one to relax), the steps so far
+    waiting = [(Whole(found[1], pointer), pointer, 0)] if found is not None else []
+    for at, way, depth in waiting:  # grows
+        if not isinstance(at.schema, dict):
             continue
-        node = found[1]
-        for keyword in _TRIED:
-            if keyword == "required" and keyword in node:
-                yield from (way + to_pointer(("required", name)) for name in node["required"][:_REQUIRED])
-            if keyword in node or (keyword == "additionalProperties" and (not place or "properties" in node)):
-                yield f"{way}/{keyword}"
-        if depth >= _DEPTH:
-            continue
-        reference = node.get("$ref")
-        target = follow_reference(schema, reference) if isinstance(reference, str) else None
-        if target is not None:
-            waiting.append((to_pointer(target[0]), f"{way}/$ref", depth + 1))
-        for keyword in COMBINATIONS:
-            inner = [f"/{keyword}/{index}" for index in range(len(node.get(keyword, ())))]
-            waiting += [(place + step, way + step, depth + 1) for step in inner]
+        present = {*at.schema, *implicit(at.schema, whole=not at.pointer)}
+        yield from (
+            way + to_pointer(("required", name)) for name in at.schema.get("required", ())[:_REQUIRED]
+        )
+        yield from (f"{way}/{keyword}" for keyword in _TRIED if keyword in present)
+        if depth < _DEPTH:
+            inner = in_place(schema, at)
+            waiting += [
+                (one, way + to_pointer(steps), depth + 1) for steps, one in inner if steps[0] in _FOLLOWED
+            ]

@@ -25,8 +25,8 @@ from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.tree import ByIdentity
-from glyphscope.registry.facts import exact, listed
-from glyphscope.registry.keywords import COMBINATIONS, PATTERNS
+from glyphscope.registry.facts import exact, is_named, listed
+from glyphscope.registry.keywords import COMBINATIONS, KEYWORDS, OTHERS, PATTERNS
 
 
 def unevaluated_properties(validator: Any, expected: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -59,16 +59,19 @@ def evaluated_names(
 def _evaluated_names(
     validator: Any, schema: dict[str, Any], instance: dict[str, Any], known: dict[int, set[str]]
 ) -> set[str]:
-    names = {name for name in schema.get("properties", ()) if name in instance}
-    for source in schema.get("patternProperties", ()):
-        names |= {name for name in instance if pattern.found(source, name) or unreadable(source)}
-    if "additionalProperties" in schema or "unevaluatedProperties" in schema:
+    if not schema.keys().isdisjoint(OTHERS["object"]):
         return set(instance)
+    names = {name for name in instance if _is_named(schema, name)}
     for part in _parts(validator, schema, instance):
         inner = validator.evolve(schema=part)
         if id(part) in known or inner.is_valid(instance):
             names |= evaluated_names(inner, part, instance, known)
     return names
+
+
+def _is_named(schema: Any, name: str) -> bool:
+    """Whether `properties` or `patternProperties` have the member; a pattern that is not readable may have it."""
+    return is_named(schema, name, lambda source: pattern.found(source, name) or bool(unreadable(source)))
 
 
 def _parts(validator: Any, schema: dict[str, Any], instance: dict[str, Any]) -> Iterator[Any]:
@@ -199,7 +202,7 @@ _LISTING = frozenset({"const", "enum", "type", "title", "description", "$comment
 
 
 def listed_by_all(alternatives: list[Any], keyword: str) -> list[Any] | None:
-    """The values that `anyOf` or `oneOf` of lists of values allows; None if an alternative does more than list."""
+    """The values that a choice of lists of values allows; None if an alternative does more than list."""
     values: dict[Hashable, Any] = {}
     times: Counter[Hashable] = Counter()
     for schema in alternatives:
@@ -213,7 +216,7 @@ def listed_by_all(alternatives: list[Any], keyword: str) -> list[Any] | None:
         own = {identity(value): value for value in allowed}
         values |= own
         times.update(own.keys())
-    return [value for key, value in values.items() if keyword == "anyOf" or times[key] == 1]
+    return [value for key, value in values.items() if KEYWORDS[keyword].choice == "some" or times[key] == 1]
 
 
 @lru_cache(maxsize=64)

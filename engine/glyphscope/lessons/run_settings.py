@@ -42,12 +42,13 @@ from glyphscope.lessons.lesson import Experiment, Lesson
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.prompting.template import preset
 from glyphscope.registry import ToolRegistry, load_registry
+from glyphscope.registry.keywords import OTHERS
 from glyphscope.runs.strategies.loop.presets import compose
 from glyphscope.runs.strategies.routing.candidates import router_preset
 
 MAX_TOKENS = 512
 """The maximum tokens of an answer of a lesson's run."""
-_MEMBERS = ("description", "enabled", "required", "additionalProperties")
+_MEMBERS = ("description", "enabled", "required", *OTHERS["object"])
 """The members of a tool that are not arguments; in a place, they follow its name."""
 
 

@@ -7,7 +7,7 @@ Numbers are exact: 0.1 is one tenth.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -18,14 +18,17 @@ from typing import Any, NamedTuple, Protocol
 from glyphscope.registry.keywords import (
     ABOUT,
     ANY_TYPE,
+    IN_PLACE,
     KEYWORDS,
     LIMITS,
+    OTHERS,
     PATTERNS,
     TYPES,
     Measure,
+    children,
     type_names,
 )
-from glyphscope.registry.pointer import follow_reference, to_pointer
+from glyphscope.registry.pointer import Path, follow_reference, step_of, to_pointer
 
 
 class Placed(Protocol):
@@ -142,17 +145,21 @@ class Accepted(NamedTuple):
 
 
 def accepted(schema: Any) -> Accepted:
-    """The types that a schema accepts, by `type` and the keywords of single types: `{"minLength": 3}` accepts every
-    number. So `not` rejects all of them, and a value under `{"not": {"minLength": 3}}` is a string.
+    """The types that a schema accepts, by `type` and the keywords of single types: `minLength` alone accepts every
+    number. So `not` rejects all of them, and a value under a `not` of it is a string.
     """
     if not isinstance(schema, dict):
         return Accepted(frozenset(TYPES if schema is True else ()), frozenset())
     types = type_names(schema.get("type"))
     if schema.keys() & ANY_TYPE:
         return Accepted(frozenset(), types)
-    limited = {kind for kind, keywords in ABOUT.items() if keywords & schema.keys()}
-    limited |= {"integer"} if "number" in limited else set()
+    limited = _meant(schema.keys())
     return Accepted(types - limited, types & limited)
+
+
+def _meant(keywords: Set[str]) -> frozenset[str]:
+    """The types that keywords of single types are about."""
+    return type_names([kind for kind, about in ABOUT.items() if about & keywords])
 
 
 def forbidden_key(rejected: Any) -> str | None:
@@ -226,6 +233,15 @@ def types_of(placed: Iterable[Placed]) -> Types:
     return Types(names, rule)
 
 
+def written_types(placed: Sequence[Placed]) -> frozenset[str]:
+    """The types that a grammar writes: those that `type` and `not` leave; without `type`, of these the types that other
+    keywords are about, if there are any.
+    """
+    names = types_of(placed).names
+    keywords = set[str]().union(*(at.schema for at in placed))
+    return names if "type" in keywords else names & (_meant(keywords) or frozenset(TYPES))
+
+
 def range_of(placed: Iterable[Placed]) -> Range:
     """The numbers that bounds and steps leave."""
     span = EVERY_NUMBER
@@ -260,6 +276,58 @@ def patterns_of(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, pattern in PATTERNS.items():
         if isinstance(given := schema.get(name), str):
             yield name, pattern(given)
+
+
+def is_named(schema: Any, name: str | None, matches: Callable[[str], bool | None]) -> bool:
+    """Whether `properties` or `patternProperties` certainly name a member (None: one that no property names), by the
+    patterns that its name `matches` (None: perhaps).
+    """
+    if name is not None and name in schema.get("properties", ()):
+        return True
+    return any(matches(pattern) for pattern in schema.get("patternProperties", ()))
+
+
+def of_member(
+    at: Placed, name: str | None = None, matches: Callable[[str], bool | None] = lambda pattern: False
+) -> Iterator[Whole]:
+    """The schemas that a schema has for a member, as `is_named` describes it, without those of unevaluated ones."""
+    schema = at.schema
+    if name is not None and name in (properties := schema.get("properties", ())):
+        yield Whole(properties[name], f"{at.pointer}/properties/{step_of(name)}")
+    for pattern, inner in schema.get("patternProperties", {}).items():
+        if matches(pattern) is not False:
+            yield Whole(inner, f"{at.pointer}/patternProperties/{step_of(pattern)}")
+    if "additionalProperties" in schema and not is_named(schema, name, matches):
+        yield Whole(schema["additionalProperties"], f"{at.pointer}/additionalProperties")
+
+
+def implicit(schema: Any, *, whole: bool) -> tuple[str, ...]:
+    """The keywords that constrain a schema even if it does not have them: an object that names properties, and the
+    arguments as a `whole`, have no other members unless it allows them.
+    """
+    return OTHERS["object"][:1] if whole or "properties" in schema else ()
+
+
+def of_item(at: Placed, index: int) -> Iterator[Whole]:
+    """The schema that a schema has for the item at that index, if any, but for unevaluated ones."""
+    first = at.schema.get("prefixItems", ())
+    if index < len(first):
+        yield Whole(first[index], f"{at.pointer}/prefixItems/{index}")
+    elif "items" in at.schema:
+        yield Whole(at.schema["items"], f"{at.pointer}/items")
+
+
+def in_place(root: Any, at: Placed) -> Iterator[tuple[Path, Whole]]:
+    """The schemas that apply, or may apply, to the same value because of a schema, each with the steps to it: that of
+    its `$ref`, and those inside it.
+    """
+    reference = at.schema.get("$ref")
+    target = follow_reference(root, reference) if isinstance(reference, str) else None
+    if target is not None:
+        yield ("$ref",), Whole(target[1], to_pointer(target[0]))
+    for steps, inner in children(at.schema):
+        if steps[0] in IN_PLACE:
+            yield steps, Whole(inner, at.pointer + to_pointer(steps))
 
 
 def listed(schema: Any) -> Listed | None:

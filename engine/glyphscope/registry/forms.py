@@ -14,7 +14,7 @@ from glyphscope.base.errors import Problem, RegistryError
 from glyphscope.base.json_values import json_file
 from glyphscope.registry.check import meant_type
 from glyphscope.registry.document import plain
-from glyphscope.registry.keywords import ABOUT, LIMITS
+from glyphscope.registry.keywords import ABOUT, ANY_TYPE, DEFINITIONS, LIMITS
 from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.registry.tool import VERSION, ToolRegistry
 
@@ -22,17 +22,7 @@ _SCHEMA_KEYS = ("parameters", "inputSchema", "input_schema")
 _OUR_KEYS = {"glyphscope", "tools", "unknown_arguments"}
 _OUR_TOOL_KEYS = {"name", "description", "enabled", "parameters"}
 
-_SIGNS = {
-    "args",
-    "type",
-    "properties",
-    "required",
-    "additionalProperties",
-    "patternProperties",
-    "description",
-    "title",
-}
-_SIGNS |= {"$ref", "$schema", "$defs", "definitions", "allOf", "anyOf", "oneOf", "not", "enum", "const"}
+_SIGNS = {"args", "type", "$schema", "description", "title", *ABOUT["object"], *ANY_TYPE, *DEFINITIONS}
 """The value for a tool's name has at least one of these keys: those of a JSON Schema, or of the short form."""
 
 _ARG_TYPES = {

@@ -38,12 +38,14 @@ class Keyword(NamedTuple):
     Empty if it constrains none, or if only the schemas inside it do."""
     inside: Literal["", "one", "many", "named", "one or many"] = ""
     """The schemas that it contains: one, a list, or an object with schemas as values."""
-    choice: bool = False
-    """Whether a value satisfies one of its schemas, and not all of them."""
+    choice: Literal["", "some", "one"] = ""
+    """Whether a value satisfies at least one of its schemas, or exactly one, and not all of them."""
     in_place: bool = False
     """Whether these apply to the same value: following them does not descend into the instance."""
     part_of: str = ""
     """The keyword without which it has no effect."""
+    beyond: tuple[str, ...] = ()
+    """The keywords that name members or items: it is about the other ones."""
     decides: bool = True
     """False for annotations, identifiers and definitions."""
     annotation: type | None = None
@@ -69,8 +71,8 @@ class Keyword(NamedTuple):
     """The message of a violation, if it is judged only when the value is complete."""
     unenforced: str = ""
     """The reason why no grammar enforces it."""
-    relaxing: Literal["removes", "opens", ""] = "removes"
-    """How it is relaxed: removed, or set to true. Empty if a schema without it would accept less, not more."""
+    relaxable: bool = True
+    """False if a schema without it would accept less, not more."""
     said: bool = False
     """Whether the words for a schema's constraints include it."""
 
@@ -112,18 +114,19 @@ def _bound(
     )  # fmt: skip
 
 
-def _choice(name: str) -> Keyword:
-    return Keyword(name, "any", "many", choice=True, in_place=True, rejects=_always)
+def _choice(name: str, choice: Literal["some", "one"]) -> Keyword:
+    return Keyword(name, "any", "many", choice=choice, in_place=True, rejects=_always)
 
 
 def _note(name: str, annotation: type) -> Keyword:
-    return Keyword(name, decides=False, annotation=annotation, relaxing="")
+    return Keyword(name, decides=False, annotation=annotation, relaxable=False)
 
 
 def _definitions(name: str) -> Keyword:
-    return Keyword(name, inside="named", decides=False, relaxing="")
+    return Keyword(name, inside="named", decides=False, relaxable=False)
 
 
+_NAMED_MEMBERS, _NAMED_ITEMS = ("properties", "patternProperties"), ("prefixItems",)
 _MANY_ITEMS = "which item is the one is not decided by a grammar"
 _MEMBERS_THERE = "it depends on which properties are there"
 
@@ -147,15 +150,15 @@ KEYWORDS: dict[str, Keyword] = {
         _bound("minItems", "array", "items", -1, "items", "CONSTRAINT_ITEMS", rejects=_unless(0)),
         Keyword("required", "object", both=lambda first, second: list(dict.fromkeys([*first, *second])),
                 rejects=_unless([]), breaks="required", code="MISSING_REQUIRED"),
-        Keyword("additionalProperties", "object", "one", both=_together, rejects=_if_false,
-                code="UNKNOWN_ARGUMENT", relaxing="opens", said=True),
+        Keyword("additionalProperties", "object", "one", beyond=_NAMED_MEMBERS, both=_together, rejects=_if_false,
+                code="UNKNOWN_ARGUMENT", said=True),
         _bound("maxProperties", "object", "members", 1, "members", "CONSTRAINT_OTHER"),
         _bound("minProperties", "object", "members", -1, "members", "CONSTRAINT_OTHER", rejects=_unless(0)),
         Keyword("not", "any", "one", in_place=True, rejects=_always, late="is what `not` forbids"),
-        Keyword("items", "array", "one or many", both=_together, rejects=_if_false),
+        Keyword("items", "array", "one or many", beyond=_NAMED_ITEMS, both=_together, rejects=_if_false),
         Keyword("allOf", "any", "many", in_place=True),
-        _choice("anyOf"),
-        _choice("oneOf"),
+        _choice("anyOf", "some"),
+        _choice("oneOf", "one"),
         Keyword("propertyNames", "object", "one", since=6, rejects=_if_false, breaks="name"),
         # these are not enforced by a grammar, or only through the schemas inside them
         Keyword("uniqueItems", "array", rejects=_unless(False), breaks="twice", code="CONSTRAINT_ITEMS", said=True,
@@ -170,30 +173,31 @@ KEYWORDS: dict[str, Keyword] = {
                 unenforced=_MEMBERS_THERE),
         Keyword("dependentSchemas", "object", "named", in_place=True, since=8,
                 late="does not fit what one of its members demands", unenforced=_MEMBERS_THERE),
-        Keyword("unevaluatedProperties", "object", "one", since=8, rejects=_if_false,
-                code="UNKNOWN_ARGUMENT", late="has a member that no part of the schema allows", relaxing="opens"),
-        Keyword("unevaluatedItems", "array", "one", since=8, rejects=_if_false, code="CONSTRAINT_ITEMS",
+        Keyword("unevaluatedProperties", "object", "one", beyond=_NAMED_MEMBERS, since=8, rejects=_if_false,
+                code="UNKNOWN_ARGUMENT", late="has a member that no part of the schema allows"),
+        Keyword("unevaluatedItems", "array", "one", beyond=_NAMED_ITEMS, since=8, rejects=_if_false,
+                code="CONSTRAINT_ITEMS",
                 late="has an item that no part of the schema allows",
                 unenforced="which items `contains` and `if` evaluate is not decided by a grammar"),
-        Keyword("$dynamicRef", "any", since=8, late="does not fit a dynamic reference", relaxing=""),
-        Keyword("$recursiveRef", since=8, relaxing=""),
+        Keyword("$dynamicRef", "any", since=8, late="does not fit a dynamic reference", relaxable=False),
+        Keyword("$recursiveRef", since=8, relaxable=False),
         Keyword("$ref", "any", said=True),
         Keyword("if", "any", "one", in_place=True, since=7, unenforced="it depends on the value as a whole"),
         Keyword("then", inside="one", in_place=True, part_of="if", since=7),
         Keyword("else", inside="one", in_place=True, part_of="if", since=7),
-        Keyword("properties", "object", "named", both=_both_properties, relaxing=""),
-        Keyword("patternProperties", "object", "named", relaxing=""),
-        Keyword("prefixItems", "array", "many", since=8, relaxing=""),
+        Keyword("properties", "object", "named", both=_both_properties, relaxable=False),
+        Keyword("patternProperties", "object", "named", relaxable=False),
+        Keyword("prefixItems", "array", "many", since=8, relaxable=False),
         # of older drafts; `normalise` converts them
-        Keyword("additionalItems", inside="one", relaxing=""),
-        Keyword("dependencies", inside="named", in_place=True, relaxing=""),
-        Keyword("contentSchema", inside="one", relaxing=""),
+        Keyword("additionalItems", inside="one", relaxable=False),
+        Keyword("dependencies", inside="named", in_place=True, relaxable=False),
+        Keyword("contentSchema", inside="one", relaxable=False),
         Keyword("x-grammar"),
         # without a type, almost any text is accepted
         Keyword("type", both=_both_types, rejects=_always, code="TYPE_MISMATCH", said=True),
         _definitions("$defs"),
         _definitions("definitions"),
-        *(Keyword(name, decides=False, relaxing="")
+        *(Keyword(name, decides=False, relaxable=False)
           for name in ("$schema", "$id", "$anchor", "$dynamicAnchor", "$vocabulary")),
         *(_note(name, str) for name in ("$comment", "contentEncoding", "contentMediaType", "description", "title")),
         *(_note(name, bool) for name in ("deprecated", "readOnly", "writeOnly")),
@@ -231,6 +235,11 @@ COMBINATIONS = tuple(
     name for name, keyword in KEYWORDS.items() if keyword.in_place and keyword.inside == "many"
 )
 """The keywords with a list of schemas that apply, or may apply, to the same value."""
+OTHERS = {
+    kind: tuple(name for name, keyword in KEYWORDS.items() if keyword.beyond and keyword.about == kind)
+    for kind in ("object", "array")
+}
+"""The keywords for the members and items that no other keyword of a schema names; the usual one is the first."""
 DEFINITIONS = names_with(lambda keyword: keyword.inside == "named" and not keyword.decides)
 SILENT = names_with(lambda keyword: not keyword.decides)
 """Annotations, identifiers and definitions."""
@@ -260,9 +269,11 @@ LIMITS: dict[Measure, tuple[str, str]] = {
 
 @cache
 def companions(name: str) -> frozenset[str]:
-    """The keyword, the one that it is a part of, and the parts of that one."""
+    """The keyword with those that decide what it means: the one that it is a part of and the parts of that one, and
+    those that name the members or items that it is not about.
+    """
     whole = KEYWORDS[name].part_of or name
-    return names_with(lambda keyword: whole in (keyword.name, keyword.part_of))
+    return names_with(lambda keyword: whole in (keyword.name, keyword.part_of)).union(KEYWORDS[name].beyond)
 
 
 def keyword_indices(steps: Sequence[str | int]) -> Iterator[int]:

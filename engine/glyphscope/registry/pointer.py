@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
@@ -55,6 +56,19 @@ def value_at(document: Any, path: Path) -> Any:
     for step in path:
         document = document[step]
     return document
+
+
+def with_value(document: Any, path: Path, value: Any) -> Any:
+    """A copy of the document that differs only in the value at the path, and shares all other parts."""
+    holders = []
+    for step in path:
+        holders.append(document)
+        document = document[step]
+    for holder, step in zip(reversed(holders), reversed(path), strict=True):
+        changed = copy.copy(holder)
+        changed[step] = value
+        value = changed
+    return value
 
 
 def follow(document: Any, pointer: str) -> tuple[Path, Any] | None:

@@ -16,22 +16,23 @@ from glyphscope.base.figures import pluralize
 from glyphscope.base.shorten import and_more
 from glyphscope.events import TOOL_CHOICES, RunRequest
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.document import plain
-from glyphscope.registry.keywords import DEFINITIONS, keyword_indices, names_with
-from glyphscope.registry.pointer import Path, follow_reference, key_of, steps_of, to_pointer, value_at
+from glyphscope.registry.facts import implicit
+from glyphscope.registry.keywords import DEFINITIONS, OTHERS, keyword_indices, names_with
+from glyphscope.registry.making import without
+from glyphscope.registry.pointer import (
+    Path,
+    follow_reference,
+    key_of,
+    steps_of,
+    to_pointer,
+    value_at,
+    with_value,
+)
 from glyphscope.registry.references import Places, references
 
-_RELAXABLE = names_with(lambda keyword: keyword.relaxing)
-_OPENED = names_with(lambda keyword: keyword.relaxing == "opens")
-"""Set to true, not removed: otherwise the object would be closed, as members without a property would be unknown."""
+_RELAXABLE = names_with(lambda keyword: keyword.relaxable)
 _NOTES = names_with(lambda keyword: keyword.annotation)
 """Annotations: a reference with no other keywords beside it can be replaced by its target."""
-_ANY = ["object", "array", "string", "number", "boolean", "null"]
-"""All types by name, for a schema whose other keywords would imply a type."""
-_IMPLYING = names_with(
-    lambda keyword: keyword.about not in ("", "any") or keyword.inside in ("many", "named")
-)
-"""Keywords that may imply a type: with one of them, a schema without `type` still accepts only one type."""
 _SHOWN = 5
 """The maximum number of places that an error names."""
 
@@ -50,11 +51,10 @@ def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:
         raise RegistryError(
             f'There is no tool "{tool}".', where=where, hint=f"The registry's tools are {names}."
         )
-    root = _copy(found.parameters)
-    path, keyword, name = _Finding(root, pointer, where).find()
-    _refuse_shared(root, path, keyword, where)
-    _remove(root, path, keyword, name, where)
-    return registry.with_tool(replace(found, parameters=root))
+    finding = _Finding(found.parameters, pointer, where)
+    parts = finding.find()
+    _refuse_shared(finding.root, parts, where)
+    return registry.with_tool(replace(found, parameters=_removed(finding.root, parts, where)))
 
 
 class Parts(NamedTuple):
@@ -84,7 +84,7 @@ def by_name(registry: ToolRegistry, tool: str, pointer: str) -> str:
     found = registry.get(tool)
     if found is None or not parts_of(pointer).name:
         return pointer
-    name = _Finding(_copy(found.parameters), pointer, f"{tool}: {pointer}").find().name
+    name = _Finding(found.parameters, pointer, f"{tool}: {pointer}").find().name
     return pointer.rpartition("/")[0] + to_pointer((name,)) if name else pointer
 
 
@@ -100,10 +100,10 @@ def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegist
 
 
 class _Finding:
-    """Follows a pointer; each `$ref` that it passes is replaced in `root` with a copy of the definition."""
+    """Follows a pointer; in `root`, a copy, each `$ref` that it passes is replaced with the definition."""
 
     def __init__(self, root: dict[str, Any], pointer: str, where: str) -> None:
-        self._root = root
+        self.root = root
         self._pointer = pointer
         self._where = where
 
@@ -111,37 +111,37 @@ class _Finding:
         """The constraint at the pointer. Raises RegistryError if there is none."""
         if not self._pointer.startswith("/"):
             raise self._error("Not a JSON Pointer of a keyword.", "Write it as /properties/NAME/maximum.")
-        path: list[str | int] = []
-        value: Any = self._root
+        path: Path = ()
+        value: Any = self.root
         steps = steps_of(self._pointer)
-        for at, step in enumerate(steps):
-            left = steps[at + 1 :]
-            if not left and self._is_schema(path) and isinstance(value, dict):
-                return self._keyword(tuple(path), value, step)
-            if len(left) == 1 and step == "required" and self._is_schema(path) and isinstance(value, dict):
-                return Parts(tuple(path), "required", self._required(value, left[0]))
-            if step == "$ref" and isinstance(value, dict) and isinstance(value.get("$ref"), str):
-                path += self._put_in_place(value)
-                value = value_at(self._root, tuple(path))
+        for index, step in enumerate(steps):
+            left = steps[index + 1 :]
+            if not left and isinstance(value, dict) and self._is_schema(path):
+                return self._keyword(path, value, step)
+            if len(left) == 1 and step == "required" and isinstance(value, dict) and self._is_schema(path):
+                return Parts(path, step, self._required(value, left[0]))
+            if step == "$ref" and isinstance(value, dict) and isinstance(value.get(step), str):
+                path = self._put_in_place(path, value)
+                value = value_at(self.root, path)
                 continue
             value, key = self._step(value, step)
-            path.append(key)
+            path = (*path, key)
         if value is False and self._is_schema(path):
-            return Parts(tuple(path))
-        raise self._no_constraint(tuple(path), value)
+            return Parts(path)
+        raise self._no_constraint(path, value)
 
     def _keyword(self, path: Path, schema: dict[str, Any], keyword: str) -> Parts:
         if keyword in schema and keyword in _RELAXABLE:
             return Parts(path, keyword)
-        if keyword in _OPENED and (not path or "properties" in schema):
-            return Parts(path, "additionalProperties")
+        if keyword in OTHERS["object"] and (unwritten := implicit(schema, whole=not path)):
+            return Parts(path, *unwritten)
         if keyword in schema:
             raise self._error(f'"{keyword}" is not a constraint.', _hint(schema, to_pointer(path)))
         raise self._missing(path, schema, keyword)
 
     def _missing(self, path: Path, schema: dict[str, Any], keyword: str) -> RegistryError:
         reference = schema.get("$ref")
-        target = follow_reference(self._root, reference) if isinstance(reference, str) else None
+        target = follow_reference(self.root, reference) if isinstance(reference, str) else None
         if target is not None and isinstance(target[1], dict) and keyword in target[1]:
             there = to_pointer((*target[0], keyword))
             return self._error(
@@ -170,24 +170,22 @@ class _Finding:
             )
         raise self._error("The schema has no such location.", "")
 
-    def _put_in_place(self, schema: dict[str, Any]) -> Path:
-        """Replace the reference with a copy of its target; returns the path to the copy from there."""
-        target = follow_reference(self._root, schema["$ref"])
+    def _put_in_place(self, path: Path, schema: dict[str, Any]) -> Path:
+        """Replace the reference of the schema at the path with its target; returns the path to that."""
+        target = follow_reference(self.root, schema["$ref"])
         if target is None or not isinstance(target[1], dict):
             raise self._error(f"The reference {schema['$ref']} cannot be followed.", "")
-        inner = _copy(target[1])
-        del schema["$ref"]
-        if schema.keys() <= _NOTES:
-            for keyword, value in inner.items():
-                schema.setdefault(keyword, value)
-            return ()
-        parts = schema.setdefault("allOf", [])
-        parts.append(inner)
-        return "allOf", len(parts) - 1
+        rest = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
+        if rest.keys() <= _NOTES:
+            self.root = with_value(self.root, path, {**target[1], **rest})
+            return path
+        parts = rest.get("allOf", [])
+        self.root = with_value(self.root, path, {**rest, "allOf": [*parts, target[1]]})
+        return (*path, "allOf", len(parts))
 
-    def _is_schema(self, path: list[str | int]) -> bool:
+    def _is_schema(self, path: Path) -> bool:
         """Whether the path is that of a schema, and not of a map of schemas."""
-        return any(place.path == tuple(path) for place in Places(self._root).all)
+        return any(place.path == path for place in Places(self.root).all)
 
     def _no_constraint(self, path: Path, value: Any) -> RegistryError:
         if isinstance(value, dict):
@@ -200,15 +198,9 @@ class _Finding:
         return RegistryError(message, where=self._where, hint=hint)
 
 
-def _copy(schema: dict[str, Any]) -> dict[str, Any]:
-    """A copy made without recursion, for any depth."""
-    made: dict[str, Any] = plain(schema)[0]
-    return made
-
-
-def _refuse_shared(root: dict[str, Any], path: Path, keyword: str, where: str) -> None:
+def _refuse_shared(root: dict[str, Any], parts: Parts, where: str) -> None:
     """Raises RegistryError, with the places, if the schema applies at several."""
-    used = _used_at(root, path, keyword)
+    used = _used_at(root, parts.path, parts.keyword)
     if len(used) <= 1:
         return
     raise RegistryError(
@@ -246,25 +238,16 @@ def _in_definition(path: Path) -> bool:
     return any(path[index] in DEFINITIONS for index in keyword_indices(path))
 
 
-def _remove(root: dict[str, Any], path: Path, keyword: str, name: str, where: str) -> None:
-    """Removes the constraint from `root`, in place."""
-    schema = value_at(root, path if keyword else path[:-1])
-    if not keyword:
-        schema[path[-1]] = True
-    elif keyword == "type":
-        if not path:
-            raise RegistryError("A call's arguments are always an object.", where=where)
-        del schema["type"]
-        if _IMPLYING & schema.keys():
-            schema["type"] = list(_ANY)
-    elif keyword in _OPENED:
-        if schema.get(keyword) is True:
-            raise RegistryError(f'"{keyword}" is true: it rejects nothing.', where=where)
-        schema[keyword] = True
-    elif name:
-        schema["required"] = [other for other in schema["required"] if other != name]
-    else:
-        del schema[keyword]
+def _removed(root: dict[str, Any], parts: Parts, where: str) -> dict[str, Any]:
+    """A copy of `root` without the constraint."""
+    path, keyword, name = parts
+    schema = value_at(root, path)
+    if keyword == "type" and not path:
+        raise RegistryError("A call's arguments are always an object.", where=where)
+    if keyword in OTHERS["object"] and schema.get(keyword) is True:
+        raise RegistryError(f'"{keyword}" is true: it rejects nothing.', where=where)
+    made: dict[str, Any] = with_value(root, path, without(schema, keyword, name) if keyword else True)
+    return made
 
 
 def _hint(schema: dict[str, Any], pointer: str) -> str:

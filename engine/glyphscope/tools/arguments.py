@@ -13,17 +13,17 @@ from jsonschema.exceptions import ValidationError
 from glyphscope.base.shorten import json_excerpt, schema_error_words, shorten
 from glyphscope.grammar.checking import SafeValidator
 from glyphscope.registry import Tool
-from glyphscope.registry.keywords import PATTERNS
+from glyphscope.registry.keywords import LIMITS, PATTERNS, Measure
 
 MAX_LISTED = 3
 _KINDS = {"object": "an object", "array": "a list", "string": "a text", "integer": "a whole number"}
 _KINDS |= {"number": "a number", "boolean": "true or false", "null": "null"}
-_BOUNDS = {
-    "minimum": ", and must be at least {}",
-    "maximum": ", and must be at most {}",
-    "minLength": ": too short, it needs at least {} characters",
-    "maxLength": ": too long, it has at most {} characters",
+_WORDS: dict[Measure, tuple[str, str]] = {
+    "value": (", and must be at least {}", ", and must be at most {}"),
+    "length": (": too short, it needs at least {} characters", ": too long, it has at most {} characters"),
 }
+"""The words for less than the least, and for more than the most."""
+_BOUNDS = {name: text for of, texts in _WORDS.items() for name, text in zip(LIMITS[of], texts, strict=True)}
 
 
 def argument_problems(tool: Tool, arguments: Any) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.builder.context import Entries, NotationEntries, TaggedValue, ToolContext
-from glyphscope.grammar.builder.schema import Part, Parts, Place, join, type_of, types_of
+from glyphscope.grammar.builder.schema import Part, Parts, Place, join, type_of
 from glyphscope.grammar.lexemes import is_possible
 from glyphscope.grammar.notation_syntax import KeyLanguage, NotationSyntax, WhiteSpace, notation_syntax
 from glyphscope.grammar.regular.numbers import number_node
@@ -25,7 +25,7 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )  # fmt: skip
-from glyphscope.registry.facts import EVERY_NUMBER
+from glyphscope.registry.facts import EVERY_NUMBER, written_types
 from glyphscope.registry.keywords import ABOUT, CHOICES, TYPES
 from glyphscope.turns.arguments_tagged import MAX_KEY
 from glyphscope.turns.form import ArgumentsForm
@@ -239,7 +239,7 @@ class TaggedEntries:
 def _any_text(context: ToolContext, parts: Parts, depth: int = 0) -> bool:
     """Whether any text at all is a valid value."""
     if (
-        "string" not in types_of(parts) and any("type" in part.schema for part in parts)
+        "string" not in written_types(parts) and any("type" in part.schema for part in parts)
     ) or depth > _MAX_DEPTH:
         return False
     limits = ABOUT["string"] | {"enum", "const", "not", "if", "x-grammar"}
@@ -253,12 +253,12 @@ def _any_text(context: ToolContext, parts: Parts, depth: int = 0) -> bool:
                 not isinstance(i, str) and _any_text(context, i, depth + 1) for i in inner
             ):
                 return False
-    return "string" in types_of(parts) or not any(len(part.schema) for part in parts)
+    return "string" in written_types(parts) or not any(len(part.schema) for part in parts)
 
 
 def _types(context: ToolContext, parts: Parts, depth: int = 0) -> frozenset[str]:
     """The possible types of the value, judging by types, lists of values and alternatives."""
-    found = frozenset(types_of(parts) if any("type" in part.schema for part in parts) else TYPES)
+    found = frozenset(written_types(parts) if any("type" in part.schema for part in parts) else TYPES)
     for part in parts:
         listed = [part.schema["const"]] if "const" in part.schema else part.schema.get("enum")
         if listed is not None:

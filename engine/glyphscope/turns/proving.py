@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from glyphscope.registry import parse_document
+from glyphscope.registry.keywords import OTHERS
 from glyphscope.turns.derive import Derived
 from glyphscope.turns.form import TurnForm
 from glyphscope.turns.probe import Probe, Renders, SampleCall
@@ -29,6 +30,7 @@ _SCHEMAS: dict[str, Any] = {
     "array": {"type": "array", "items": {"type": "string"}},
     "object": {"type": "object", "additionalProperties": {"type": "string"}},
 }
+_UNNAMED = frozenset(name for names in OTHERS.values() for name in names)
 _KINDS: tuple[tuple[str, str, Any], ...] = (  # the kind in words, its type in _SCHEMAS, an example
     ("a text", "string", "plain words"),
     ("an empty text", "string", ""),
@@ -253,9 +255,7 @@ def _open(document: Any) -> Any:
         return [_open(each) for each in document]
     if not isinstance(document, dict):
         return document
-    return {
-        key: _open(value) for key, value in document.items() if key not in ("items", "additionalProperties")
-    }
+    return {key: _open(value) for key, value in document.items() if key not in _UNNAMED}
 
 
 def _same(one: Any, other: Any) -> bool:

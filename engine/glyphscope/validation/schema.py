@@ -28,6 +28,7 @@ from glyphscope.registry.facts import (
     count_of,
     forbidden_key,
     listed,
+    of_member,
     patterns_of,
     range_of,
     types_of,
@@ -204,7 +205,7 @@ class SchemaSet:
             union += self._branches(self.place(option, f"{rule}/{index}"), above)
             if len(union) > _MAX_ALTERNATIVES:
                 break  # they are not expanded
-        if keyword == "oneOf" and len(options) > 1:
+        if KEYWORDS[keyword].choice == "one" and len(options) > 1:
             exactly_one = Deferred(
                 {keyword: options}, rule, "CONSTRAINT_OTHER", "fits more than one branch of `oneOf`"
             )
@@ -307,7 +308,7 @@ class SchemaSet:
             }
             for keyword in ("properties", "patternProperties")
         }
-        additional = next(iter(self._inner((place,), "additionalProperties")), None)
+        additional = next((self.place(*other) for other in of_member(place)), None)
         unevaluated = schema.get("unevaluatedProperties", False) is not False
         if any(named.values()) or additional is not None or unevaluated:
             patterns = tuple(named["patternProperties"].items())

@@ -43,6 +43,7 @@ from glyphscope.evals.suites.suite import (
     expectations,
 )
 from glyphscope.registry.document import parse_text, plain
+from glyphscope.registry.making import with_children
 from glyphscope.registry.pointer import to_pointer
 
 ANSWERS, FUNCTIONS = "possible_answer", "multi_turn_func_doc"
@@ -357,12 +358,7 @@ def schema_of(schema: Any, level: int = 0) -> Any:
         raise NotReadable(f"The type {shorten(str(kind), 40)} is not a type of the Python categories.")
     if _TYPES[kind]:
         made = {"type": _TYPES[kind], **made}
-    if isinstance(made.get("properties"), dict):
-        made["properties"] = {name: schema_of(each, level + 1) for name, each in made["properties"].items()}
-    for key in ("items", "additionalProperties"):
-        if key in made:
-            made[key] = schema_of(made[key], level + 1)
-    return made
+    return with_children(made, lambda inner: schema_of(inner, level + 1))
 
 
 def expected_call(answer: Any) -> ExpectedCall:

@@ -35,6 +35,7 @@ from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Sampling, Too
 from glyphscope.grammar.checking import SafeValidator
 from glyphscope.models.interface import Model
 from glyphscope.registry import ToolRegistry
+from glyphscope.registry.making import object_schema
 from glyphscope.runs import NonInteractive, PreparedRequest, RunState, run_state
 from glyphscope.runs.emitter import versions
 from glyphscope.store import atomic_write
@@ -235,10 +236,7 @@ def build_tool_call_schema(tool_schemas: Mapping[str, Any]) -> dict[str, Any]:
     """
     return {
         "$schema": DIALECT,
-        "type": "object",
-        "properties": {"name": {"enum": list(tool_schemas)}, "arguments": {"type": "object"}},
-        "required": ["name", "arguments"],
-        "additionalProperties": False,
+        **object_schema({"name": {"enum": list(tool_schemas)}, "arguments": {"type": "object"}}),
         "oneOf": [
             {
                 "properties": {

@@ -9,6 +9,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.imported import NO_TOOLS, NotReadable
 from glyphscope.registry import parse_document
+from glyphscope.registry.making import with_children
 from glyphscope.registry.pointer import to_pointer
 from glyphscope_plugins.promptfoo.files import Files
 
@@ -147,14 +148,7 @@ def _lower_types(schema: Any, level: int = 0) -> Any:
     """A schema with the types of JSON Schema, which Gemini writes in capitals."""
     if not isinstance(schema, dict) or level > _MAX_LEVELS:
         return schema
-    found = dict(schema)
-    for name, value in schema.items():
-        if name == "type" and isinstance(value, str) and value in _TYPES:
-            found[name] = value.lower()
-        elif name == "properties" and isinstance(value, dict):
-            found[name] = {key: _lower_types(each, level + 1) for key, each in value.items()}
-        elif name in ("items", "additionalProperties"):
-            found[name] = _lower_types(value, level + 1)
-        elif name in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(value, list):
-            found[name] = [_lower_types(each, level + 1) for each in value]
+    found = with_children(schema, lambda inner: _lower_types(inner, level + 1))
+    if isinstance(kind := schema.get("type"), str) and kind in _TYPES:
+        found["type"] = kind.lower()
     return found

@@ -41,6 +41,7 @@ from glyphscope.grammar.match.report import MatchReport
 from glyphscope.grammar.match.words import char_words
 from glyphscope.grammar.tree import Grammar
 from glyphscope.registry import parse_document
+from glyphscope.registry.keywords import KEYWORDS, SILENT
 from glyphscope.turns import TurnOptions, build_call_grammar
 
 
@@ -94,7 +95,7 @@ def read_any_grammar(
 
 def _looks_like_schema(document: Any) -> bool:
     """Whether a document that is not a registry may be meant as a JSON Schema."""
-    known = {"$schema", "type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref", "items"}
+    known = {"$schema", *KEYWORDS.keys() - SILENT}
     return isinstance(document, bool) or (isinstance(document, Mapping) and not known.isdisjoint(document))
 
 

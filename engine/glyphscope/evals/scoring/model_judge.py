@@ -23,6 +23,7 @@ from glyphscope.grammar.builder.tools import build_value_grammar
 from glyphscope.models.interface import Model
 from glyphscope.prompting.messages import SYSTEM_PROMPT, compose
 from glyphscope.prompting.template import Part
+from glyphscope.registry.making import object_schema
 from glyphscope.runs import NonInteractive, RunState, reduce_event
 from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.emitter import Emitter
@@ -43,12 +44,7 @@ STAGE = "judge"
 
 
 def _verdict_schema(**reason: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {"reason": {"type": "string", **reason}, "pass": {"type": "boolean"}},
-        "required": ["reason", "pass"],
-        "additionalProperties": False,
-    }
+    return object_schema({"reason": {"type": "string", **reason}, "pass": {"type": "boolean"}})
 
 
 VERDICT = _verdict_schema(minLength=1, maxLength=MAX_REASON)

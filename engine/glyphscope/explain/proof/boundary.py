@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 from glyphscope.base.figures import duration
 from glyphscope.explain.proof.breaking import Candidate, broken, with_name
-from glyphscope.explain.proof.instances import instances, value_at, with_value
+from glyphscope.explain.proof.instances import instances, value_at
 from glyphscope.explain.proof.places import FALSE, MAX_CONSTRAINTS, Constraint, constraints, merged
 from glyphscope.grammar.generate.example import example_arguments, example_value
-from glyphscope.registry import Tool
-from glyphscope.registry.keywords import companions, names_with
-from glyphscope.registry.pointer import Path, to_pointer
+from glyphscope.registry import Tool, making
+from glyphscope.registry.keywords import KEYWORDS, companions
+from glyphscope.registry.pointer import Path, to_pointer, with_value
 from glyphscope.validation.checker import Checker
 
 _EXAMPLES, _OWN, _ENOUGH = 8, 5, 3
@@ -39,11 +39,6 @@ _BRANCHES = 8
 _CACHED_VERDICTS = 20_000
 _SECONDS = 20.0
 """The time limit for one tool, enough for 2,000 constraints; further ones are reported as not tried."""
-_CLOSING = names_with(lambda keyword: keyword.in_place and not keyword.part_of) - {"not"} | {"$ref"}
-"""With these keywords, `additionalProperties` would not see all properties; `unevaluatedProperties` does."""
-_MEMBERS = frozenset({"properties", "patternProperties", "prefixItems"})
-_OTHERS = frozenset({"items", "additionalProperties", "unevaluatedProperties"})
-"""The keywords for the items and members that `_MEMBERS` leave."""
 _NOTHING = object()
 
 
@@ -94,15 +89,7 @@ def boundary_examples(tool: Tool, *, closed: bool = True) -> Boundaries:
 @lru_cache(maxsize=256)
 def _examples(parameters: str, closed: bool) -> Boundaries:
     root = json.loads(parameters)
-    return _Finder(closed_schema(root) if closed else root).find()
-
-
-def closed_schema(root: dict[str, Any]) -> dict[str, Any]:
-    """The schema, made to reject unknown arguments unless it specifies that itself."""
-    if "additionalProperties" in root or "unevaluatedProperties" in root:
-        return root
-    keyword = "unevaluatedProperties" if _CLOSING & root.keys() else "additionalProperties"
-    return {**root, keyword: False}
+    return _Finder(making.closed(root) if closed else root).find()
 
 
 class _Replacement(NamedTuple):
@@ -249,16 +236,16 @@ class _Finder:
             if isinstance(expected, dict):
                 listed = [*expected.get("enum", ()), *([expected["const"]] if "const" in expected else ())]
                 yield from (Candidate(item, "what is excluded") for item in listed)
-        elif keyword == "oneOf":
-            yield from self._two_at_once(expected, schema, value)
+        elif KEYWORDS[keyword].choice == "one":
+            rest = {name: part for name, part in schema.items() if name != keyword}
+            yield from self._two_at_once(expected, rest, value)
         if keyword in ("minContains", "maxContains"):
             item = example_value(self._root, constraint.schema.get("contains", True))
             count = int(expected) + (1 if keyword == "maxContains" else -1)
             yield Candidate([item] * max(0, min(count, 1000)), "one match off")
         yield from broken(keyword, expected, value, schema)
 
-    def _two_at_once(self, branches: list[Any], schema: dict[str, Any], value: Any) -> Iterator[Candidate]:
-        rest = {keyword: part for keyword, part in schema.items() if keyword != "oneOf"}
+    def _two_at_once(self, branches: list[Any], rest: dict[str, Any], value: Any) -> Iterator[Candidate]:
         for first in range(min(len(branches), _BRANCHES)):
             for second in range(first + 1, min(len(branches), _BRANCHES)):
                 both = {"allOf": [rest, branches[first], branches[second]]}
@@ -308,9 +295,7 @@ class _Finder:
         """Whether the keyword, together with those it depends on, rejects the value."""
         if constraint.keyword == FALSE or constraint.of_name:
             return False
-        keywords = companions(constraint.keyword) | (
-            _MEMBERS if constraint.keyword in _OTHERS else frozenset()
-        )
+        keywords = companions(constraint.keyword)
         alone = {k: v for k, v in constraint.schema.items() if k in keywords}
         return not _valid(self._checker, value, alone)
 
@@ -349,7 +334,4 @@ def _relaxed(root: dict[str, Any], constraint: Constraint) -> Any:
     """A copy of the schema without the constraint, sharing all other parts."""
     if constraint.keyword == FALSE:
         return with_value(root, constraint.holder, True)
-    rest = {key: part for key, part in constraint.schema.items() if key != constraint.keyword}
-    if constraint.value is False:  # other keywords, such as unevaluatedItems, still depend on it
-        rest[constraint.keyword] = True
-    return with_value(root, constraint.holder, rest)
+    return with_value(root, constraint.holder, making.without(constraint.schema, constraint.keyword))

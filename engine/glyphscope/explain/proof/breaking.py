@@ -277,7 +277,7 @@ def _unknown(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]
     """Members that the schema does not name."""
     named = [*_members(value), *schema.get("properties", ())]
     near = [near for name in named[:2] for near in (f"{name}s", name.upper(), f"{name} ", name[:-1])]
-    for name in ("unknown", *near, "", "additionalProperties"):
+    for name in ("unknown", *near, "", keyword.name):
         if name not in named:
             for kind in ("string", "integer", "null"):
                 yield Candidate(with_name(value, name, _PLAIN[kind]), f"{name!r} is unknown")

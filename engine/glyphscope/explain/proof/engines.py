@@ -9,14 +9,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from glyphscope.base.errors import GlyphscopeError, GrammarError, ModelDied
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.explain.proof.boundary import closed_schema
 from glyphscope.grammar.builder.json_schema import one_call
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import MaskReader, to_lark
 from glyphscope.grammar.tree import Grammar
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.processes.compilers.service import CompilerDied
-from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.registry import Tool, ToolRegistry, making
 from glyphscope.turns import TurnOptions, build_call_grammar
 
 EngineName: TypeAlias = Literal["mask", "gbnf", "converter", "schema"]
@@ -114,7 +113,7 @@ class Engine:
 
 def call_schema(tool: Tool, shape: Shape, *, closed: bool = True) -> dict[str, Any]:
     """The JSON Schema of a tool's calls."""
-    return one_call(tool.name, closed_schema(tool.parameters) if closed else tool.parameters, shape)
+    return one_call(tool.name, making.closed(tool.parameters) if closed else tool.parameters, shape)
 
 
 class BatchedReader:

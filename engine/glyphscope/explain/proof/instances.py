@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from glyphscope.explain.proof.places import Route, merged
 from glyphscope.grammar.generate.example import example_value
-from glyphscope.registry.pointer import Path
+from glyphscope.registry.pointer import Path, with_value
 
 _WITH_OPTIONAL = ((False, False), (False, True), (True, True))
 """The attempts, in order: whether optional members are included along the route, and at its end."""
@@ -66,15 +65,6 @@ def value_at(arguments: Any, steps: Path) -> Any:
             raise TypeError(step)
         arguments = arguments[step]
     return arguments
-
-
-def with_value(arguments: Any, steps: Path, value: Any) -> Any:
-    """A copy of the arguments that differs only in the value at the steps."""
-    if not steps:
-        return value
-    changed = copy.copy(arguments)
-    changed[steps[0]] = with_value(arguments[steps[0]], steps[1:], value)
-    return changed
 
 
 def _made(root: dict[str, Any], route: Route, index: int, along: bool, at_end: bool) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 from glyphscope.grammar.generate.example import matching_text
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.registry import facts
-from glyphscope.registry.keywords import CHOICES, KEYWORDS
+from glyphscope.registry.keywords import CHOICES, KEYWORDS, OTHERS
 from glyphscope.registry.pointer import Path, follow_reference, to_pointer
 
 MAX_CONSTRAINTS = 5_000
@@ -146,7 +146,7 @@ def _members(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
             _into(root, place, ("patternProperties", pattern), part, name or "unknown"),
             lost=lost or place.lost,
         )
-    for keyword in ("additionalProperties", "unevaluatedProperties"):
+    for keyword in OTHERS["object"]:
         if isinstance(part := schema.get(keyword), dict):
             free = free_name(merged(root, place.route[-1]))
             yield _into(root, place, (keyword,), part, free)
@@ -159,7 +159,7 @@ def _items(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
     first = schema.get("prefixItems", ())
     for index, part in enumerate(first):
         yield _into(root, place, ("prefixItems", index), part, index)
-    for keyword in ("items", "unevaluatedItems"):
+    for keyword in OTHERS["array"]:
         if isinstance(part := schema.get(keyword), dict):
             yield _into(root, place, (keyword,), part, len(first))
 
@@ -168,8 +168,7 @@ def _into(root: dict[str, Any], place: _Place, steps: Path, schema: Any, step: s
     """The place one step further in the value, with the other schemas that apply to the same member."""
     others = merged(root, place.route[-1])
     if isinstance(step, int):
-        prefix = others.get("prefixItems", ())
-        other = prefix[step] if step < len(prefix) else others.get("items")
+        other = next((item.schema for item in facts.of_item(facts.Whole(others), step)), None)
     else:
         other = others.get("properties", {}).get(step)
     schemas = (schema,) if other is None or other == schema or schema is False else (schema, other)
@@ -186,8 +185,9 @@ def merged(root: dict[str, Any], location: Location) -> dict[str, Any]:
 
 def free_name(schema: dict[str, Any]) -> str:
     """A name that matches neither `properties` nor `patternProperties`."""
-    named = schema.get("properties", {})
-    for name in ("unknown", "extra", "another_one", "x9", "Z", "unknown-1", "0", "ünknown"):
-        if name not in named and not any(found(p, name) for p in schema.get("patternProperties", ())):
-            return name
-    return "unknown" * 9
+
+    def is_free(name: str) -> bool:
+        return not facts.is_named(schema, name, lambda pattern: found(pattern, name))
+
+    tried = ("unknown", "extra", "another_one", "x9", "Z", "unknown-1", "0", "ünknown")
+    return next(filter(is_free, tried), "unknown" * 9)

@@ -12,10 +12,10 @@ from collections.abc import Hashable, Sequence
 from itertools import combinations
 
 from glyphscope.grammar.builder.context import Choice, ToolContext, UnenforcedIn
-from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, names_of, types_of
+from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, names_of
 from glyphscope.grammar.checking import identity
 from glyphscope.grammar.time_limit import check_time
-from glyphscope.registry.facts import listed
+from glyphscope.registry.facts import listed, types_of
 from glyphscope.registry.keywords import DEFINITIONS
 from glyphscope.registry.pointer import is_under
 
@@ -98,15 +98,14 @@ def distinct(schema: Schema, branches: Sequence[Place]) -> list[Place | None]:
     return distinct
 
 
-def may_overlap(schema: Schema, part: Part) -> bool:
-    """Whether a value may satisfy two alternatives of a `oneOf`, which a grammar cannot count; True if undecided."""
-    places = [part.at("oneOf", i) for i in range(len(part.schema["oneOf"]))]
+def may_overlap(schema: Schema, places: Sequence[Place]) -> bool:
+    """Whether a value may satisfy two alternatives of a choice, which a grammar cannot count; True if undecided."""
     alternatives = [
         parts for parts in (schema.expand([place]) for place in places) if not isinstance(parts, str)
     ]
     if _distinguished([[_enumerated(parts)] for parts in alternatives]):
         return False
-    if all(_types(parts) == {"object"} for parts in alternatives):
+    if all(types_of(parts).names == {"object"} for parts in alternatives):
         keys = set.intersection(*(names_of(parts)[1] for parts in alternatives)) if alternatives else set()
         if any(_distinguished([_listed_at(schema, key, parts) for parts in alternatives]) for key in keys):
             return False
@@ -138,7 +137,7 @@ def _may_both(schema: Schema, a: Place, b: Place, levels: int) -> bool:
     left, right = schema.expand([a]), schema.expand([b])
     if isinstance(left, str) or isinstance(right, str):
         return False
-    types = _types(left) & _types(right)
+    types = types_of(left).names & types_of(right).names
     if not types:
         return False
     listed = [values for values in (_enumerated(left), _enumerated(right)) if values is not None]
@@ -160,12 +159,6 @@ def _property_excludes(schema: Schema, key: str, left: Parts, right: Parts, leve
 def _places_of(key: str, parts: Parts) -> list[Place]:
     """The schemas that the parts have for a property."""
     return [part.at("properties", key) for part in parts if key in part.schema.get("properties", {})]
-
-
-def _types(parts: Parts) -> set[str]:
-    """The types that `type` allows; other keywords do not restrict the type."""
-    declared = any("type" in part.schema for part in parts)
-    return types_of(parts) if declared else types_of(())
 
 
 def _enumerated(parts: Parts) -> set[Hashable] | None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from glyphscope.base.shorten import json_excerpt
 from glyphscope.grammar.builder.any_order import Members, any_order
 from glyphscope.grammar.builder.context import Entries, Impossible, NotationEntries, ToolContext
-from glyphscope.grammar.builder.schema import Part, Parts, Place, names_of, sizes_of, types_of
+from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, names_of, sizes_of
 from glyphscope.grammar.notation_syntax import KeyLanguage
 from glyphscope.grammar.regular.formats import written_format
 from glyphscope.grammar.regular.pattern import found
@@ -35,8 +35,8 @@ from glyphscope.grammar.tree import (
     separated,
     seq,
 )
-from glyphscope.registry.facts import count_of, forbidden_key, listed, patterns_of
-from glyphscope.registry.keywords import ANY_TYPE, CHOICES, COMBINATIONS, LIMITS
+from glyphscope.registry import facts
+from glyphscope.registry.keywords import ANY_TYPE, CHOICES, LIMITS, OTHERS
 
 _FEW = 16  # members that are written inline in the object's rule; more become a shared rule
 _MAX_NAME = 60  # characters of a name in a message
@@ -70,28 +70,22 @@ def array_node(context: ToolContext, name: str, parts: Parts) -> Node:
 def _item(context: ToolContext, name: str, parts: Parts, index: int) -> Node:
     places = []
     for part in parts:
-        prefix = part.schema.get("prefixItems", ())
-        if index < len(prefix):
-            places.append(part.at("prefixItems", index))
-        elif "items" in part.schema:
-            places.append(part.at("items"))
-        if "unevaluatedItems" in part.schema and not uncertain_items(part, parts):
-            evaluated = any(_evaluates_item(other, part, index) for other in within(part, parts))
+        places += [Place(item.pointer) for item in facts.of_item(part, index)]
+        if "unevaluatedItems" in part.schema and not uncertain_items(context.schema, part, parts):
+            inside = context.schema.within(part, parts)
+            evaluated = any(_evaluates_item(other, part, index) for other in inside)
             places += () if evaluated else (part.at("unevaluatedItems"),)
     return context.ref(tuple(places), "value", f"{name}-item") if places else context.any_value(parts[0])
 
 
 def _evaluates_item(other: Part, owner: Part, index: int) -> bool:
     """Whether a part evaluates the item at that index for the `unevaluatedItems` of its owner."""
-    schema = other.schema
-    if "items" in schema or (other is not owner and "unevaluatedItems" in schema):
-        return True
-    return index < len(schema.get("prefixItems", ()))
+    return any(facts.of_item(other, index)) or (other is not owner and "unevaluatedItems" in other.schema)
 
 
-def uncertain_items(owner: Part, parts: Parts) -> list[Part]:
+def uncertain_items(schema: Schema, owner: Part, parts: Parts) -> list[Part]:
     """The parts of which only the items decide what they evaluate for the `unevaluatedItems` of the owner."""
-    inside = within(owner, parts)
+    inside = schema.within(owner, parts)
     if any("items" in other.schema for other in inside):
         return []
     return [other for other in inside if {"contains", "if"} & other.schema.keys()]
@@ -146,7 +140,7 @@ def _free_counts(
     if named == required:
         return max(0, low - named), None if high is None else high - named
     for part in parts:
-        (at_least, at_most), (least, most, *_) = LIMITS["members"], count_of((part,), "members")
+        (at_least, at_most), (least, most, *_) = LIMITS["members"], facts.count_of((part,), "members")
         if least > required and (leading or least > 1 or members.free != NEVER):
             context.note_unenforced(part, at_least, _NOT_COUNTED)
         if most is not None and (most < named or members.free != NEVER):
@@ -157,7 +151,7 @@ def _free_counts(
 def _note_unknown(context: ToolContext, parts: Parts, key: str, places: tuple[Place, ...]) -> None:
     """Note a required key that a closed part of the schema does not allow."""
     excluding = context.schema.expand(places) if places else ()
-    if isinstance(excluding, str) and excluding.endswith(("/additionalProperties", "/unevaluatedProperties")):
+    if isinstance(excluding, str) and excluding.rpartition("/")[2] in OTHERS["object"]:
         rule = next((part for part in parts if key in part.schema.get("required", ())), parts[0])
         words = f"{json_excerpt(key, _MAX_NAME)} is required, and {excluding} does not allow it"
         context.impossible.append(Impossible(context.rule, rule.at("required").pointer, words))
@@ -210,12 +204,12 @@ class ObjectKeys:
 
     def __post_init__(self) -> None:
         self._within = {
-            part.place.pointer: within(part, self.parts)
+            part.place.pointer: self.context.schema.within(part, self.parts)
             for part in self.parts
             if "unevaluatedProperties" in part.schema
         }
         self.names, self.required = names_of(self.parts)
-        keys = (forbidden_key(part.schema.get("not")) for part in self.parts)
+        keys = (facts.forbidden_key(part.schema.get("not")) for part in self.parts)
         self.forbidden = {key for key in keys if key is not None}
         limits = [part.at("propertyNames") for part in self.parts if "propertyNames" in part.schema]
         listed = self._listed_names(limits) if limits else None
@@ -237,33 +231,20 @@ class ObjectKeys:
     def _places(self, key: str | None, matches: Callable[[str], bool | None]) -> Iterator[Place]:
         """The schemas of the value under a key (None: a free one), by the patterns that it matches (None: perhaps)."""
         for part in self.parts:
-            named = key is not None and key in part.schema.get("properties", {})
-            if named:
-                yield part.at("properties", key or "")
-            sure = named
-            for pattern in part.schema.get("patternProperties", {}):
-                matched = matches(pattern)
-                if matched is not False:
-                    yield part.at("patternProperties", pattern)
-                sure = sure or matched is True
-            if not sure and "additionalProperties" in part.schema:
-                yield part.at("additionalProperties")
+            yield from (Place(member.pointer) for member in facts.of_member(part, key, matches))
             inside = self._within.get(part.place.pointer, ())
             if inside and not any(_evaluates(other, part, key, matches) for other in inside):
                 yield part.at("unevaluatedProperties")
 
     # free keys
 
-    def _allowed_explicitly(self, keyword: str) -> bool:
-        return any(part.schema.get(keyword, False) is not False for part in self.parts)
-
     def _unmatched_allowed(self) -> bool:
         """Whether there may be free keys that match no pattern: the schema allows them, or it names no property.
 
         The arguments of a call always need the explicit permission: other free keys are unknown arguments.
         """
-        if self._allowed_explicitly("additionalProperties") or self._allowed_explicitly(
-            "unevaluatedProperties"
+        if any(
+            part.schema.get(other, False) is not False for part in self.parts for other in OTHERS["object"]
         ):
             return True
         named = any(part.schema.get("properties") or part.schema.get("required") for part in self.parts)
@@ -332,7 +313,7 @@ class ObjectKeys:
     def _listed_names(self, limits: list[Place]) -> list[str] | None:
         """The only names that `propertyNames` allows; None if it does not list them."""
         parts = self.context.schema.expand(limits)
-        if isinstance(parts, str) or "string" not in types_of_names(parts):
+        if isinstance(parts, str) or "string" not in facts.types_of(parts).names:
             return []
         listed = _listed_by(self.context, parts)
         if listed is None:
@@ -347,7 +328,7 @@ class ObjectKeys:
         parts = self.context.schema.expand(limits)
         assert not isinstance(parts, str), "then the list of names is empty"
         for part in parts:
-            for _, pattern in patterns_of(part.schema):
+            for _, pattern in facts.patterns_of(part.schema):
                 try:
                     contents.append(pattern_node(pattern))
                 except PatternNotEnforced as reason:
@@ -371,15 +352,10 @@ class ObjectKeys:
                 self.context.note_unenforced(part, "propertyNames", why, checked=checked)
 
 
-def types_of_names(parts: Parts) -> set[str]:
-    """The types that `type` allows; keywords of other types do not concern names."""
-    return types_of(tuple(part for part in parts if "type" in part.schema or "not" in part.schema))
-
-
 def _listed_by(context: ToolContext, parts: Parts) -> list[Any] | None:
     """The values of `enum` or `const`, or those of all alternatives; None if there is no such list."""
     for part in parts:
-        if (found := listed(part.schema)) is not None:
+        if (found := facts.listed(part.schema)) is not None:
             return found.values
         for keyword in CHOICES:
             branches = [
@@ -392,33 +368,7 @@ def _listed_by(context: ToolContext, parts: Parts) -> list[Any] | None:
     return None
 
 
-def within(part: Part, parts: Parts) -> tuple[Part, ...]:
-    """The part and the parts of the conjunction that apply because of it: their keys are evaluated for it."""
-    by_pointer = {other.place.pointer: other for other in parts}
-    reached = {part.place.pointer: part}
-    waiting = [part]
-    while waiting:
-        one = waiting.pop()
-        for place in in_place(one):
-            other = by_pointer.get(place.pointer)
-            if other is not None and place.pointer not in reached:
-                reached[place.pointer] = other
-                waiting.append(other)
-    return tuple(reached.values())
-
-
-def in_place(part: Part) -> Iterator[Place]:
-    """The schemas that may apply to the same value because of this one."""
-    for keyword in COMBINATIONS:
-        yield from (part.at(keyword, index) for index in range(len(part.schema.get(keyword, ()))))
-    if "$ref" in part.schema:
-        yield part.target
-
-
 def _evaluates(other: Part, owner: Part, key: str | None, matches: Callable[[str], bool | None]) -> bool:
     """Whether a part evaluates the key for the `unevaluatedProperties` of its owner."""
-    schema = other.schema
-    if "additionalProperties" in schema or (other is not owner and "unevaluatedProperties" in schema):
-        return True
-    named = key is not None and key in schema.get("properties", {})
-    return named or any(matches(pattern) is True for pattern in schema.get("patternProperties", {}))
+    unnamed = OTHERS["object"][:1] if other is owner else OTHERS["object"]
+    return not other.schema.keys().isdisjoint(unnamed) or facts.is_named(other.schema, key, matches)

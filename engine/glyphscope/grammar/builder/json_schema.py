@@ -10,6 +10,7 @@ from glyphscope.grammar.builder.tools import Part, chosen_tools
 from glyphscope.grammar.traversal import bottom_up
 from glyphscope.notation.shapes import call_document, fitting_shape, shape_keys
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.registry.making import object_schema
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -40,11 +41,7 @@ def one_call(tool: str, parameters: dict[str, Any], shape: Shape, pointer: str =
     name = {"const": tool}
     if args_key is not None:
         inner = _moved(parameters, join(pointer, "properties", args_key))
-        required = [name_key, args_key]
-        return {
-            "type": "object", "properties": {name_key: name, args_key: inner}, "required": required,
-            "additionalProperties": False,
-        }  # fmt: skip
+        return object_schema({name_key: name, args_key: inner})
     arguments: dict[str, Any] = _moved(parameters, pointer)
     properties = arguments.get("properties", {})
     call_document(tool, properties, shape)  # raises if an argument has the same key as the name

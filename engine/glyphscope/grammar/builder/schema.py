@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import unquote
 
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar.checking import DeepStack, SafeValidator
 from glyphscope.grammar.time_limit import check_time
-from glyphscope.registry import facts
-from glyphscope.registry.facts import Whole, applied, count_of
-from glyphscope.registry.keywords import ABOUT, TYPES, Measure
+from glyphscope.registry.facts import Whole, applied, count_of, in_place
+from glyphscope.registry.keywords import KEYWORDS, Measure
 from glyphscope.registry.pointer import follow, to_pointer
 
 MAX_SIZE = 1_000_000_000
@@ -44,11 +42,6 @@ class Part(NamedTuple):
     def at(self, *keys: str | int) -> Place:
         """A place inside this one."""
         return Place(join(self.place.pointer, *keys))
-
-    @property
-    def target(self) -> Place:
-        """The place to which its `$ref` leads, which must be a pointer from the root."""
-        return Place(unquote(self.schema["$ref"][1:]))
 
 
 Parts: TypeAlias = tuple[Part, ...]
@@ -97,6 +90,18 @@ class Schema:
             parts.append(Part(place, schema if isinstance(schema, dict) else {}))
         return tuple(parts)
 
+    def within(self, part: Part, parts: Parts) -> tuple[Part, ...]:
+        """The part and those of the conjunction that apply because of it: what they evaluate is evaluated for it."""
+        by_pointer = {other.pointer: other for other in parts}
+        reached = {part.pointer: part}
+        waiting = [part]
+        while waiting:
+            for _, inner in in_place(self.root, waiting.pop()):
+                if inner.pointer in by_pointer and inner.pointer not in reached:
+                    reached[inner.pointer] = other = by_pointer[inner.pointer]
+                    waiting.append(other)
+        return tuple(reached.values())
+
     def excluded(self, places: Sequence[Place], values: Iterable[Any]) -> Iterator[str | None]:
         """The keyword that excludes each constant from the conjunction, by jsonschema; None if none does.
 
@@ -120,7 +125,10 @@ def _without_chosen(schema: Any, taken: frozenset[str]) -> Any:
     """The schema without the choices of which a branch is selected."""
     if not taken or not isinstance(schema, dict):
         return schema
-    chosen = {keyword for keyword in taken if keyword == "anyOf" or len(schema[keyword]) > MAX_COUNTED}
+    chosen = {
+        keyword for keyword in taken
+        if KEYWORDS[keyword].choice == "some" or len(schema[keyword]) > MAX_COUNTED
+    }  # fmt: skip
     return {key: value for key, value in schema.items() if key not in chosen}
 
 
@@ -133,19 +141,6 @@ def type_of(value: Any) -> str:
     if isinstance(value, int | float):
         return "integer" if isinstance(value, int) else "number"
     return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
-
-
-def types_of(parts: Parts) -> set[str]:
-    """The types that `type` and `not` allow; without `type`, those to which other keywords apply; without these, all.
-
-    `integer` is included in `number`.
-    """
-    left = set(facts.types_of(parts).names)
-    if not any("type" in part.schema for part in parts):
-        used = set[str]().union(*(part.schema for part in parts))
-        spoken = {kind for kind, words in ABOUT.items() if words & used}
-        left &= spoken | ({"integer"} if "number" in spoken else set()) or set(TYPES)
-    return left
 
 
 def sizes_of(parts: Parts, measure: Measure) -> tuple[int, int | None]:

@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from glyphscope.base.bounded_cache import BoundedCache
 from glyphscope.base.shorten import and_more
-from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.registry.facts import listed, patterns_of
-from glyphscope.registry.keywords import ABOUT, LIMITS, SILENT
-from glyphscope.registry.pointer import follow_reference
+from glyphscope.registry import Tool, ToolRegistry, facts
+from glyphscope.registry.keywords import KEYWORDS, LIMITS, OTHERS, PATTERNS, SILENT
 
 _CACHED = 1000  # schemas
 _NAMED = 3  # tools in a note
-_MAX_DEPTH = 20
+_MAX_DEPTH = 10
 _MAX_RULES = 2_000
 """Rules that are made of a schema: a run makes them before its first prompt, under any constraint."""
 _EXACT = 10**15
 """Numbers up to it are written with all of their digits."""
+_LONG = 10**6
+"""Characters and items that a grammar counts."""
 
 
 class Uncallable(NamedTuple):
@@ -66,7 +67,7 @@ _REASONS = BoundedCache[str, tuple[str, str] | tuple[()]](_CACHED)
 
 
 def _reason(tool: Tool) -> Uncallable | None:
-    if _surely(tool.parameters, tool.parameters, closed=True):
+    if _surely(tool.parameters, [facts.Whole(tool.parameters)], closed=True):
         return None
     key = json.dumps(tool.parameters)
     reason = _REASONS.get(key)
@@ -79,12 +80,13 @@ def _reason(tool: Tool) -> Uncallable | None:
     return Uncallable(tool.name, *reason) if reason else None
 
 
-_MEMBERS = frozenset({"properties", "required", "additionalProperties"})
-_ENDS = {
-    "string": LIMITS["length"], "integer": LIMITS["value"], "number": LIMITS["value"], "array": LIMITS["items"],
-}  # fmt: skip
-"""The keywords of the least and the most that a value of the type may be or have."""
-_OF_TEXTS = ABOUT["string"] - {*LIMITS["length"]}
+_FOLLOWED = SILENT | {"$ref", "allOf"}
+_MEMBERS = frozenset({"properties", "required"}).union(
+    name for name in OTHERS["object"] if not KEYWORDS[name].late
+)
+_LENGTH, _RANGE, _ITEMS = (
+    frozenset(keywords) for keywords in (LIMITS["length"], LIMITS["value"], {"items", *LIMITS["items"]})
+)
 _LISTED: dict[str, tuple[type, ...]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
@@ -101,62 +103,65 @@ _WORDS = (
 )
 
 
-def _surely(schema: Any, root: dict[str, Any], *, closed: bool = False, depth: int = 0) -> bool:
-    """Whether a value can certainly be written, seen without building rules; False if it is not certain."""
-    if schema is True:
-        return True
-    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+def _surely(
+    root: dict[str, Any], given: Iterable[facts.Whole], *, closed: bool = False, depth: int = 0
+) -> bool:
+    """Whether a value of these schemas together can certainly be written, seen without building rules."""
+    if depth > _MAX_DEPTH:
         return False
-    given = schema.keys() - SILENT
-    if given == {"$ref"}:
-        target = follow_reference(root, schema["$ref"])
-        return target is not None and _surely(target[1], root, closed=closed, depth=depth + 1)
-    for keyword in ("anyOf", "allOf"):
-        if given == {keyword}:
-            inner = (_surely(each, root, closed=closed, depth=depth + 1) for each in schema[keyword])
-            return any(inner) if keyword == "anyOf" or len(schema[keyword]) == 1 else False
-    kinds = schema.get("type", "object" if given & _MEMBERS else None)
-    if kinds is None:
-        return not given or (given == {"enum"} and any(isinstance(one, str) for one in schema["enum"]))
-    types = [kinds] if isinstance(kinds, str) else kinds
-    return any(_surely_of(kind, given - {"type"}, schema, root, closed, depth) for kind in types)
+    parts = [at for at in facts.applied(root, *given) if at.schema is not True]
+    if not all(isinstance(at.schema, dict) for at in parts):
+        return False
+    keywords = set[str]().union(*(at.schema for at in parts)) - _FOLLOWED
+    surely = partial(_surely, root, depth=depth + 1)
+    if keywords == {"anyOf"}:
+        choices = [at for at in parts if "anyOf" in at.schema]
+        branches = [
+            inner for at in choices for steps, inner in facts.in_place(root, at) if steps[0] == "anyOf"
+        ]
+        return len(choices) == 1 and any(surely([branch], closed=closed) for branch in branches)
+    kinds = facts.written_types(parts)
+    return any(_surely_of(kind, keywords - {"type"}, parts, surely, closed) for kind in kinds)
 
 
 def _surely_of(
-    kind: str, given: Set[str], schema: dict[str, Any], root: dict[str, Any], closed: bool,
-    depth: int,
-) -> bool:  # fmt: skip
-    """The same for a value of one type."""
-    if given in ({"enum"}, {"const"}) and (found := listed(schema)) is not None:
-        return any(type(one) in _LISTED.get(kind, ()) for one in found.values)
+    kind: str, keywords: Set[str], parts: Sequence[facts.Placed], surely: Callable[..., bool], closed: bool
+) -> bool:
+    """The same for a value of one type, for schemas with these keywords."""
+    if keywords in ({"enum"}, {"const"}):
+        lists = [found.values for at in parts if (found := facts.listed(at.schema)) is not None]
+        return len(lists) == 1 and any(type(one) in _LISTED.get(kind, ()) for one in lists[0])
     if kind == "object":
-        inner, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-        return given <= _MEMBERS and all(
-            _surely(inner[name], root, depth=depth + 1) if name in inner else others is True and not closed
-            for name in schema.get("required", ())
-        )
-    if kind not in _ENDS:
-        return not given
-    if kind == "string" and not given.isdisjoint(_OF_TEXTS):
-        return _surely_text(given, schema)
-    low, high = (schema.get(keyword) for keyword in _ENDS[kind])
-    if kind == "array" and low and not _surely(schema.get("items", True), root, depth=depth + 1):
-        return False
-    low, high = -_EXACT if low is None else low, _EXACT if high is None else high
-    return given <= {*_ENDS[kind], *(("items",) if kind == "array" else ())} and -_EXACT <= low <= high - 1
+        required = {name for at in parts for name in at.schema.get("required", ())}
+        members = [[inner for at in parts for inner in facts.of_member(at, name)] for name in required]
+        return keywords <= _MEMBERS and all(surely(inner) if inner else not closed for inner in members)
+    if kind == "array":
+        least, most, *_ = facts.count_of(parts, "items")
+        items = [inner for at in parts for inner in facts.of_item(at, 0)]
+        fits = most is None or least <= most
+        return keywords <= _ITEMS and fits and (not least or (least <= _LONG and surely(items)))
+    if kind in ("integer", "number"):
+        span = facts.range_of(parts)
+        low, high = (-_EXACT if span.low is None else span.low), (_EXACT if span.high is None else span.high)
+        return keywords <= _RANGE and -_EXACT <= low <= high - 1
+    if kind == "string" and keywords:
+        return _surely_text(keywords, parts)
+    return not keywords
 
 
-def _surely_text(given: Set[str], schema: dict[str, Any]) -> bool:
-    """The same for a text with a format or a pattern: with both, or with a format and a length, nothing is certain."""
-    if "format" in given:
-        return given == {"format"}
-    patterns = dict(patterns_of(schema))
-    pattern = next(iter(patterns.values()), "")
-    if len(patterns) != 1 or not given <= {*patterns, *_ENDS["string"]} or not _PLAIN.fullmatch(pattern):
+def _surely_text(keywords: Set[str], parts: Sequence[facts.Placed]) -> bool:
+    """The same for a text: with a format and anything else, or with two patterns, nothing is certain."""
+    if keywords == {"format"}:
+        return len(parts) == 1
+    least, most, *_ = facts.count_of(parts, "length")
+    fitting = [word for word in _WORDS if least <= len(word) and (most is None or len(word) <= most)]
+    patterns = [pattern for at in parts for _, pattern in facts.patterns_of(at.schema)]
+    if not patterns:
+        return keywords <= _LENGTH and least <= _LONG and (most is None or least <= most)
+    if len(patterns) > 1 or not keywords <= {*PATTERNS, *_LENGTH} or not _PLAIN.fullmatch(patterns[0]):
         return False
-    least, most = (schema.get(name, end) for name, end in zip(_ENDS["string"], (0, _EXACT), strict=True))
     try:
-        found = re.compile(pattern).search
+        found = re.compile(patterns[0]).search
     except re.error:
         return False
-    return given == patterns.keys() or any(found(word) for word in _WORDS if least <= len(word) <= most)
+    return keywords.isdisjoint(_LENGTH) or any(map(found, fitting))

@@ -7,7 +7,7 @@ The functions below it are in this order; objects and arrays are in `containers`
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import Any
 
@@ -24,7 +24,7 @@ from glyphscope.grammar.builder.context import (
     TaggedValue,
     ToolContext,
 )
-from glyphscope.grammar.builder.schema import Part, Parts, Place, join, sizes_of, type_of, types_of
+from glyphscope.grammar.builder.schema import Part, Parts, Place, join, sizes_of, type_of
 from glyphscope.grammar.checking import listed_by_all
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.lark.lexeme_partition import as_lexeme
@@ -53,15 +53,7 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )
-from glyphscope.registry.facts import (
-    accepted,
-    common_step,
-    exact,
-    forbidden_key,
-    listed,
-    patterns_of,
-    range_of,
-)
+from glyphscope.registry import facts
 from glyphscope.registry.keywords import CHOICES, KEYWORDS, LIMITS, TYPES, Keyword, companions
 
 CUSTOM = "x-grammar"
@@ -92,19 +84,19 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
         return _closed(_custom(context, name, custom, parts, form), form)
     if custom is not None:
         context.note_unenforced(custom, CUSTOM, "a raw text is not written as the grammar of a value says")
-    listing = next((part for part in parts if listed(part.schema) is not None), None)
+    listing = next((part for part in parts if facts.listed(part.schema) is not None), None)
     if listing is not None and (form == "value" or isinstance(form, TaggedValue)):
         return _closed(
             _listed(context, listing, parts, form if isinstance(form, TaggedValue) else None), form
         )
-    if listing is not None and (found := listed(listing.schema)) is not None:
+    if listing is not None and (found := facts.listed(listing.schema)) is not None:
         context.note_unenforced(listing, found.keyword, "whole calls are not listed")
     for part in parts:
         for keyword in CHOICES:
             if keyword in part.schema and keyword not in part.place.taken:
                 return _branches(context, name, part, keyword, parts, form)
     known = len(context.impossible)
-    types = types_of(parts)
+    types = facts.written_types(parts)
     _note_beyond(context, types, parts)
     if form == "members":
         entries = NotationEntries(context.syntax)
@@ -178,7 +170,7 @@ def _imported(context: ToolContext, name: str, grammar: Grammar) -> Node:
 
 def _listed(context: ToolContext, part: Part, parts: Parts, form: TaggedValue | None) -> Node:
     """One of the values of `const` or `enum` that satisfy all the parts."""
-    found = listed(part.schema)
+    found = facts.listed(part.schema)
     assert found is not None, "the part lists values"
     return _possible_of(context, part, *found, [p.place for p in parts], form)
 
@@ -220,13 +212,14 @@ def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: 
         if values is not None:
             tagged = form if isinstance(form, TaggedValue) else None
             return _closed(_possible_of(context, part, keyword, values, others, tagged), form)
-    if keyword == "oneOf" and may_overlap(context.schema, part):
+    places = [part.at(keyword, index) for index in range(len(options))]
+    if KEYWORDS[keyword].choice == "one" and may_overlap(context.schema, places):
         context.note_unenforced(
             part, keyword, "its alternatives may overlap, and a grammar does not count them"
         )
-    if not isinstance(form, TaggedValue) or _structured(context, part, keyword, form) > 1:
+    if not isinstance(form, TaggedValue) or _structured(context, places, form) > 1:
         context.note_unlexed()
-    branches = distinct(context.schema, [part.at(keyword, i) for i in range(len(options))])
+    branches = distinct(context.schema, places)
     if len(options) - branches.count(None) > _MAX_AT_ONCE:
         raise GrammarError(
             f"The schema has {len(options):,} alternatives at one place, more than {_MAX_AT_ONCE:,}.",
@@ -242,14 +235,14 @@ def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: 
     return alt(*rules)
 
 
-def _structured(context: ToolContext, part: Part, keyword: str, form: TaggedValue) -> int:
+def _structured(context: ToolContext, places: Sequence[Place], form: TaggedValue) -> int:
     """The number of alternatives that may be arrays or objects, which consist of several lexemes."""
     if form.style is not None or not {"array", "object"} & form.types:
         return 0
-    places = [part.at(keyword, place) for place in range(len(part.schema[keyword]))]
     alternatives = [context.schema.expand((place,)) for place in places]
     return sum(
-        not isinstance(each, str) and bool({"array", "object"} & types_of(each)) for each in alternatives
+        not isinstance(each, str) and bool({"array", "object"} & facts.written_types(each))
+        for each in alternatives
     )
 
 
@@ -268,31 +261,31 @@ def _closed(node: Node, form: Form) -> Node:
     return seq(alt(*whole, *others), form.after)
 
 
-def _note_beyond(context: ToolContext, types: set[str], parts: Parts) -> None:
+def _note_beyond(context: ToolContext, types: Set[str], parts: Parts) -> None:
     for part in parts:
         for keyword in _BEYOND:
             if (
                 keyword.name in part.schema
                 and _is_about(keyword, types)
-                and _constrains(part, keyword.name, parts)
+                and _constrains(context, part, keyword.name, parts)
             ):
                 context.note_unenforced(part, keyword.name, keyword.unenforced)
         if "not" in part.schema and not _excludes(part.schema["not"], types):
             context.note_unenforced(part, "not", "a grammar spells what may come, not what may not")
 
 
-def _is_about(keyword: Keyword, types: set[str]) -> bool:
+def _is_about(keyword: Keyword, types: Set[str]) -> bool:
     """Whether the keyword constrains values of one of these types."""
     return (
         keyword.about in types or keyword.about == "any" or (keyword.about == "number" and "integer" in types)
     )
 
 
-def _constrains(part: Part, keyword: str, parts: Parts) -> bool:
+def _constrains(context: ToolContext, part: Part, keyword: str, parts: Parts) -> bool:
     """Whether a keyword that no grammar enforces rejects any value that the others allow."""
     schema = part.schema
     if keyword == "unevaluatedItems":
-        return schema[keyword] is not True and bool(uncertain_items(part, parts))
+        return schema[keyword] is not True and bool(uncertain_items(context.schema, part, parts))
     if keyword == "contains":
         return schema.get("minContains", 1) > 0 or "maxContains" in schema
     if keyword == "if":
@@ -301,19 +294,19 @@ def _constrains(part: Part, keyword: str, parts: Parts) -> bool:
 
 
 def _forbids(part: Part) -> bool:
-    return forbidden_key(part.schema.get("not")) is not None
+    return facts.forbidden_key(part.schema.get("not")) is not None
 
 
-def _excludes(rejected: Any, types: set[str]) -> bool:
+def _excludes(rejected: Any, types: Set[str]) -> bool:
     """Whether the types, which are those that `not` leaves, and the keys of objects enforce it completely."""
-    whole, partly = accepted(rejected)
+    whole, partly = facts.accepted(rejected)
     if "integer" in whole and "number" in types - whole:
         return False  # the integers are not left out of the numbers
-    return types & partly <= ({"object"} if forbidden_key(rejected) is not None else set())
+    return types & partly <= ({"object"} if facts.forbidden_key(rejected) is not None else set())
 
 
 def _typed(
-    context: ToolContext, name: str, types: set[str], parts: Parts, style: StringStyle | None = None
+    context: ToolContext, name: str, types: Set[str], parts: Parts, style: StringStyle | None = None
 ) -> Node:
     makers: tuple[tuple[str, Callable[[], Node]], ...] = (
         ("object", lambda: object_node(context, name, parts)),
@@ -343,7 +336,7 @@ def _note_types(context: ToolContext, parts: Parts, nodes: Mapping[str, Node]) -
 def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> Node:
     contents = []
     for part in parts:
-        for keyword, pattern in patterns_of(part.schema):
+        for keyword, pattern in facts.patterns_of(part.schema):
             try:
                 contents.append(text_node(pattern))
             except PatternNotEnforced as reason:
@@ -377,9 +370,9 @@ def _is_possible(node: Node) -> bool | None:
 
 
 def _number(context: ToolContext, parts: Parts, *, whole: bool) -> Node:
-    span = range_of(parts)
+    span = facts.range_of(parts)
     stepping = [part for part in parts if "multipleOf" in part.schema]
-    step = common_step(span.step, Fraction(int(whole)))
+    step = facts.common_step(span.step, Fraction(int(whole)))
     if step.denominator > 1 or not step:
         node = fractions_node(span, step) if step else number_node(span)
         if node is None:
@@ -393,7 +386,7 @@ def _number(context: ToolContext, parts: Parts, *, whole: bool) -> Node:
     listed = multiples_node(low, high, step.numerator, context.book.shared)
     if listed is None:
         for part in stepping:
-            if exact(part.schema["multipleOf"]).numerator != 1:
+            if facts.exact(part.schema["multipleOf"]).numerator != 1:
                 context.note_unenforced(part, "multipleOf", _TOO_LARGE)
         return terminal(integer_node(low, high))
     return listed if any(refs(listed)) else terminal(listed)

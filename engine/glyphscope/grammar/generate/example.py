@@ -16,8 +16,8 @@ from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.shortest import shortest_path
-from glyphscope.registry.facts import Whole, exact, merged, patterns_of, range_of
-from glyphscope.registry.keywords import CHOICES, children
+from glyphscope.registry import facts
+from glyphscope.registry.keywords import ABOUT, CHOICES, OTHERS, TYPES
 
 _MAX_DEPTH = 24  # levels of an example
 _MAX_OPTIONAL_DEPTH = 4  # levels with optional members, which may contain themselves
@@ -25,6 +25,8 @@ _MAX_VALUES = 2_000  # in an example
 _MAX_STATES = 500  # visited for a pattern's shortest text
 _MAX_LENGTH = 200
 """The maximum number of characters of a pattern's shortest text."""
+_MAX_FILLED = 10_000
+"""The maximum number of characters of a text that is made as long as the schema demands."""
 _USUAL = "a0x-_ ~é"
 """Preferred characters in a pattern's text, in this order."""
 
@@ -82,9 +84,10 @@ def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
 
 def _candidates(schema: dict[str, Any]) -> Iterator[Any]:
     own = [*schema.get("examples", ()), *([schema["default"]] if "default" in schema else ())]
-    named = set(schema.get("properties", {}))
+    named = {*schema.get("properties", ())}
+    closes = schema.keys().isdisjoint(OTHERS["object"])
     for candidate in own:  # after an edit, one with an argument that is no longer named would be rejected
-        if isinstance(candidate, dict) and (named.issuperset(candidate) or "additionalProperties" in schema):
+        if isinstance(candidate, dict) and not (closes and candidate.keys() - named):
             yield candidate
     yield _Maker(schema, optional=False).value(schema, "", 0)
     yield _Maker(schema, optional=True).value(schema, "", 0)
@@ -124,7 +127,7 @@ class _Maker:
         self._left -= 1
         if not isinstance(schema, dict) or depth > _MAX_DEPTH or self._left < 0:
             return "value"
-        schema = merged(self._root, schema)
+        schema = facts.merged(self._root, schema)
         if depth:
             for keyword in ("examples", "enum"):
                 if isinstance(values := schema.get(keyword), list) and values:
@@ -163,8 +166,10 @@ class _Maker:
         self, members: dict[str, Any], schema: dict[str, Any], least: float, depth: int
     ) -> dict[str, Any]:
         """The members with further ones that the schema does not list, up to `minProperties`."""
-        patterns = schema.get("patternProperties", {})
-        pattern, rule = next(iter(patterns.items()), (None, schema.get("additionalProperties", True)))
+        pattern = next(iter(schema.get("patternProperties", ())), None)
+        rule = next(
+            (member.schema for member in facts.of_member(facts.Whole(schema), None, lambda each: True)), True
+        )
         start = (pattern and matching_text(pattern, 1)) or "name"
         for number in range(min(int(least), 100)):
             if len(members) < least:
@@ -208,19 +213,14 @@ def _kind(schema: dict[str, Any]) -> str:
         kind = next((k for k in kind if k != "null"), "null")
     if isinstance(kind, str):
         return kind
-    if (
-        any(step[0] in ("properties", "additionalProperties") for step, _ in children(schema))
-        or "required" in schema
-    ):
-        return "object"
-    if "items" in schema or "prefixItems" in schema:
-        return "array"
-    return "number" if schema.keys() & {"minimum", "maximum", "multipleOf"} else "string"
+    types = facts.written_types([facts.Whole(schema)])
+    order = ("string",) if len(types) == len(TYPES) else (*ABOUT, *TYPES)
+    return next((kind for kind in order if kind in types), "string")
 
 
 def _number(schema: dict[str, Any], kind: str) -> int | float:
     """A short number that bounds and `multipleOf` allow, preferably a small integer."""
-    span = range_of([Whole(schema)])
+    span = facts.range_of([facts.Whole(schema)])
     step = span.step or Fraction(1)
     lows, highs = ([end] if end is not None else [] for end in (span.low, span.high))
     middles = [(low + high) / 2 for low in lows for high in highs]
@@ -228,19 +228,20 @@ def _number(schema: dict[str, Any], kind: str) -> int | float:
     steps = (step * (end // step + more) for more in (0, 1, 2) for end in ends)
     for number in (Fraction(1), Fraction(0), step, *steps, *ends):
         short = number.numerator if number.denominator == 1 else float(number)
-        if span.contains(exact(short)) and (kind == "number" or number.denominator == 1):
+        if span.contains(facts.exact(short)) and (kind == "number" or number.denominator == 1):
             return short
     return 1
 
 
 def _text(schema: dict[str, Any], name: str) -> str:
-    least = min(int(schema.get("minLength", 0)), 10_000)
-    most = int(schema.get("maxLength", 10_000))
+    length = facts.count_of([facts.Whole(schema)], "length")
+    least = min(length.least, _MAX_FILLED)
+    most = _MAX_FILLED if length.most is None else length.most
     last = name.lower().replace("-", "_").rsplit("_", 1)[-1]
     usual = (
         _BY_FORMAT.get(schema.get("format", "")) or _BY_NAME.get(last) or (last if last.isalpha() else "text")
     )
-    for _, pattern in patterns_of(schema):
+    for _, pattern in facts.patterns_of(schema):
         if least <= len(usual) <= most and found(pattern, usual):
             return usual
         return matching_text(pattern, least) or usual

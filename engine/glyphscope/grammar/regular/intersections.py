@@ -17,6 +17,7 @@ from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.regular.formats import FORMATS, format_node
 from glyphscope.grammar.regular.strings import any_character, escaped
 from glyphscope.grammar.tree import EMPTY, CharClass, Except, Intersect, Node, Repeat, RuleRef, alt, seq
+from glyphscope.registry.keywords import LIMITS
 
 MAX_STATES = 2000  # of an intersection written as rules
 MAX_MOVES = 20_000  # of such an intersection
@@ -162,7 +163,8 @@ def _is_length(part: Node) -> bool:
 
 def _keywords(part: Node) -> tuple[str, ...]:
     if isinstance(part, Repeat) and _is_length(part):
-        return ("minLength",) * (part.minimum > 0) + ("maxLength",) * (part.maximum is not None)
+        least, most = LIMITS["length"]
+        return (least,) * (part.minimum > 0) + (most,) * (part.maximum is not None)
     return ("format",) if part in _formats() else ("pattern",)
 
 

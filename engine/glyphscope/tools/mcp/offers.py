@@ -14,6 +14,7 @@ from glyphscope.base.errors import RegistryError, ServerError
 from glyphscope.base.json_values import as_object
 from glyphscope.base.visible import visible
 from glyphscope.registry import Tool, make_tool
+from glyphscope.registry.making import object_schema
 from glyphscope.tools.mcp.content import size_of
 
 OfferKind: TypeAlias = Literal["resource", "template", "prompt"]
@@ -58,11 +59,10 @@ class Offer:
             for each in self.arguments
         }
         required = [each.name for each in self.arguments if each.required]
-        schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
         return make_tool(
             self.kind,  # the server's name may not be valid as a tool's name
             visible(self.description, lines=True),
-            schema | ({"required": required} if required else {}),
+            object_schema(properties, required),
         )
 
     def request(self, arguments: Mapping[str, str]) -> tuple[str, dict[str, Any]]:

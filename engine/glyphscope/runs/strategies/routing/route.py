@@ -25,6 +25,7 @@ from glyphscope.events import (
 from glyphscope.grammar.builder.tools import build_value_grammar
 from glyphscope.prompting.strategies import Exchange, render_executor, render_router
 from glyphscope.registry import ToolRegistry
+from glyphscope.registry.making import object_schema
 from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.strategies.constraints import expected_calls
 from glyphscope.runs.strategies.decode import Generated, ending_of
@@ -54,12 +55,7 @@ def choice_schema(registry: ToolRegistry, *, may_ask: bool) -> dict[str, Any]:
 
 
 def _answer(choice: str, tool: dict[str, Any], question: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {"choice": {"const": choice}, "tool": tool, "question": question},
-        "required": ["choice", "tool", "question"],
-        "additionalProperties": False,
-    }
+    return object_schema({"choice": {"const": choice}, "tool": tool, "question": question})
 
 
 def choice_validator(registry: ToolRegistry, *, may_ask: bool) -> ValueValidator:
