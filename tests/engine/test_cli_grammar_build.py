@@ -31,3 +31,12 @@ def test_references_of_a_tool_lead_to_the_same_places():
         validator = jsonschema.Draft202012Validator(call_schema(tools, shape))
         assert validator.is_valid(call_document("tool", {"x": {"next": {"v": 1}}}, shape))
         assert not validator.is_valid(call_document("tool", {"x": {"next": {"v": "a"}}}, shape))
+
+
+def test_the_schema_of_calls_allows_the_arguments_that_a_part_of_a_tools_schema_names():
+    part = {"properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    tools = ToolRegistry((Tool("tool", "", {"type": "object", "allOf": [part]}),))
+    for shape in ("flat", "tool-args"):
+        validator = jsonschema.Draft202012Validator(call_schema(tools, shape))
+        assert validator.is_valid(call_document("tool", {"x": 1}, shape))
+        assert not validator.is_valid(call_document("tool", {"x": 1, "y": 1}, shape))

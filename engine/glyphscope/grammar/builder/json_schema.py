@@ -10,7 +10,7 @@ from glyphscope.grammar.builder.tools import Part, chosen_tools
 from glyphscope.grammar.traversal import bottom_up
 from glyphscope.notation.shapes import call_document, fitting_shape, shape_keys
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.registry.making import object_schema
+from glyphscope.registry.making import closed, object_schema
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -50,7 +50,7 @@ def one_call(tool: str, parameters: dict[str, Any], shape: Shape, pointer: str =
 
 
 def _arguments(tool: Tool) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": False} | tool.parameters
+    return {"type": "object"} | closed(tool.parameters)
 
 
 def _moved(value: Any, pointer: str) -> Any:
