@@ -18,7 +18,7 @@ from glyphscope.lessons.library import find_lesson
 from glyphscope.models.opening import embedded_path
 from glyphscope.runs import reduce_event
 from glyphscope.store import GrammarExample
-from glyphscope_gui.compare.experiment import Grown, RunPhase
+from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.compare.presenter import ComparePresenter
 from glyphscope_gui.compare.variants import PRESETS
 from glyphscope_gui.grammar.presenter import GrammarPresenter
@@ -27,7 +27,6 @@ from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.playground.presenter import PlaygroundPresenter
 from glyphscope_gui.prompt.dock import RENDERED
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.servers.presenter import ServersPresenter
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.shell import Window
@@ -75,7 +74,7 @@ def show_compare(window: Window) -> None:
         column.events.extend(events)
         for event in events:
             reduce_event(column.state, event)
-        comparison.grew.emit(Grown(place, Applied(column.state, tuple(events), "run")))
+        comparison.grew.emit(place)
         column.phase = RunPhase.DONE
         comparison.changed.emit(place)
 

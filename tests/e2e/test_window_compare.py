@@ -62,8 +62,8 @@ def test_one_stage_and_two_stages_both_make_valid_calls(qtbot, window):
 def test_a_model_process_killed_in_one_column_leaves_the_others(qtbot, window):
     killed = []
 
-    def kill(grown):
-        if grown.key == 0 and grown.applied.state.tokens and not killed:
+    def kill(place):
+        if place == 0 and page.comparison.columns[0].state.tokens and not killed:
             model = window.runs._worker._keeper.model
             killed.append(model.pid)
             os.kill(model.pid, signal.SIGKILL)

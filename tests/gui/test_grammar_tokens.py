@@ -74,7 +74,7 @@ def make_window(open_window):
 def shown(qtbot, context, events):
     """A run that is shown, with all its rules read. One that it replaces ends first, with other events."""
     events = tuple(events)
-    with qtbot.waitSignal(context.runs.ended, check_params_cb=lambda applied: applied.events == events):
+    with qtbot.waitSignal(context.runs.ended, check_params_cb=lambda ended: ended.events == events):
         context.runs.replay(events, 0)
     qtbot.waitUntil(lambda: not context.rules.is_busy)
 

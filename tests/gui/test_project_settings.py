@@ -211,7 +211,7 @@ def test_settings_take_effect_at_once(open_context, qtbot, qapp, monkeypatch):
     assert project.options.sampling.temperature == 0.5, "the user's edits were lost"
     store.update(history_limit=1, context=1024)
     qtbot.waitUntil(lambda: opened[-1] == 1024)
-    context.runs.ended.connect(lambda applied: context.recorder.keep(applied.events))
+    context.runs.ended.connect(lambda ended: context.recorder.keep(ended.events))
     for _ in range(2):
         with qtbot.waitSignal(context.recorder.runSaved):
             context.runs.run(project.next_run())

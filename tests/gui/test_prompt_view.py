@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QVBoxLayout
 
 from fake_context import scripted
 from glyphscope.events import ModelInfo, PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted
-from glyphscope.runs import RunState
+from glyphscope.runs import run_state
 from glyphscope_gui.context import PromptsPlace
 from glyphscope_gui.prompt import (
     RENDERED,
@@ -23,7 +23,7 @@ from glyphscope_gui.prompt import (
     PromptWatch,
     RenderedPrompt,
 )
-from glyphscope_gui.runs import Applied, UserPromptEdit, bundled_run
+from glyphscope_gui.runs import ShownRun, UserPromptEdit, bundled_run
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
 
@@ -179,9 +179,9 @@ def watch(qapp, qtbot):
         )
         done = PromptEvaluated(done=len(tokens), total=len(tokens), ms=ms)
         if kind == "background":
-            watch.note((started, prompt, done))
+            watch.note(prompt)
             return None
-        watch.apply(Applied(RunState(), (started, prompt, done), kind))
+        watch.show_run(ShownRun(run_state((started, prompt, done)), kind=kind))
         qtbot.waitUntil(
             lambda: bool(reported) and reported[-1].loss is not None and reported[-1].loss.ms is not None
         )

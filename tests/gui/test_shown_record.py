@@ -63,7 +63,7 @@ def test_a_record_opened_while_another_is_read_is_shown_alone(qtbot, page, recor
         "glyphscope_gui.runs.worker.mailbox.MAX_POSTS", 20
     )  # posts at a time: the first record takes many batches
     second, runs = bundled_run("search-mask.jsonl"), page.context.runs
-    with qtbot.waitSignal(runs.applied):
+    with qtbot.waitSignal(runs.shown, check_params_cb=lambda shown: shown.run.started is not None):
         runs.show_record(record)
     assert runs.is_busy and runs.events and len(runs.events) < len(record)
     runs.show_record(second)

@@ -86,7 +86,7 @@ def test_the_stream_is_the_same_however_events_are_batched(view, size):
 
 def test_the_deciding_character_stays_marked_when_more_text_is_added(view):
     state = feed(view, events_of(BAD))
-    view.append_continuation(" and so on")
+    view.show_continuation(" and so on")
     marks = view.extraSelections()
     assert [mark.cursor.selectedText() for mark in marks] == [state.text[state.aborted.char]]
     assert view.toPlainText() == f"{state.text}\n and so on"
@@ -117,7 +117,7 @@ def test_a_smaller_stream_has_the_chosen_token_in_sight(view):
 
 def test_a_smaller_stream_still_follows_the_text(view):
     view.resize(900, 400)
-    view.append_continuation("word " * 4000)
+    view.show_continuation("word " * 4000)
     bar = view.verticalScrollBar()
     bar.setValue(bar.maximum())
     view.resize(300, 100)

@@ -29,7 +29,7 @@ from glyphscope.runs.strategies import run
 from glyphscope_gui.playground.notes_view import MAX_LENGTH, NotesView, claim_words, notes_of
 from glyphscope_gui.playground.timeline import budgets, has_details
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, TIME, WORDS, TimelineModel
-from glyphscope_gui.runs import ShownStage, StageChoice
+from glyphscope_gui.runs import ShownRun, ShownStage, StageChoice
 from glyphscope_gui.runs.field_table import FieldTableModel
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.whole_text import WholeTextDialog
@@ -298,7 +298,7 @@ def feed(choice, state, events, batch):
     for at in range(0, len(events), batch):
         for event in events[at : at + batch]:
             reduce_event(state, event)
-        choice.show(state)
+        choice.show_run(ShownRun(state))
 
 
 def test_the_views_follow_every_turn_and_no_tool():

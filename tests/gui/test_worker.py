@@ -253,10 +253,10 @@ def test_stop_does_not_wait_for_a_model_that_is_being_opened(qtbot):
     try:
         controller.run(request())
         qtbot.waitUntil(lambda: controller.model.progress == 0.5)
-        applied = finish(qtbot, controller, controller.stop)
-        assert applied.events == () and controller.phase is Phase.IDLE
+        ended = finish(qtbot, controller, controller.stop)
+        assert ended.events == () and controller.phase is Phase.IDLE
         qtbot.waitUntil(lambda: controller.model.phase == "none")
-        assert finish(qtbot, controller, lambda: controller.run(request())).state.call is not None
+        assert finish(qtbot, controller, lambda: controller.run(request())).run.call is not None
     finally:
         controller.close()
 
@@ -326,12 +326,12 @@ def test_the_saving_is_measured_and_the_aborted_run_stays(qtbot, make):
     assert aborted.code == "CONSTRAINT_MAX"
     assert controller.can_continue
     continued = []
-    controller.continued.connect(continued.extend)
-    unchanged = qtbot.assertNotEmitted(controller.applied)
+    controller.continued.connect(continued.append)
+    unchanged = qtbot.assertNotEmitted(controller.shown)
     with unchanged, qtbot.assertNotEmitted(controller.ended), qtbot.waitSignal(controller.saved) as saved:
         controller.continue_aborted()
     saving = saved.args[0]
-    assert "".join(event.step.text for event in continued if isinstance(event, Token)) == BAD[len(text) :]
+    assert continued[-1].text == BAD[len(text) :]
     whole = sum(isinstance(e, Token) for e in run(request(stop_on="never"), ScriptedModel(BAD)))
     assert (saving.decoded, saving.whole) == (aborted.tokens_decoded, whole)
     assert controller.state.text == text

@@ -15,8 +15,7 @@ from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.compare.variant_settings import VariantPicker
 from glyphscope_gui.compare.variants import change_words
 from glyphscope_gui.compare.words import ColumnVerdict, call_words, figures_of, verdict
-from glyphscope_gui.runs.run_controller import Applied
-from glyphscope_gui.runs.stage_choice import ShownStage, StageChoice
+from glyphscope_gui.runs.stage_choice import ShownRun, ShownStage, StageChoice
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named
@@ -138,10 +137,10 @@ class CompareColumn(FollowsSize, QFrame):
         column = self._column
         self.open_button.setEnabled(free and column is not None and column.state.started is not None)
 
-    def apply(self, applied: Applied) -> None:
-        """Show the run's new events."""
-        self.choice.show(applied.state)
-        if self.stack.currentWidget() is not self.stream and applied.state.started is not None:
+    def show_run(self, state: RunState) -> None:
+        """Show what is new in the run."""
+        self.choice.show_run(ShownRun(state))
+        if self.stack.currentWidget() is not self.stream and state.started is not None:
             self.stack.setCurrentWidget(self.stream)
 
     def show_phase(self) -> None:
@@ -161,7 +160,7 @@ class CompareColumn(FollowsSize, QFrame):
         self.call.setText(call)
         self.call.setAccessibleName(tr("The call: {call}", call=call) if call else tr("No call yet"))
         self.call.setVisible(not self._verdict.detail)
-        self.choice.show(column.state, over=not running)
+        self.choice.show_run(ShownRun(column.state, over=not running))
         self.show_figures()
 
     def _show_detail(self) -> None:

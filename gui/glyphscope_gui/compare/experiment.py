@@ -17,7 +17,7 @@ from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.seeds import RequestPlan, RunResults, run_key
 from glyphscope.events import AnyEvent, RunFailed
 from glyphscope.runs import PreparedRequest, RunState, reduce_event
-from glyphscope_gui.runs.run_controller import Applied, BackgroundEvents, RunController
+from glyphscope_gui.runs.run_controller import BackgroundEvents, RunController
 from glyphscope_gui.shared.language import tr
 
 _HOPELESS = ("BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED")
@@ -68,18 +68,10 @@ class ExperimentRun:
         return failed is not None and (self.is_without_model or failed.code in _HOPELESS)
 
 
-@dataclass(frozen=True)
-class Grown:
-    """New events of the run with this key."""
-
-    key: Any
-    applied: Applied
-
-
 class Experiment(QObject):
     """The runs of a `plan` by their keys, and the `results` to which each is added when it ends. `changed` carries the
-    key of a run whose phase changed, None for several; `grew` a Grown; `ended` the events of a run that ended or was
-    stopped; `runningChanged` whether any runs.
+    key of a run whose phase changed, None for several; `grew` the key of a run with new events; `ended` the events of a
+    run that ended or was stopped; `runningChanged` whether any runs.
 
     `why` says why no further run begins. If one fails in a way that does not depend on the seed, those that
     `_fail_alike` are not run.
@@ -165,7 +157,7 @@ class Experiment(QObject):
             run.events.extend(background.events)
             for event in background.events:
                 reduce_event(run.state, event)
-            self.grew.emit(Grown(self.key, Applied(run.state, background.events, "run")))
+            self.grew.emit(self.key)
         if background.ended:
             self._end(run, stopped=background.stopped)
 

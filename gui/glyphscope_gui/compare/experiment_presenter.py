@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QPushButton
 
-from glyphscope_gui.compare.experiment import Experiment, ExperimentRun, Grown
+from glyphscope_gui.compare.experiment import Experiment, ExperimentRun
 from glyphscope_gui.compare.words import ANOTHER_RUN
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase
@@ -80,7 +80,7 @@ class ExperimentPresenter(QObject):
         self._show()
         self._show_turn()
 
-    def _grew(self, _grown: Grown) -> None:
+    def _grew(self, _key: Any) -> None:
         self._show_turn()
 
     def _running_changed(self, running: bool) -> None:

@@ -15,7 +15,7 @@ from glyphscope.models.finding import FoundModel, find_models
 from glyphscope.models.opening import model_name_of
 from glyphscope_gui.compare.ab_page import AbPage
 from glyphscope_gui.compare.comparison import Comparison, has_turn
-from glyphscope_gui.compare.experiment import Grown, RunPhase
+from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.compare.experiment_presenter import ExperimentPresenter
 from glyphscope_gui.compare.page import ComparePage
 from glyphscope_gui.compare.seeded_presenters import AbPresenter, SeedsPresenter
@@ -250,8 +250,8 @@ class ColumnsPresenter(ExperimentPresenter):
             self.comparison.columns[place], editable=self._is_free, removable=self._is_removable
         )
 
-    def _grew(self, grown: Grown) -> None:
-        self._page.columns[grown.key].apply(grown.applied)
+    def _grew(self, place: int) -> None:
+        self._page.columns[place].show_run(self.comparison.columns[place].state)
 
     def _running_changed(self, running: bool) -> None:
         if running:

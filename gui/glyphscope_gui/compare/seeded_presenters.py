@@ -70,7 +70,7 @@ class AbPresenter(ExperimentPresenter):
         page.keep_button.clicked.connect(self.keep)
         page.expect_button.clicked.connect(self._expect)
         page.openRequested.connect(self._open_row)
-        self._runs.ended.connect(lambda applied: self._ran(applied.state))
+        self._runs.ended.connect(lambda ended: self._ran(ended.run))
         self._show_sources()
         self._show()
 

@@ -45,7 +45,7 @@ from glyphscope_gui.evaluate.setup_lists import Tickable
 from glyphscope_gui.evaluate.suite_editor import SuiteEditing
 from glyphscope_gui.evaluate.words import arm_labels, sample_words
 from glyphscope_gui.model_picker.dialog import EndpointDialog
-from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.runs.run_controller import EndedRun
 from glyphscope_gui.runs.worker.model_keeper import OptionsOf
 from glyphscope_gui.shared.dialogs import ask_for_files, ask_for_folder, ask_where_to_save, open_once
 from glyphscope_gui.shared.language import in_language, tr
@@ -513,10 +513,10 @@ class EvaluatePresenter(Page):
         self.context.runs.show_record(opened.events, at=opened.bad)
         self.context.actions.focus_tokens.trigger()  # also if no token is to blame
 
-    def _offer_way_back(self, applied: Applied) -> None:
+    def _offer_way_back(self, ended: EndedRun) -> None:
         """Show a notice above the sample's run, which leads back to the cell from which it was opened."""
         opened, result = self._run_shown, self.result_presenter.result
-        if opened is None or result is None or opened.events[0] != applied.state.started:
+        if opened is None or result is None or opened.events[0] != ended.run.started:
             return
         self._run_shown = None
         sample = sample_words(result.manifest, opened.sample)

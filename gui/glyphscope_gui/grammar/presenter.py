@@ -139,7 +139,7 @@ class GrammarPresenter(Page):
         self._project.optionsChanged.connect(self._options_changed)
         context.panels.argumentSelected.connect(self._argument_selected)
         context.themes.changed.connect(lambda _theme: self.bench.draw())
-        context.runs.ended.connect(lambda _applied: self._show_links())
+        context.runs.ended.connect(lambda _ended: self._show_links())
         page.origin.clicked.connect(self._go_to_argument)
         page.enforcement.constraintChosen.connect(self._constraint_chosen)
 

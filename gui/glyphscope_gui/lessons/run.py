@@ -16,7 +16,7 @@ from glyphscope_gui.lessons.words import place_words, source_words, token_title,
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.alternatives_table import AlternativesModel, AlternativesTable
 from glyphscope_gui.runs.field_table import DECIDED, TOKENS, VERDICT, FieldTable, FieldTableModel
-from glyphscope_gui.runs.stage_choice import ShownStage, StageChoice
+from glyphscope_gui.runs.stage_choice import ShownRun, ShownStage, StageChoice
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable, TokenTableModel
 from glyphscope_gui.shared.card import section_label
@@ -276,7 +276,7 @@ class LessonRun(FollowsSize, QFrame):
 
     def _connect(self) -> None:
         player = self.player
-        player.reduced.connect(lambda run: self.choice.show(run, over=run.finished is not None))
+        player.reduced.connect(lambda run: self.choice.show_run(ShownRun(run, over=run.finished is not None)))
         player.moved.connect(self._moved)
         player.playingChanged.connect(self._playing_changed)
         self.choice.shown.connect(self.show_stage)

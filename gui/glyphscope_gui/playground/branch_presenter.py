@@ -38,7 +38,8 @@ from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.runs.alternatives_table import AlternativeRow
 from glyphscope_gui.runs.model_queries import Pieces, Typed, pieces_of
-from glyphscope_gui.runs.run_controller import Applied, Phase
+from glyphscope_gui.runs.run_controller import EndedRun, Phase
+from glyphscope_gui.runs.stage_choice import ShownRun
 from glyphscope_gui.runs.token_rules import Refusal
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
@@ -62,6 +63,7 @@ class BranchPresenter(QObject):
         self._bar = evidence.branch_bar
         self._panel = evidence.branch_panel
         self._card = view.branches
+        self._state = RunState()
         self._special: frozenset[int] = frozenset()
         """The ids of special tokens in the shown run; empty while they are unknown."""
         self._known_special: tuple[ModelInfo, frozenset[int]] | None = None
@@ -89,19 +91,21 @@ class BranchPresenter(QObject):
         ]
         self._show_tree()
 
-    def begin(self, state: RunState) -> None:
-        self._panel.commit_edits()
-        self.branches.begin()
-        self._forget()
+    def show_run(self, shown: ShownRun) -> None:
+        if shown.run is not self._state:
+            self._state = shown.run
+            self._panel.commit_edits()
+            self._forget()
+        self.branches.show_run(shown)
 
-    def finish(self, applied: Applied) -> None:
-        self.branches.finish(applied)
+    def finish(self, ended: EndedRun) -> None:
+        self.branches.finish(ended)
         started = self._runs.state.started
         self._why_not = "" if started is not None else tr("The run has no tokens to continue from.")
         self._forget()
         self._show_special()
         if started is not None:
-            self.branches.why_not(applied.events, self._show_refusal)
+            self.branches.why_not(ended.events, self._show_refusal)
             if started.request.branch_of is not None:
                 self._panel.show_usage(usage_words(self._runs.state))
                 self._evidence.verticalScrollBar().setValue(0)  # its cost is at the top

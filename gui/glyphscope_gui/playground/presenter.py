@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.shorten import capitalised
-from glyphscope.events import AnyEvent, PromptRendered, RunFailed, RunStarted, Token
+from glyphscope.events import PromptRendered, RunFailed, RunStarted
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.runs import RunState, answer_messages, history_after
 from glyphscope.runs.endings import RunEnd, answered_without_call, end_of
@@ -23,8 +23,9 @@ from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.stage_presenter import RulesPresenter, StagePresenter
 from glyphscope_gui.runs.model_queries import FIRST_PROMPT_KNOWN
 from glyphscope_gui.runs.recorder import FIRST_RUN, bundled_run, bundled_runs
-from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase, Saving
+from glyphscope_gui.runs.run_controller import EndedRun, NotStarted, Phase, Saving
 from glyphscope_gui.runs.shown_record import differing_settings
+from glyphscope_gui.runs.stage_choice import ShownRun
 from glyphscope_gui.runs.worker.jobs import Measured, ModelStatus, TokenPlace
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
@@ -51,13 +52,13 @@ class ConversationPresenter(QObject):
         self._show_history()
         self._show_run()
 
-    def begin(self, state: RunState) -> None:
-        self._state = state
-        self._view.show_reply(False)
+    def show_run(self, shown: ShownRun) -> None:
+        if shown.run is not self._state:
+            self._state, self._is_own = shown.run, shown.kind == "run"
+            self._view.show_reply(False)
 
-    def finish(self, applied: Applied) -> None:
+    def finish(self, _ended: EndedRun) -> None:
         """Offer a reply, unless the run has no answer."""
-        self._is_own = applied.kind == "run"
         started = self._state.started
         self._view.show_reply(started is not None and bool(answer_messages(self._state, started.request)))
 
@@ -178,10 +179,6 @@ class PlaygroundPresenter(Page):
 
     # -- the run -----------------------------------------------------------------------------------------------
 
-    def apply(self, applied: Applied) -> None:
-        if isinstance(failed := applied.events[-1], RunFailed):
-            self._show_failure(failed, applied.state.started)
-
     def not_started(self, failure: NotStarted) -> None:
         """Keep the shown run, and show above it why the next one did not start."""
         self.context.recorder.keep(failure.events)
@@ -189,17 +186,19 @@ class PlaygroundPresenter(Page):
             started = failure.events[0]
             self._show_failure(failed, started if isinstance(started, RunStarted) else None)
 
-    def finish(self, applied: Applied) -> None:
-        if applied.kind == "run" and applied.state.failed is None:
-            self._show_end(end_of(applied.state, tr), applied.state)
-        if applied.at is not None:
-            self._choose(applied.at)
+    def finish(self, ended: EndedRun) -> None:
+        run = ended.run
+        if run.failed is not None:
+            self._show_failure(run.failed, run.started)
+        elif ended.kind == "run":
+            self._show_end(end_of(run, tr), run)
+        if ended.at is not None:
+            self._choose(ended.at)
 
     def _show_next_prompt(self, read: ReadAhead) -> None:
         """Show the tokens of the prompt that was read ahead."""
-        rendered = next((event for event in read.events if isinstance(event, PromptRendered)), None)
-        if rendered is not None:
-            self._show_next_costs(rendered)
+        if read.prompt is not None:
+            self._show_next_costs(read.prompt)
 
     def _show_difference(self) -> None:
         """Mark the settings of the shown run that are not those shown around it."""
@@ -235,10 +234,6 @@ class PlaygroundPresenter(Page):
         called = next((stage for stage in reversed(self._runs.state.stages) if stage.calls), None)
         self.evidence.show_sizes(measured, 0 if called is None else reasoning_tokens(called))
 
-    def _show_continuation(self, events: tuple[AnyEvent, ...]) -> None:
-        text = "".join(event.step.text for event in events if isinstance(event, Token))
-        self.view.stream.append_continuation(text)
-
     def _show_saving(self, saving: Saving | None) -> None:
         self.stages.unpin()
         if saving is None:
@@ -259,21 +254,15 @@ class PlaygroundPresenter(Page):
     # -- connections -------------------------------------------------------------------------------------------
 
     def _connect_runs(self) -> None:
-        runs, show, rules = self._runs, self.stages.choice.show, self.context.rules
-        branches, conversation = self.branches, self.conversation
-        for begin in (show, branches.begin, conversation.begin):
-            runs.began.connect(begin)
-        runs.applied.connect(lambda applied: show(applied.state))
-        for apply in (rules.apply, branches.branches.apply, self.apply):
-            runs.applied.connect(apply)
-        runs.ended.connect(lambda applied: show(applied.state, over=True))
-        for finish in (self.context.recorder.finish, self.stages.unpin, rules.finish, branches.finish):
+        runs, stages, branches, conversation = self._runs, self.stages, self.branches, self.conversation
+        for show in (stages.choice.show_run, branches.show_run, conversation.show_run):
+            runs.shown.connect(show)
+        for finish in (self.context.recorder.finish, stages.unpin, branches.finish, conversation.finish):
             runs.ended.connect(finish)
-        for finish in (conversation.finish, self.finish):
-            runs.ended.connect(finish)
+        runs.ended.connect(self.finish)
         runs.notStarted.connect(self.not_started)
         runs.measured.connect(self._show_sizes)
-        runs.continued.connect(self._show_continuation)
+        runs.continued.connect(lambda continuation: self.view.stream.show_continuation(continuation.text))
         runs.saved.connect(self._show_saving)
         runs.modelStatusChanged.connect(self._model_changed)
         runs.phaseChanged.connect(self._show_phase)

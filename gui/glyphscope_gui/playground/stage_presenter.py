@@ -35,8 +35,9 @@ class StagePresenter(QObject):
         self._view = view
         self.choice = choice = StageChoice(self)
         self.explain = ExplainPresenter(context, view, evidence)
-        for show in (evidence.show_stage, view.show_stage, self.explain.show_stage, self._show_pinned):
-            choice.shown.connect(show)
+        for each in (evidence, view, self.explain, context.rules):
+            choice.shown.connect(each.show_stage)
+        choice.shown.connect(self._show_pinned)
         view.timeline.rowChosen.connect(self._row_chosen)
         view.timeline.follow_link.clicked.connect(self._follow)
         runs.asked.connect(self._asked)

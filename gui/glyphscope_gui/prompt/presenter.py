@@ -34,9 +34,9 @@ class PromptPresenter(QObject):
         self._ask = QTimer(self, singleShot=True, interval=ASK_MS)
         self._ask.timeout.connect(self._ask_price)
         runs, project = context.runs, context.project
-        runs.applied.connect(self.watch.apply)
-        runs.continued.connect(self.watch.note)
-        runs.background.connect(lambda background: self.watch.note(background.events))
+        runs.shown.connect(self.watch.show_run)
+        runs.continued.connect(lambda continuation: self.watch.note(continuation.prompt))
+        runs.background.connect(lambda background: self.watch.note(background.prompt))
         runs.modelStatusChanged.connect(self._model_changed)
         runs.phaseChanged.connect(lambda _phase: self._expect())
         project.prompt.rendered.connect(lambda _messages: self._ask.start())

@@ -12,11 +12,13 @@ from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.events import AnyEvent, PromptEvaluated, PromptRendered, RunStarted, Thinking
+from glyphscope.events import PromptEvaluated, PromptRendered, Thinking
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, in_common, prompt_changes
 from glyphscope.prompting.costs import prompt_costs
+from glyphscope.runs import RunState
+from glyphscope.runs.state import StageState
 from glyphscope_gui.prompt.costs import CostRows
-from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.runs.stage_choice import ShownRun
 from glyphscope_gui.shared.background import Background
 
 Origin: TypeAlias = Literal["run", "record", "now"]
@@ -57,6 +59,11 @@ class PromptWatch(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._background = Background(self)
+        self._run = RunState()
+        self._place = 0
+        """The last stage whose prompt was taken."""
+        self._taken: tuple[PromptRendered | None, PromptEvaluated | None] = (None, None)
+        """Its prompt and its evaluation so far."""
         self._previous: dict[str, PromptRendered] = {}
         self._last: dict[str, PromptRendered] = {}
         self._read: PromptRendered | None = None
@@ -64,22 +71,35 @@ class PromptWatch(QObject):
         self._job: _Job | None = None
         self._thinking: Thinking = "auto"
 
-    def apply(self, applied: Applied) -> None:
-        """Take the events of a run of the playground."""
-        for event in applied.of(RunStarted, PromptRendered, PromptEvaluated):
-            if isinstance(event, RunStarted) and applied.kind == "run":
+    def show_run(self, shown: ShownRun) -> None:
+        """Take what is new in a run of the playground."""
+        run = shown.run
+        if run.started is None:
+            return
+        if run is not self._run:
+            self._run, self._place, self._taken = run, 0, (None, None)
+            if shown.kind == "run":
                 self._previous, self._last = self._last or self._previous, {}
-                self._thinking = event.request.thinking
-            elif isinstance(event, PromptRendered):
-                self._rendered(event, is_record=applied.kind == "replay")
-            elif isinstance(event, PromptEvaluated) and event.done == event.total:
-                self._evaluated(event)
+                self._thinking = run.started.request.thinking
+        for place in range(self._place, len(run.stages)):
+            if place != self._place:
+                self._place, self._taken = place, (None, None)
+            self._take(run.stages[place], is_record=shown.kind == "replay")
 
-    def note(self, events: tuple[AnyEvent, ...]) -> None:
-        """Take the events of another evaluation by the same model, which replaces the cache."""
-        for event in events:
-            if isinstance(event, PromptRendered):
-                self._read = event
+    def _take(self, stage: StageState, *, is_record: bool) -> None:
+        """Take the prompt of a stage, and its evaluation once it is complete."""
+        prompt, evaluated = self._taken
+        self._taken = stage.prompt, stage.evaluated
+        if stage.prompt is not None and stage.prompt is not prompt:
+            self._rendered(stage.prompt, is_record=is_record)
+        done = stage.evaluated
+        if done is not None and done is not evaluated and done.done == done.total:
+            self._evaluated(done)
+
+    def note(self, prompt: PromptRendered | None) -> None:
+        """Take the prompt of another evaluation by the same model, which replaces the cache."""
+        if prompt is not None:
+            self._read = prompt
 
     def forget(self) -> None:
         """Forget the evaluated prompt, as another model is opened: its cache is empty, and it counts other tokens."""

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
         vocabulary_of,
     )
     from glyphscope_gui.runs.recorder import Recorder, bundled_run, bundled_runs
-    from glyphscope_gui.runs.run_controller import Applied, BackgroundEvents, Phase, RunController, Saving
+    from glyphscope_gui.runs.run_controller import BackgroundEvents, EndedRun, Phase, RunController, Saving
     from glyphscope_gui.runs.run_rules import RunRules
     from glyphscope_gui.runs.shown_record import ShownRecord
-    from glyphscope_gui.runs.stage_choice import ShownStage, StageChoice
+    from glyphscope_gui.runs.stage_choice import ShownRun, ShownStage, StageChoice
     from glyphscope_gui.runs.stream_view import StreamView
     from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
     from glyphscope_gui.runs.worker.interaction import WindowInteraction

@@ -25,7 +25,7 @@ from glyphscope_gui.runs.export_formats import (
     page_summary,
     record_summary,
 )
-from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.runs.run_controller import EndedRun
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import copy_text
@@ -70,9 +70,9 @@ class Recorder(QObject):
         for slot in self._exports:
             self._background.stop(slot)
 
-    def finish(self, applied: Applied) -> None:
-        if applied.kind == "run":
-            self.keep(applied.events)
+    def finish(self, ended: EndedRun) -> None:
+        if ended.kind == "run":
+            self.keep(ended.events)
 
     def keep(self, events: tuple[AnyEvent, ...]) -> None:
         """Store a finished run in the history."""

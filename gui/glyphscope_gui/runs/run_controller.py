@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property, partial
-from typing import Literal, TypeAlias, TypeVar, cast
+from functools import partial
+from typing import cast
 
 from PySide6.QtCore import QObject, Qt, Signal
 
@@ -23,9 +23,10 @@ from glyphscope.events import (
     StageStarted,
     TransformActed,
 )
-from glyphscope.runs import PreparedRequest, RunState, reduce_event, run_state
+from glyphscope.runs import PreparedRequest, RunState, reduce_event
 from glyphscope.runs.interaction import Decision
 from glyphscope_gui.runs.model_queries import ModelQueries
+from glyphscope_gui.runs.stage_choice import Kind, ShownRun
 from glyphscope_gui.runs.worker.interaction import Sources
 from glyphscope_gui.runs.worker.jobs import (
     Asked,
@@ -45,10 +46,6 @@ from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf, usual_optio
 from glyphscope_gui.runs.worker.run_worker import RunWorker
 from glyphscope_gui.shared.background import Line, end_work
 
-Kind: TypeAlias = Literal["run", "replay"]
-_E = TypeVar("_E", bound=RunEvent)
-
-
 _BEFORE = (
     RunStarted, StageStarted, CandidatesFound, TransformActed, PromptRendered, RunFailed, RunFinished
 )  # fmt: skip
@@ -65,23 +62,11 @@ class Phase(Enum):
 
 
 @dataclass(frozen=True)
-class Applied:
-    """Events that are already part of `state`. `at` is the token to select once all of a record is shown."""
+class EndedRun(ShownRun):
+    """A run that has ended, with all its events. `at` is the token to select once all of a record is shown."""
 
-    state: RunState
-    events: tuple[AnyEvent, ...]
-    kind: Kind
+    events: tuple[AnyEvent, ...] = ()
     at: TokenPlace | None = None
-
-    def of(self, *types: type[_E]) -> list[_E]:
-        """The events of these types, in their order."""
-        if self._types.isdisjoint(types):  # the usual case: most batches contain only tokens and fields
-            return []
-        return [event for event in self.events if isinstance(event, types)]
-
-    @cached_property
-    def _types(self) -> frozenset[type]:
-        return frozenset(map(type, self.events))
 
 
 @dataclass(frozen=True)
@@ -105,6 +90,11 @@ class BackgroundEvents:
     ended: bool = False
     stopped: bool = False
 
+    @property
+    def prompt(self) -> PromptRendered | None:
+        """The last prompt among the events."""
+        return next((event for event in reversed(self.events) if isinstance(event, PromptRendered)), None)
+
 
 @dataclass(frozen=True)
 class Saving:
@@ -122,6 +112,11 @@ def _begins(event: AnyEvent) -> bool:
     return not isinstance(event, _BEFORE)
 
 
+def _reduce(state: RunState, events: tuple[AnyEvent, ...]) -> None:
+    for event in events:
+        reduce_event(state, event)
+
+
 def _kind_of(job: Job | None) -> Kind:
     return "replay" if isinstance(job, ReplayJob) else "run"
 
@@ -132,17 +127,17 @@ class RunController(QObject):
     The shown run stays until the model begins to work for the next one; if it never does, `notStarted` carries a
     NotStarted, and no other signal but `phaseChanged` is emitted.
 
-    `began` carries a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a stopped run),
-    `measured` a Measured, `modelStatusChanged` a ModelStatus, `phaseChanged` a Phase, `crashed` an exception that is a
-    bug, `asked` the Asked that the run waits for, then None.
+    `began` carries a fresh RunState, `shown` a ShownRun: another one, then whenever it has grown, and once it is over.
+    `ended` carries its EndedRun (also of a stopped run), `measured` a Measured, `modelStatusChanged` a ModelStatus,
+    `phaseChanged` a Phase, `crashed` an exception that is a bug, `asked` the Asked that the run waits for, then None.
 
-    The continuation of an aborted run does not change the shown one: `continued` carries its next events, and at its
-    end `saved` its Saving, or None if it was stopped. For a background run, which the playground does not show, only
-    `phaseChanged` and `background` (with `BackgroundEvents`) are emitted.
+    The continuation of an aborted run does not change the shown one: `continued` carries its RunState so far, and at
+    its end `saved` its Saving, or None if it was stopped. For a background run, which the playground does not show,
+    only `phaseChanged` and `background` (with `BackgroundEvents`) are emitted.
     """
 
     began = Signal(object)
-    applied = Signal(object)
+    shown = Signal(object)
     ended = Signal(object)
     measured = Signal(object)
     continued = Signal(object)
@@ -170,8 +165,8 @@ class RunController(QObject):
         self._next_id = 1
         self._waiting: Callable[[], None] | None = None
         """Starts the next job once the present one has stopped."""
-        self._continuation: list[AnyEvent] = []
-        """The events of the continuation of the shown run."""
+        self._continuation: RunState | None = None
+        """The continuation of the shown run."""
         self._pending: list[AnyEvent] | None = None
         """The events of a run for which the model has not begun to work, while another is shown; else None."""
         self._asked: Asked | None = None
@@ -196,7 +191,12 @@ class RunController(QObject):
     def can_continue(self) -> bool:
         """Whether the shown run aborted, was not continued yet, and used the direct strategy in one stage."""
         started = self.state.started
-        if self.is_busy or self._continuation or started is None or started.request.strategy != "direct":
+        if (
+            self.is_busy
+            or self._continuation is not None
+            or started is None
+            or started.request.strategy != "direct"
+        ):
             return False
         return self.state.aborted is not None and len(self.state.stages) == 1
 
@@ -307,7 +307,7 @@ class RunController(QObject):
         self.queries.interrupt()
         self._job = job
         if not self.is_in_background:
-            self._continuation = []
+            self._continuation = RunState() if isinstance(job, ContinueJob) else None
             if isinstance(job, RunJob) and any(map(_begins, self.events)):
                 self._pending = []
             elif not isinstance(job, ContinueJob):
@@ -321,6 +321,7 @@ class RunController(QObject):
         prepared = given if isinstance(given, PreparedRequest) else None
         self.state, self.events, self._pending = RunState(prepared=prepared), [], None
         self.began.emit(self.state)
+        self.shown.emit(ShownRun(self.state, kind=_kind_of(job)))
 
     def _set_phase(self, phase: Phase) -> None:
         if phase is not self.phase:
@@ -344,9 +345,9 @@ class RunController(QObject):
         if self.is_in_background and self._job is not None:
             self.background.emit(BackgroundEvents(self._job.id, events))
             return
-        if isinstance(self._job, ContinueJob):
-            self._continuation.extend(events)
-            self.continued.emit(events)
+        if self._continuation is not None:
+            _reduce(self._continuation, events)
+            self.continued.emit(self._continuation)
             return
         if self._pending is not None and self._job is not None:
             self._pending.extend(events)
@@ -355,9 +356,8 @@ class RunController(QObject):
             events = tuple(self._pending)
             self._begin(self._job)
         self.events.extend(events)
-        for event in events:
-            reduce_event(self.state, event)
-        self.applied.emit(Applied(self.state, events, _kind_of(self._job)))
+        _reduce(self.state, events)
+        self.shown.emit(ShownRun(self.state, kind=_kind_of(self._job)))
 
     def _ask(self, asked: Asked) -> None:
         if self.is_in_background:
@@ -390,7 +390,9 @@ class RunController(QObject):
         else:
             events = tuple(self.events)
             at = job.at if isinstance(job, ReplayJob) and events == job.events else None
-            self.ended.emit(Applied(self.state, events, _kind_of(job), at))
+            kind = _kind_of(job)
+            self.shown.emit(ShownRun(self.state, kind=kind, over=True))
+            self.ended.emit(EndedRun(self.state, events, at, kind=kind, over=True))
         if waiting is not None:
             waiting()
 
@@ -409,9 +411,10 @@ class RunController(QObject):
 
     def _measured_saving(self) -> Saving | None:
         """The saving that the continuation measured; None if it was stopped, after which it can be repeated."""
-        aborted, finished = self.state.aborted, run_state(self._continuation).finished
+        aborted, continuation = self.state.aborted, self._continuation
+        finished = continuation.finished if continuation is not None else None
         if aborted is None or finished is None or finished.reason == "cancelled":
-            self._continuation = []
+            self._continuation = None
             return None
         return Saving(aborted.code, aborted.tokens_decoded, finished.tokens)
 

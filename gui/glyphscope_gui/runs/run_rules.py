@@ -14,9 +14,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, RunStarted, Token
 from glyphscope.registry import ToolRegistry
-from glyphscope.runs import RunState
+from glyphscope.runs.state import StageState
 from glyphscope_gui.runs.alternatives_table import MAX_TEXT
-from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.token_rules import Refusal, RuleReader, TokenRule
 from glyphscope_gui.shared.background import Background, this_task
 
@@ -31,17 +31,20 @@ MAX_COMPARED = 100
 
 
 class _Run:
-    """A run that is read: its tokens so far, and the number of them that were passed to a job."""
+    """A stage that is read: its tokens so far, and the number of them that were passed to a job."""
 
-    def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
+    def __init__(self, request: RunRequest, registry: ToolRegistry, tokens: Sequence[Token]) -> None:
         self.request = request
         self.registry = registry
-        self.tokens: list[Token] = []
+        self.tokens = tokens
+        """They grow while the model writes."""
         self.given = 0
         """Tokens that were passed to a job."""
         self.reader: RuleReader | None = None
         self.over = False
-        """Whether the run has ended and its costs were not reported yet."""
+        """Whether the run has ended."""
+        self.is_priced = False
+        """Whether its costs were reported."""
         self.problem = ""
         """Why the tokens from `given` on could not be read."""
 
@@ -84,6 +87,8 @@ class RunRules(QObject):
         super().__init__(parent)
         self._background = Background(self)
         self._run: _Run | None = None
+        self._started: RunStarted | None = None
+        self._stage: StageState | None = None
         self._requested: int | None = None
         """The token whose refusals are requested."""
         self._typed: tuple[int, str] | None = None
@@ -102,20 +107,23 @@ class RunRules(QObject):
         """The text of the run's custom grammar; None if the run used the tools' grammar."""
         return self._run.request.grammar if self._run is not None else None
 
-    def apply(self, applied: Applied) -> None:
-        """Add the new tokens."""
-        for event in applied.events:
-            if isinstance(event, RunStarted):
-                self._begin(event.request, applied.state)
-            elif isinstance(event, Token) and self._run is not None:
-                self._run.tokens.append(event)
-        if self._run is not None and not self._later.isActive():
-            self._later.start()
-
-    def finish(self, applied: Applied) -> None:
-        if self._run is not None:
-            self._run.over = True
+    def show_stage(self, shown: ShownStage) -> None:
+        """Read what is new in the stage, or all of another one."""
+        started = shown.run.started
+        if started is None:
+            return
+        is_other_stage = self._run is not None and shown.stage is not self._stage
+        if started is not self._started or is_other_stage:
+            self._started, self._stage = started, shown.stage
+            self._begin(shown)
+        run = self._run
+        if run is None:
+            return
+        if shown.over and not run.over:
+            run.over = True
             self._next()
+        elif not self._later.isActive():
+            self._later.start()
 
     def ask(self, index: int | None) -> None:
         """Request the grammar's expectation at that token, which `refused` carries. Only the last of several requests
@@ -135,13 +143,14 @@ class RunRules(QObject):
         self._background.stop("rules")
         self._run, self._requested, self._typed = None, None, None
 
-    def _begin(self, request: RunRequest, state: RunState) -> None:
+    def _begin(self, shown: ShownStage) -> None:
         self._drop()
+        request = shown.request
         # other strategies have a grammar for each stage
-        constrained = request.constraint != "off" and request.strategy == "direct"
-        registry = state.registry if constrained else None
-        if registry is not None:
-            self._run = _Run(request, registry)
+        if request is not None and request.constraint != "off" and request.strategy == "direct":
+            registry = shown.run.registry
+            if registry is not None:
+                self._run = _Run(request, registry, shown.stage.tokens)
         self.began.emit(self._run is not None)
         self.priced.emit(None)
 
@@ -167,8 +176,8 @@ class RunRules(QObject):
             first, run.given = run.given, len(run.tokens)
             self.found.emit(first, [TokenRule(words=run.problem)] * (run.given - first))
             self._next()
-        elif run.over:
-            run.over = False
+        elif run.over and not run.is_priced:
+            run.is_priced = True
             self.priced.emit(run.reader.costs() if run.reader is not None else ())
 
     def _start(

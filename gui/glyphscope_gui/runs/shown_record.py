@@ -12,7 +12,8 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import ModelInfo, RunRequest, RunStarted
 from glyphscope.models.interface import same_model
 from glyphscope_gui.project.project_controller import ProjectController
-from glyphscope_gui.runs.run_controller import Applied, RunController
+from glyphscope_gui.runs.run_controller import RunController
+from glyphscope_gui.runs.stage_choice import ShownRun
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.run_words import opened_name, value_words
 
@@ -73,7 +74,9 @@ class ShownRecord(QObject):
         self._project = project
         self.started: RunStarted | None = None
         self._using = False
-        runs.applied.connect(self._apply)
+        self._began: RunStarted | None = None
+        """The beginning of the shown run."""
+        runs.shown.connect(self._show_run)
         project.optionsChanged.connect(self.leave)
         project.tools.changed.connect(self.leave)
         project.prompt.changed.connect(self.leave)
@@ -93,13 +96,16 @@ class ShownRecord(QObject):
                 self._using = False
             self.leave()
 
-    def _apply(self, applied: Applied) -> None:
-        if not (began := applied.of(RunStarted)):
+    def _show_run(self, shown: ShownRun) -> None:
+        started = shown.run.started
+        if started is self._began:
             return
-        started = began[0]
+        self._began = started
+        if started is None:  # another run, of which nothing is known yet
+            return
         # a branch of a record uses that record's settings
         follows = self.started is not None and started.request.branch_of is not None
-        self._set(started if (applied.kind == "replay" or follows) and self._differs(started) else None)
+        self._set(started if (shown.kind == "replay" or follows) and self._differs(started) else None)
 
     def _differs(self, started: RunStarted) -> bool:
         try:

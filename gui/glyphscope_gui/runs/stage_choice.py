@@ -1,8 +1,9 @@
-"""The stage of a run that the views show: the newest that has a text, until the user chooses one."""
+"""The run that the views show, and its stage in sight: the newest that has a text, until the user chooses one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
@@ -10,23 +11,32 @@ from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
 from glyphscope.runs.state import StageState
 
+Kind: TypeAlias = Literal["run", "replay"]
+
 
 @dataclass(frozen=True)
-class ShownStage:
-    """A stage of a run so far; `over`: no more events of the run follow.
+class ShownRun:
+    """A run so far, or a record (`replay`); `over`: no more events of the run follow.
 
-    Both states grow in place. A view gets the shown stage whenever something changed (`show_stage`), and remembers how
-    much of it is shown; for another stage, it starts over.
+    The state grows in place. A view gets the run whenever something changed, and remembers how much of it is shown; for
+    another one, it starts over.
     """
 
     run: RunState = field(default_factory=RunState)
-    stage: StageState = field(default_factory=StageState)
-    over: bool = False
+    kind: Kind = field(default="run", kw_only=True)
+    over: bool = field(default=False, kw_only=True)
 
     @property
     def request(self) -> RunRequest | None:
         """The request of the run, once it has started."""
         return self.run.started.request if self.run.started is not None else None
+
+
+@dataclass(frozen=True)
+class ShownStage(ShownRun):
+    """A stage of a run so far, which views get as the run (`show_stage`)."""
+
+    stage: StageState = field(default_factory=StageState)
 
     @property
     def is_growing(self) -> bool:
@@ -43,41 +53,45 @@ class StageChoice(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._run = RunState()
-        self._over = False
+        self._shown = ShownRun()
         self.place = 0
         self.pinned = False
 
     @property
     def stage(self) -> StageState:
         """The stage that is shown."""
-        return self._run.stages[self.place]
+        return self._stages[self.place]
 
-    def show(self, run: RunState, *, over: bool = False) -> None:
+    @property
+    def _stages(self) -> list[StageState]:
+        return self._shown.run.stages
+
+    def show_run(self, shown: ShownRun) -> None:
         """Show the run so far: another one, or one that has grown."""
-        if run is not self._run:
-            self._run, self.place, self.pinned = run, 0, False
-        self._over = over
+        if shown.run is not self._shown.run:
+            self.place, self.pinned = 0, False
+        self._shown = shown
         if not self.pinned:
-            self.place = self._with_text(len(run.stages) - 1)
+            self.place = self._with_text(len(self._stages) - 1)
         self._emit()
 
     def choose(self, place: int, *, pin: bool = True) -> None:
         """Show that stage, or the one before it if it has no text; `pin` keeps it while the run continues."""
         self.pinned = pin
-        if 0 <= place < len(self._run.stages) and (place := self._with_text(place)) != self.place:
+        if 0 <= place < len(self._stages) and (place := self._with_text(place)) != self.place:
             self.place = place
             self._emit()
 
     def follow(self) -> None:
         """Show the newest stage again, and follow later ones."""
-        self.choose(len(self._run.stages) - 1, pin=False)
+        self.choose(len(self._stages) - 1, pin=False)
 
     def _with_text(self, place: int) -> int:
         """The last stage up to that one with a text."""
-        while place > 0 and self._run.stages[place].kind == "tool":
+        while place > 0 and self._stages[place].kind == "tool":
             place -= 1
         return place
 
     def _emit(self) -> None:
-        self.shown.emit(ShownStage(self._run, self.stage, self._over))
+        shown = self._shown
+        self.shown.emit(ShownStage(shown.run, self.stage, kind=shown.kind, over=shown.over))

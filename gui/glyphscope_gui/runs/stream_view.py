@@ -100,14 +100,15 @@ class StreamView(FollowsLooks, QTextEdit):
             self._parts.place_headers()
         self.viewport().update()
 
-    def append_continuation(self, text: str) -> None:
-        """Append text of the continuation, crossed out."""
-        if text and not self._continuation:
+    def show_continuation(self, text: str) -> None:
+        """Append what is new in the text of the continuation, crossed out."""
+        new = text[len(self._continuation) :]
+        if new and not self._continuation:
             self._insert_raw([(self._places.break_line(), self._continuation_format)])
             if self._parts.is_used:
                 self._edit(lambda cursor: cursor.setBlockFormat(self._block))
-        self._continuation += text
-        self._insert([(text, self._continuation_format)])
+        self._continuation = text
+        self._insert([(new, self._continuation_format)])
         self._show_character(next(iter(self._decided), 0))
 
     @property
@@ -282,7 +283,7 @@ class StreamView(FollowsLooks, QTextEdit):
         self._cut = cut
         self._show_new()
         if continuation:
-            self.append_continuation(continuation)
+            self.show_continuation(continuation)
         self._mark_decided()
 
     # -- tokens under the pointer ------------------------------------------------------------------------------

@@ -270,7 +270,7 @@ class MainWindow(FollowsSize, QMainWindow):
         self.models = ModelPresenter(context, self.picker)
         self.settings = SettingsPresenter(context)
         self.prompts = PromptPresenter(context, panels.prompt)
-        self.idle_model.ended.connect(lambda read: self.prompts.watch.note(read.events))
+        self.idle_model.ended.connect(lambda read: self.prompts.watch.note(read.prompt))
         self.help = HelpPresenter(context, self._bar)
         self.models.welcomed.connect(self.help.show_tour)
         self.history = HistoryPresenter(context, panels.history)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 
 from PySide6.QtCore import QObject, QTimer
@@ -11,7 +10,7 @@ from PySide6.QtWidgets import QMessageBox
 from glyphscope.base.errors import RequestProblem, StorageError
 from glyphscope.base.figures import duration, duration_ms, percent, rate
 from glyphscope.base.shorten import capitalised
-from glyphscope.events import AnyEvent, PromptEvaluated
+from glyphscope.events import PromptEvaluated
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import end_of
@@ -55,6 +54,7 @@ class WindowPresenter(QObject):
         self._navigation = navigation
         self._dialogs = dialogs
         self._problems: tuple[RequestProblem, ...] = ()
+        self._read: PromptEvaluated | None = None
         self._check = QTimer(self, singleShot=True, interval=CHECK_MS)
         self._check.timeout.connect(self._check_request)
         self._figures = QTimer(self, interval=FIGURES_MS)
@@ -84,8 +84,8 @@ class WindowPresenter(QObject):
 
     def _connect_runs(self) -> None:
         runs = self._runs
-        runs.applied.connect(lambda applied: self._show_evaluated(applied.of(PromptEvaluated)))
-        runs.continued.connect(self._show_evaluated)
+        runs.shown.connect(lambda shown: self._show_evaluated(shown.run.evaluated))
+        runs.continued.connect(lambda continuation: self._show_evaluated(continuation.evaluated))
         for ended in (runs.ended, runs.saved):
             ended.connect(self._show_outcome)
         runs.notStarted.connect(self._show_not_started)
@@ -144,17 +144,18 @@ class WindowPresenter(QObject):
 
     # -- the run -----------------------------------------------------------------------------------------------
 
-    def _show_evaluated(self, events: Iterable[AnyEvent]) -> None:
-        for event in events:
-            if not isinstance(event, PromptEvaluated):
-                continue
-            if event.done < event.total:
-                words = tr(
-                    "Reading the prompt: {done:,} of {total:,} tokens", done=event.done, total=event.total
-                )
-                self._status.set_state("busy", words)
-            else:
-                self._show_state()
+    def _show_evaluated(self, read: PromptEvaluated | None) -> None:
+        """Show how much of the prompt is read, if that is new."""
+        if read is self._read:
+            return
+        self._read = read
+        if read is None:
+            return
+        if read.done < read.total:
+            words = tr("Reading the prompt: {done:,} of {total:,} tokens", done=read.done, total=read.total)
+            self._status.set_state("busy", words)
+        else:
+            self._show_state()
 
     def _show_outcome(self, _ended: object) -> None:
         self._status.set_note(capitalised(end_of(self._runs.state, tr).words))

@@ -34,6 +34,11 @@ class ReadAhead:
     stopped: bool = False
 
     @property
+    def prompt(self) -> PromptRendered | None:
+        """The prompt with its tokens; None if the run ends before."""
+        return next((event for event in self.events if isinstance(event, PromptRendered)), None)
+
+    @property
     def tokens(self) -> int:
         """The number of the prompt's tokens; 0 if it is not known."""
         return next((event.total for event in self.events if isinstance(event, PromptEvaluated)), 0)

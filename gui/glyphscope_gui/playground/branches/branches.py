@@ -18,7 +18,8 @@ from glyphscope.runs import branch_request, branch_tree
 from glyphscope.runs.branch import Branch
 from glyphscope.store import History, Kin
 from glyphscope.store.history import kin_of
-from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.runs.run_controller import EndedRun
+from glyphscope_gui.runs.stage_choice import ShownRun
 from glyphscope_gui.shared.background import Background
 
 MAX_BRANCHES = 64
@@ -73,6 +74,7 @@ class Branches(QObject):
         self.roots: list[Branch] = []
         self.shown = ""
         """The id of the shown run."""
+        self._started: RunStarted | None = None
 
     @property
     def parent_run(self) -> str:
@@ -95,29 +97,31 @@ class Branches(QObject):
         kin = self.kin.get(run)
         return kin.started.request if kin is not None else None
 
-    # -- events of runs ----------------------------------------------------------------------------------------
+    # -- the shown run -----------------------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """Prepare for another run, live or recorded; its first event identifies it."""
-        self.shown = ""
+    def show_run(self, shown: ShownRun) -> None:
+        """When another run begins, live or recorded, add it to the tree, or begin another tree with it."""
+        started = shown.run.started
+        if started is self._started:
+            return
+        self._started = started
+        if started is None:  # it is not identified yet
+            self.shown = ""
+        else:
+            self._begin(started, is_new=shown.kind == "run")
 
-    def apply(self, applied: Applied) -> None:
-        """When a run begins, add it to the tree, or begin another tree with it."""
-        for event in applied.of(RunStarted):
-            self._begin(event, is_new=applied.kind == "run")
-
-    def finish(self, applied: Applied) -> None:
-        first = applied.events[0] if applied.events else None
+    def finish(self, ended: EndedRun) -> None:
+        first = ended.events[0] if ended.events else None
         if not self.shown or not isinstance(first, RunStarted) or first.run != self.shown:
             return
-        if applied.kind == "run":
+        if ended.kind == "run":
             self._saved_requests.add(self.shown)  # the recorder of runs saves it now
-        kin, before = kin_of(applied.events, applied.state), self.kin.get(self.shown)
+        kin, before = kin_of(ended.events, ended.run), self.kin.get(self.shown)
         if before is not None:
             users = {name: getattr(before.row, name) for name in ("name", "note", "pinned", "tags", "score")}
             kin = kin._replace(row=kin.row._replace(**users))
         self.kin[self.shown] = kin
-        self._remember(self.shown, applied.events)
+        self._remember(self.shown, ended.events)
         self._grow()
 
     # -- requests of the user ----------------------------------------------------------------------------------
