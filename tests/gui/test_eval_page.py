@@ -374,8 +374,8 @@ def test_a_run_is_shown_on_the_playground_with_its_bad_token(opened, qtbot, tmp_
     qtbot.waitUntil(lambda: bool(shown))
     assert page.context.navigator.visits == [(PageId.PLAYGROUND, None)] and focused
     (record,) = shown
-    assert record.kind == "replay" and record.state.text.startswith(TOO_MANY[:40])
-    assert record.at == TokenPlace(0, record.state.aborted.token)
+    assert record.kind == "replay" and record.run.text.startswith(TOO_MANY[:40])
+    assert record.at == TokenPlace(0, record.run.aborted.token)
 
 
 def test_a_run_that_was_opened_from_a_cell_leads_back_to_it(opened, qtbot, tmp_path):

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from glyphscope.base import resources
-from glyphscope.events import Alternative, Relaxed, RunRequest, Token, TokenStep
+from glyphscope.events import Alternative, Relaxed, RepairSettings, RunRequest, Token, TokenStep
 from glyphscope.explain import masked_reasons
 from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
@@ -243,6 +243,15 @@ def test_a_replayed_run_shows_the_rules_of_its_tokens(make, qtbot):
 
 
 @pytest.mark.slow
+def test_each_text_of_a_repaired_run_is_read_from_the_beginning_of_the_grammar(make, qtbot):
+    page = make()
+    asked = request(repair=RepairSettings(attempts=1))
+    shown(qtbot, page.context, run(asked, ScriptedModel(turns=('{action="search" query=7}', CALL))))
+    assert len(page.context.runs.state.stages) == 2
+    assert len(names(page)) == len(page.context.runs.state.tokens)
+    assert names(page)[0] == "root" and "search-args-query" in names(page) and LEFT not in names(page)
+
+
 def test_an_explanation_is_shown_only_beside_its_token(make, qtbot):
     events = bundled_run(RECORD)
     page = make(RecordedModel(events))
