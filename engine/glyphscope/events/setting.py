@@ -86,6 +86,11 @@ class Field(NamedTuple):
         return self.setting.least - (1 if self.setting.special is None else 0)
 
     @property
+    def is_share(self) -> bool:
+        """Whether it is a share, which people write in percent."""
+        return self.setting.unit == "%"
+
+    @property
     def off(self) -> Any:
         """The value without an effect; UNSET if there is none."""
         return self.setting.special if self.setting.special_words == OFF else UNSET

@@ -29,6 +29,7 @@ from glyphscope_gui.compare.variants import (
     PRESETS,
     Basis,
     Variant,
+    changes_of,
     column_request,
     playground_request,
     value_of,
@@ -179,8 +180,11 @@ class ColumnsPresenter(ExperimentPresenter):
     def _set(self, name: str, value: object) -> None:
         if self._open_settings is not None:
             place = self._open_settings
-            self._change(place, {**self.comparison.columns[place].variant, name: value})
-            self._page.settings.reset_button.setEnabled(True)
+            variant = {**self.comparison.columns[place].variant, name: value}
+            if value == value_of({}, name, self._basis.request):
+                del variant[name]  # the playground's again
+            self._change(place, variant)
+            self._page.settings.reset_button.setEnabled(bool(changes_of(variant)))
 
     def _reset(self) -> None:
         if self._open_settings is not None:

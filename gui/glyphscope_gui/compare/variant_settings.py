@@ -18,7 +18,14 @@ from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import grid_layout, hbox
 from glyphscope_gui.shared.run_words import Choices, model_name
-from glyphscope_gui.shared.settings_grid import ChoiceSetting, FormRow, LinesSetting, SettingsGrid, translated
+from glyphscope_gui.shared.settings_grid import (
+    ChoiceSetting,
+    FormRow,
+    LinesSetting,
+    SettingsGrid,
+    reset_of,
+    translated,
+)
 
 _UNANSWERED = tr("Its questions are not answered here.")
 
@@ -117,6 +124,8 @@ class VariantSettings(SettingsPopup):
         for name in dict.fromkeys((value_of(variant, "model", base), base.model, *models)):
             self.model.addItem(" ".join(model_name(name)).strip(), name)
         for name, field in self.fields.items():
+            if reset_of(field):
+                field.set_usual(value_of({}, name, base))
             field.show_value(value_of(variant, name, base))
 
     def _lay_out(self) -> None:

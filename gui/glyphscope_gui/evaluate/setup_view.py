@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from PySide6.QtCore import QAbstractItemModel, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSizePolicy, QSpinBox, QWidget
@@ -18,7 +19,6 @@ from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
 from glyphscope.evals.suites.imported import endings
-from glyphscope.events import Setting, settings_of
 from glyphscope_gui.evaluate.setup_lists import MARGINS, ScenarioPicker, TickList, TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import field_label
@@ -36,8 +36,8 @@ from glyphscope_gui.shared.layouts import (
 )
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.run_words import MAX_SEED, model_name
-from glyphscope_gui.shared.settings_grid import SettingsGrid, mark_refused, translated
+from glyphscope_gui.shared.run_words import model_name
+from glyphscope_gui.shared.settings_grid import StructForm, mark_refused, translated
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
@@ -197,7 +197,9 @@ class EvalSetupView(FollowsSize, QWidget):
         self.add_model = link(tr("Add file…"), tr("Add a GGUF file; you can also drop it here"))
         self.add_endpoint = link(tr("Endpoint…"), tr("Add a served model by the address of its endpoint"))
         self.judge = JudgeChoice(self)
-        self.numbers = {name: _number_box(name, field.setting) for name, field in settings_of(Matrix).items()}
+        self.repetitions = StructForm(Matrix(suites=(), models=()), 2)
+        self.repetitions.add_settings()
+        self.numbers = self.repetitions.fields
         self.jobs = _spin(1, MAX_JOBS, "evalJobs")
         self.place = PlaceField(self)
         self.cost = words_label(role="", parent=self, name="evalCost")
@@ -219,8 +221,10 @@ class EvalSetupView(FollowsSize, QWidget):
             ticks.checksChanged.connect(self.changed)
         for part in (self.axes, self.scenarios, self.judge):
             part.changed.connect(self.changed)
-        for box in (*self.numbers.values(), self.jobs):
-            box.valueChanged.connect(lambda _value: self.changed.emit())
+        for box in self.numbers.values():
+            box.setKeyboardTracking(True)  # the price of what is typed is computed before Evaluate is clicked
+        self.repetitions.chosen.connect(lambda _matrix: self.changed.emit())
+        self.jobs.valueChanged.connect(lambda _value: self.changed.emit())
         self.place.textChanged.connect(self._place_changed)
 
     def _place_changed(self, text: str) -> None:
@@ -230,14 +234,12 @@ class EvalSetupView(FollowsSize, QWidget):
     def matrix(self) -> Matrix:
         """Return the settings as a matrix, valid or not."""
         varied: dict[str, Any] = {**self.axes.values(), **self.scenarios.values()}
-        return Matrix(
+        matrix: Matrix = self.repetitions.settings
+        return msgspec.structs.replace(
+            matrix,
             suites=self._suites.ticked,
             models=self._models.ticked,
             **varied,
-            **{
-                name: box.value() / _factor(name) if _factor(name) > 1 else box.value()
-                for name, box in self.numbers.items()
-            },
             jobs=self.place.place.jobs if self.place.place is not None else self.jobs.value(),
             judge=self.judge.value,
         )
@@ -250,10 +252,11 @@ class EvalSetupView(FollowsSize, QWidget):
             self._models.tick(changes["models"])
         self.axes.show_values(changes)
         self.scenarios.show_values(changes)
-        for name, box in {**self.numbers, "jobs": self.jobs}.items():
-            if name in changes:
-                with QSignalBlocker(box):
-                    box.setValue(round(changes[name] * _factor(name)))
+        numbers = {name: changes[name] for name in self.numbers if name in changes}
+        self.repetitions.show_settings(msgspec.structs.replace(self.repetitions.settings, **numbers))
+        if "jobs" in changes:
+            with QSignalBlocker(self.jobs):
+                self.jobs.setValue(changes["jobs"])
 
     def show_cost(
         self, words: str, problem: str = "", *, arms: Sequence[str] = (), can_start: bool = False
@@ -304,9 +307,7 @@ class EvalSetupView(FollowsSize, QWidget):
         return flow
 
     def _repetitions(self) -> QWidget:
-        grid = SettingsGrid(2, self)
-        for name, field in settings_of(Matrix).items():
-            grid.add(in_language(field.setting.title), self.numbers[name], in_language(field.setting.about))
+        grid = self.repetitions.grid
         grid.add(
             tr("Jobs"),
             self.jobs,
@@ -357,20 +358,8 @@ class _Scrolled(ScrollArea):
         return QSize(self._inside.minimumSizeHint().width() + bar, 120)
 
 
-def _factor(name: str) -> int:
-    """Shares are shown in percent."""
-    return 100 if name == "savings" else 1
-
-
-def _number_box(name: str, setting: Setting) -> QSpinBox:
-    factor = _factor(name)
-    least, most = (setting.least, setting.most) if setting.is_bounded else (0, MAX_SEED)
-    suffix = "%" if factor > 1 else ""
-    return _spin(round(least * factor), round(most * factor), f"eval{name.capitalize()}", suffix=suffix)
-
-
-def _spin(least: int, most: int, name: str, **options: Any) -> QSpinBox:
-    spin = named(QSpinBox(**options), name)
+def _spin(least: int, most: int, name: str) -> QSpinBox:
+    spin = named(QSpinBox(), name)
     spin.setRange(least, most)
     spin.setMinimumWidth(64)
     spin.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

@@ -7,24 +7,24 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QAbstractSpinBox, QFormLayout, QFrame, QSpinBox, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QFormLayout, QFrame, QWidget
 
 from glyphscope.base.json_values import json_or_text
 from glyphscope.base.shorten import capitalised
 from glyphscope.base.visible import visible
 from glyphscope.evals.alignment import align, difference_words
-from glyphscope.events import AnyEvent, RunRequest, Sampling, settings_of
+from glyphscope.events import AnyEvent, Field, RunRequest, Sampling, settings_of
 from glyphscope.lessons.lesson import Experiment
 from glyphscope.lessons.run_settings import MAX_TOKENS, value_at
 from glyphscope.runs import RunState, run_state
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.runs.run_controller import BackgroundEvents
-from glyphscope_gui.shared.fields import choice_box, field_label
+from glyphscope_gui.shared.fields import field_label
 from glyphscope_gui.shared.labels import LessonLabel, named, push_button
 from glyphscope_gui.shared.language import in_language, tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
-from glyphscope_gui.shared.settings_grid import setting_field, translated
+from glyphscope_gui.shared.layouts import STRETCH, hbox, holder, vbox
+from glyphscope_gui.shared.settings_grid import NumberSetting, reset_of, setting_field
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import PAD
 
@@ -184,20 +184,17 @@ class LessonExperiment(QFrame):
     def _field(self, name: str) -> tuple[QWidget, Callable[[], Any]]:
         """The field of a setting, and the function that reads it."""
         value = self._value(name)
-        if name in _REQUEST and _REQUEST[name].setting.choices:
-            box = choice_box(self, choices=translated(_REQUEST[name].setting.choices))
-            box.setCurrentIndex(max(box.findData(value), 0))
-            return box, box.currentData
-        if name in _SAMPLING:
-            number: Any = setting_field(_SAMPLING[name], self)
-            number.show_value(value)
-            return number, number.value
+        setting = _setting_of(name)
+        if setting is not None:
+            field = setting_field(setting, self)
+            field.show_value(value)
+            field.set_usual(value)
+            if name == "max_tokens" and isinstance(field, NumberSetting):
+                field.setMaximum(MAX_TOKENS)
+            return field, lambda: field.shown_value
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31:
-            whole = QSpinBox(self)
-            whole.setRange(
-                1 if name == "max_tokens" else -(2**31), MAX_TOKENS if name == "max_tokens" else 2**31 - 1
-            )
-            whole.setValue(min(max(value, whole.minimum()), whole.maximum()))
+            whole = NumberSetting(-(2**31), 2**31)
+            whole.show_value(value)
             return whole, whole.value
         line = LineEdit(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), self)
         line.returnPressed.connect(self._live)
@@ -216,7 +213,8 @@ class LessonExperiment(QFrame):
             field, self._readers[name] = self._field(name)
             named(field, words=tr("{setting} of the experiment", setting=words))
             field.setMaximumWidth(16_777_215 if name == "prompt" else 260)
-            form.addRow(field_label(visible(words, spaces=True), field, "muted"), field)
+            label = field_label(visible(words, spaces=True), field, "muted")
+            form.addRow(holder(hbox((label, 1), *reset_of(field), spacing=2), self), field)
             self._fields[name] = field
         buttons = hbox(self.live_button, self.play_button, STRETCH, spacing=10)
         for field in self._fields.values():
@@ -230,9 +228,13 @@ class LessonExperiment(QFrame):
             column.addWidget(foot)
 
 
+def _setting_of(name: str) -> Field | None:
+    return _SAMPLING.get(name) or _REQUEST.get(name)
+
+
 def _title(name: str) -> str:
     """The title of a setting; a place in the registry is its own."""
-    field = _SAMPLING.get(name) or _REQUEST.get(name)
+    field = _setting_of(name)
     if field is not None:
         return in_language(field.setting.title)
     return tr("Prompt") if name == "prompt" else name

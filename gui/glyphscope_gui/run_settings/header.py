@@ -13,7 +13,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDoubleSpinBox, QFrame, QHBoxLayout, QPushButton, QSpinBox, QWidget
 
 from glyphscope.base.errors import RequestProblem
-from glyphscope.events import ModelInfo, RunRequest
+from glyphscope.events import ModelInfo, RunRequest, Sampling, settings_of
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope_gui.run_settings.popup import SettingsPopup
@@ -34,7 +34,7 @@ from glyphscope_gui.shared.run_words import (
     STRATEGIES,
 )
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.settings_grid import mark_refused
+from glyphscope_gui.shared.settings_grid import mark_refused, setting_tip
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 
@@ -224,13 +224,13 @@ class Header(FollowsSize, QFrame):
         self._seed_digits = SEED_DIGITS
         self.seed = named(QSpinBox(self, prefix=tr("Seed ")), "seedSpin", tr("Seed"))
         self.seed.setRange(0, MAX_SEED)
-        self.seed.setToolTip(tr("The same seed samples the same tokens"))
+        self.seed.setToolTip(setting_tip(settings_of(Sampling)["seed"]))
         self.temperature = named(_Temperature(self), "temperatureSpin", tr("Temperature"))
         self.temperature.setRange(0, MAX_TEMPERATURE)
         self.temperature.setDecimals(2)
         self.temperature.setSingleStep(0.1)
         self.temperature.setPrefix(tr("Temp "))
-        self.temperature.setToolTip(tr("0 always takes the most likely token; higher values vary more"))
+        self.temperature.setToolTip(setting_tip(settings_of(Sampling)["temperature"]))
         for spin in (self.seed, self.temperature):
             spin.setKeyboardTracking(False)
             spin.lineEdit().setTextMargins(7, 0, 0, 0)

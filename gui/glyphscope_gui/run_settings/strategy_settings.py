@@ -20,6 +20,7 @@ from glyphscope.events import (
     RepairSettings,
     RouterSettings,
     RunRequest,
+    default_order,
     settings_of,
 )
 from glyphscope.prompting.strategies import strategy_preset
@@ -250,6 +251,7 @@ class AnswerForm(SettingsGrid):
         """Show the options without a signal; options without effect are disabled."""
         for name, field in self._fields.items():
             field.show_value(getattr(options, name))
+        self.order.set_usual(default_order(options.constraint))
         direct = options.strategy == "direct"
         in_one_stage = options.strategy in ("direct", "loop")  # the other strategies split a call into stages
         self.choice.setEnabled(direct)

@@ -21,7 +21,7 @@ from glyphscope_gui.shared.dialogs import ask_for_folder
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
-from glyphscope_gui.shared.settings_grid import ChoiceSetting, FlagSetting, setting_row
+from glyphscope_gui.shared.settings_grid import ChoiceSetting, FlagSetting, reset_of, setting_row
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.fonts import MONO_FAMILIES, fixed_families
 from glyphscope_gui.theme.sizes import PAD, is_crowded
@@ -65,6 +65,8 @@ class SettingRow(QWidget):
         self._row.setContentsMargins(0, 7, 0, 7)
         self._row.setSpacing(18)
         self._row.addLayout(words_column, 1)
+        for reset in reset_of(field):
+            self._row.addWidget(reset, 0, Qt.AlignmentFlag.AlignTop)
         self._row.addWidget(field)
         self.fit()
 

@@ -34,6 +34,15 @@ def _more() -> QPainterPath:
     return path
 
 
+def _reset() -> QPainterPath:
+    """An arrow that goes back around, counterclockwise."""
+    path = QPainterPath()
+    path.arcMoveTo(QRectF(3.5, 3.5, 9, 9), 150)
+    path.arcTo(QRectF(3.5, 3.5, 9, 9), 150, -300)
+    path.addPath(_lines(((3.2, 2.8), (4.1, 5.75), (7.1, 5.1))))
+    return path
+
+
 PATHS = {
     "add": _lines(((8, 3), (8, 13)), ((3, 8), (13, 8))),
     "add-below": _lines(((3, 3), (3, 9), (6, 9)), ((10.5, 6), (10.5, 12)), ((7.5, 9), (13.5, 9))),
@@ -44,6 +53,7 @@ PATHS = {
     "back": _lines(((13, 8), (3, 8)), ((7, 4), (3, 8), (7, 12))),
     "forward": _lines(((3, 8), (13, 8)), ((9, 4), (13, 8), (9, 12))),
     "more": _more(),
+    "reset": _reset(),
 }
 
 

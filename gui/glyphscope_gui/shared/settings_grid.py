@@ -1,6 +1,7 @@
 """A compact form in pairs of columns, and its fields: user edits emit `edited`, showing a value emits no signal.
 
-`setting_field` makes the field of a setting; its title, hint, bounds and choices are stated with the setting.
+`setting_field` makes the field of a setting; its title, hint, bounds and choices are stated with the setting. Beside a
+field that does not have the setting's default is a button that restores it.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
 
+from glyphscope.base.figures import percent
 from glyphscope.events import Choice, Field, settings_of
+from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.language import in_language, tr
-from glyphscope_gui.shared.layouts import LeavesWheel, grid_layout
+from glyphscope_gui.shared.layouts import LeavesWheel, grid_layout, hbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
+from glyphscope_gui.theme.mixin import WidgetMixin
+from glyphscope_gui.theme.sizes import letters
 
 _MOST = 2**31 - 1
 """The largest number of Qt's own field."""
@@ -63,7 +68,7 @@ class SettingsGrid(QWidget):
         if isinstance(field, GrowingEdit):
             place = Qt.AlignmentFlag.AlignTop
             label.setContentsMargins(0, _FIRST_LINE, 0, 0)
-        self._grid.addWidget(label, line, column * 2, place)
+        self._grid.addLayout(hbox((label, 1, place), *reset_of(field), spacing=2), line, column * 2)
         self._grid.addWidget(field, line, column * 2 + 1, 1, self._columns * 2 - 1 if wide else 1)
         self._cells += self._columns if wide else 1
 
@@ -86,7 +91,7 @@ class SettingsGrid(QWidget):
         """Add a check box with its words beside it."""
         line, column = divmod(self._cells, self._columns)
         named(field, tip=tip, description=tip)
-        self._grid.addWidget(field, line, column * 2, 1, 2)
+        self._grid.addLayout(hbox((field, 1), *reset_of(field), spacing=2), line, column * 2, 1, 2)
         self._cells += 1
 
 
@@ -100,6 +105,11 @@ class StructForm(QWidget):
         self._settings: Any = settings
         self._fields: dict[str, Any] = {}
         self.grid = SettingsGrid(columns, self)
+
+    @property
+    def settings(self) -> Any:
+        """The shown settings."""
+        return self._settings
 
     def show_settings(self, settings: Any) -> None:
         """Show the settings without `chosen`."""
@@ -144,16 +154,83 @@ class StructForm(QWidget):
         self.chosen.emit(settings)
 
 
-class _Number(LeavesWheel):
-    """The common part of both number fields, mixed into one of Qt's spin boxes; subclasses have the signal `edited`."""
+class ResetButton(IconButton):
+    """Restores the usual value of a setting's field, and is visible while the field has another one."""
+
+    def __init__(self, field: _OfSetting, setting: Field) -> None:
+        super().__init__("reset", None, field)
+        self._title = in_language(setting.setting.title)
+        policy = self.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.setSizePolicy(policy)
+        self.clicked.connect(field.restore)
+        self.hide()
+
+    def sizeHint(self) -> QSize:
+        return QSize(18, 18) * letters(self)
+
+    def show_usual(self, words: str, *, needed: bool) -> None:
+        words = tr("Reset “{setting}” to {value}", setting=self._title, value=words)
+        named(self, words=words, tip=plain_tip(words))
+        self.setVisible(needed)
+
+
+class _OfSetting(WidgetMixin):
+    """The common part of the fields that can show a setting, mixed into Qt's; subclasses have the signal `edited`."""
 
     edited: Any
-    _shown: float
     _setting: Field | None = None
+    _value: Any = None
+    _usual: Any = None
+    reset: ResetButton | None = None
+    """The button that restores the usual value, which a form places; None for a field without a setting."""
 
     def of_setting(self, setting: Field) -> None:
-        """Show and report values as the setting has them: None for no limit, and decimals."""
-        self._setting = setting
+        """Show and report values as the setting has them, such as None for no limit."""
+        self._setting, self._value = setting, setting.default
+        self.reset = ResetButton(self, setting)
+        self.set_usual(setting.default)
+        self.edited.connect(self._shows)
+
+    @property
+    def shown_value(self) -> Any:
+        """The value that is shown, or was edited since."""
+        return self._value
+
+    def set_usual(self, value: Any) -> None:
+        """Set the value that the button restores, by default the setting's own."""
+        self._usual = value
+        self._show_reset()
+
+    def show_value(self, value: Any) -> None:
+        """Show a value, without a signal."""
+        raise NotImplementedError
+
+    def restore(self) -> None:
+        """Restore the usual value, as an edit."""
+        self.show_value(self._usual)
+        self.edited.emit(self._usual)
+        self.setFocus(Qt.FocusReason.OtherFocusReason)  # the button is gone
+
+    def _shows(self, value: Any) -> None:
+        self._value = value
+        self._show_reset()
+
+    def _show_reset(self) -> None:
+        if self.reset is not None and self._setting is not None:
+            needed = self._value != self._usual and self.isEnabled()
+            self.reset.show_usual(_words_of(self._setting, self._usual), needed=needed)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.EnabledChange:
+            self._show_reset()
+
+
+class _Number(_OfSetting, LeavesWheel):
+    """The common part of both number fields, mixed into one of Qt's spin boxes."""
+
+    _shown: float
 
     def _set_up(self: Any) -> None:
         self.setKeyboardTracking(False)
@@ -164,7 +241,8 @@ class _Number(LeavesWheel):
 
     def show_value(self: Any, value: Any) -> None:
         """Show the nearest value that the box can show, as a file may contain any; without a signal."""
-        value = value if self._setting is None else self._setting.written(value)
+        self._shows(value)
+        value = self._written(value)
         value = min(max(value, self.minimum()), self.maximum())
         self._shown = round(value, self.decimals()) if isinstance(self, QDoubleSpinBox) else round(value)
         self.setValue(self._shown)
@@ -172,7 +250,17 @@ class _Number(LeavesWheel):
     def _changed(self, value: float) -> None:
         if value != self._shown:
             self._shown = value
-            self.edited.emit(value if self._setting is None else self._setting.read(value))
+            self.edited.emit(self._read(value))
+
+    def _written(self, value: Any) -> Any:
+        if self._setting is None:
+            return value
+        return value * 100 if self._setting.is_share else self._setting.written(value)
+
+    def _read(self, value: Any) -> Any:
+        if self._setting is None:
+            return value
+        return value / 100 if self._setting.is_share else self._setting.read(value)
 
 
 class NumberSetting(_Number, QSpinBox):
@@ -182,7 +270,7 @@ class NumberSetting(_Number, QSpinBox):
 
     def __init__(self, least: float, most: float, suffix: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setRange(max(math.ceil(least), -_MOST), min(math.floor(most), _MOST))
+        self.setRange(math.ceil(max(least, -_MOST)), math.floor(min(most, _MOST)))
         self.setSuffix(suffix)
         self.setGroupSeparatorShown(True)
         self._set_up()
@@ -200,7 +288,7 @@ class DecimalSetting(_Number, QDoubleSpinBox):
         self._set_up()
 
 
-class ChoiceSetting(LeavesWheel, QComboBox):
+class ChoiceSetting(_OfSetting, LeavesWheel, QComboBox):
     """One of a few choices; `choices` are the value, words and tip of each."""
 
     edited = Signal(object)
@@ -217,6 +305,7 @@ class ChoiceSetting(LeavesWheel, QComboBox):
         self.edited.emit(self.itemData(place))
 
     def show_value(self, value: Any) -> None:
+        self._shows(value)
         place = next((place for place in range(self.count()) if self.itemData(place) == value), -1)
         if place < 0:  # from a project of a newer version
             self.addItem(str(value), value)
@@ -224,7 +313,7 @@ class ChoiceSetting(LeavesWheel, QComboBox):
         self.setCurrentIndex(place)
 
 
-class FlagSetting(QCheckBox):
+class FlagSetting(_OfSetting, QCheckBox):
     """On or off; any value but True is off."""
 
     edited = Signal(object)
@@ -234,6 +323,7 @@ class FlagSetting(QCheckBox):
         self.clicked.connect(lambda checked: self.edited.emit(bool(checked)))
 
     def show_value(self, value: Any) -> None:
+        self._shows(value)
         self.setChecked(value is True)
 
 
@@ -311,23 +401,54 @@ SettingField: TypeAlias = NumberSetting | DecimalSetting | ChoiceSetting | FlagS
 
 def setting_field(setting: Field, parent: QWidget | None = None) -> SettingField:
     """The field for a setting's values; its title and hint are added with it to a form."""
+    field = _field_of(setting, parent)
+    field.of_setting(setting)
+    return field
+
+
+def _field_of(setting: Field, parent: QWidget | None) -> SettingField:
     stated = setting.setting
     if stated.choices:
         return ChoiceSetting(translated(stated.choices), parent)
     if setting.kind is bool:
         return FlagSetting(in_language(stated.title))
+    if setting.is_share:
+        return NumberSetting(stated.least * 100, stated.most * 100, stated.unit, parent)
     if setting.kind is float and stated.step < 1:
         field: NumberSetting | DecimalSetting = DecimalSetting(
             stated.least, stated.most, stated.step or 0.1, parent
         )
     else:
-        unit = f" {in_language(stated.unit)}" if stated.unit else ""
-        field = NumberSetting(setting.least, stated.most, unit, parent)
+        least = setting.least if stated.is_bounded else 0
+        field = NumberSetting(least, stated.most, _unit(setting), parent)
         field.setSingleStep(round(stated.step) or 1)
     if _is_special(setting):
         field.setSpecialValueText(in_language(stated.special_words))
-    field.of_setting(setting)
     return field
+
+
+def _unit(setting: Field) -> str:
+    return f" {in_language(setting.setting.unit)}" if setting.setting.unit else ""
+
+
+def _words_of(setting: Field, value: Any) -> str:
+    """A value in the words of its field."""
+    stated = setting.setting
+    for choice in stated.choices:
+        if choice.value == value:
+            return in_language(choice.title)
+    if setting.kind is bool:
+        return tr("on") if value else tr("off")
+    if stated.special is not UNSET and value == stated.special:
+        return in_language(stated.special_words)
+    if setting.is_share:
+        return percent(value, 0)
+    return f"{value:,}{_unit(setting)}" if isinstance(value, int | float) else str(value)
+
+
+def reset_of(field: QWidget) -> tuple[QWidget, ...]:
+    """The button that restores the usual value of a setting's field, to place beside it; none for another field."""
+    return (field.reset,) if isinstance(field, _OfSetting) and field.reset is not None else ()
 
 
 def setting_row(setting: Field) -> FormRow:

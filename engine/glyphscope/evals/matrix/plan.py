@@ -70,7 +70,7 @@ class Matrix(_Axes, frozen=True, kw_only=True):  # type: ignore[misc, call-arg]
     )] = 1  # fmt: skip
     jobs: int = 1
     savings: Annotated[float, Setting(
-        "Savings", "The share of aborted runs to continue, to measure the tokens saved", least=0, most=1,
+        "Savings", "The share of aborted runs to continue, to measure the tokens saved", least=0, most=1, unit="%",
     )] = 0.0  # fmt: skip
     judge: str = ""
     sequences: Annotated[int, msgspec.Meta(ge=1, le=MAX_SEQUENCES), Setting(
