@@ -270,8 +270,8 @@ def test_many_trials_of_a_scenario_are_counted() -> None:
 
 def test_an_arm_is_named_by_its_difference_from_the_others() -> None:
     _, page = _page(MadeResult(arms=made_arms(profiles=("deterministic",)), scenarios=3, trials=1))
-    assert "glyph · no constraint" in page.words
-    assert "json · mask" in page.words
+    assert "GLYPH · no constraint" in page.words
+    assert "JSON · mask" in page.words
 
 
 STYLE = resources.read_text("page/page.css")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea, QWidget
@@ -26,13 +25,6 @@ from glyphscope_gui.run_settings import SamplingSettings, effect_of
 from glyphscope_gui.runs import ShownStage, StreamView
 from glyphscope_gui.runs.alternatives_table import FINAL, TEXT, AlternativesModel
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
-from glyphscope_gui.shared.settings_grid import (
-    ChoiceSetting,
-    DecimalSetting,
-    FlagSetting,
-    NumberSetting,
-    ResetButton,
-)
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 WARM = Sampling(temperature=0.8, top_k=7, top_p=0.9, min_p=0.1, repeat_penalty=1.1, seed=3)
@@ -59,33 +51,6 @@ def drawn_run(*left):
         step = TokenStep(index=index, id=1, data=b"a", text="a", allowed=allowed, left=figures)
         state.present.tokens.append(Token(step=step, start=index, end=index + 1))
     return state
-
-
-def test_a_setting_can_be_reset_by_itself(panel):
-    panel.show_options(options(sampling=WARM, max_tokens=99))
-    buttons = {button.accessibleName(): button for button in panel.findChildren(ResetButton)}
-    shown = {name for name, button in buttons.items() if not button.isHidden()}
-    assert shown == {
-        "Reset “Top-k” to 40", "Reset “Top-p” to 0.95", "Reset “Min-p” to 0.05", "Reset “Repeat penalty” to off",
-        "Reset “Max tokens” to 512",
-    }  # fmt: skip
-    button = buttons["Reset “Top-k” to 40"]
-    button.click()
-    assert panel.said == [{"sampling": msgspec.structs.replace(WARM, top_k=40)}]
-    assert panel._fields["top_k"].value() == 40 and button.isHidden()
-    panel._fields["top_k"].setValue(3)
-    assert not button.isHidden()
-
-
-def test_every_field_of_a_setting_has_its_reset_beside_it(open_window, qtbot):
-    window = open_window(scripted)
-    evaluate = window.page(PageId.EVALUATE)
-    window.navigator.show(PageId.EVALUATE)
-    qtbot.waitUntil(lambda: not evaluate.making.is_busy and hasattr(evaluate.view, "setup"))
-    kinds = (NumberSetting, DecimalSetting, ChoiceSetting, FlagSetting)
-    fields = [field for kind in kinds for field in window.findChildren(kind) if field.reset is not None]
-    assert len(fields) > 30
-    assert [field.reset.accessibleName() for field in fields if field.reset.parentWidget() is field] == []
 
 
 def test_every_value_is_shown_and_showing_it_changes_nothing(panel):

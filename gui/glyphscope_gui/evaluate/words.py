@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from glyphscope.base.figures import duration_ms, plain_number
 from glyphscope.evals.matrix.arms import AXES, Arm, varied
+from glyphscope.evals.results import words
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
@@ -113,26 +114,13 @@ def arm_parts(arm: Arm) -> dict[str, str]:
 
 
 def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
-    """Return labels by arm id: notation, constraint, and the other axes in which these arms differ."""
-    parts = {arm.id: arm_parts(arm) for arm in arms}
-    shown = {"notation", "constraint", *varied(arms)}
-    labels = {
-        key: " · ".join(words for name, words in each.items() if name in shown) for key, each in parts.items()
-    }
-    all_labels = list(labels.values())  # ids distinguish two files with the same name
-    return {key: label if all_labels.count(label) == 1 else key for key, label in labels.items()}
+    """Labels by arm id, in the window's language: `GLYPH · mask`."""
+    return words.arm_labels(arms, value_words, always=("notation", "constraint"))
 
 
 def sample_words(manifest: Manifest, sample: SampleBegun | Sample) -> str:
-    """Return words such as `search-news · GLYPH · mask`, with the parts of arm, suite and trial that vary."""
-    parts = [sample.scenario]
-    if len(manifest.suites) > 1:
-        parts.insert(0, sample.suite)
-    if len(manifest.arms) > 1:
-        parts.append(arm_labels(manifest.arms).get(sample.arm, sample.arm))
-    if manifest.trials > 1:
-        parts.append(tr("trial {n}", n=sample.trial))
-    return " · ".join(parts)
+    """The name of a sample with its arm's label: `search-news · GLYPH · mask`."""
+    return words.sample_words(manifest, sample, arm_labels(manifest.arms), tr)
 
 
 def pair_labels(first: Arm, second: Arm) -> tuple[str, str]:

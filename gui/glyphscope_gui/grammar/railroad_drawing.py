@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import railroad
 
 from glyphscope.base.shorten import shorten
-from glyphscope.base.visible import character_words, visible
-from glyphscope.grammar.chars import ALL, Ranges, subtract, union
+from glyphscope.base.visible import visible
+from glyphscope.grammar.chars import ALL, Ranges, complement, subtract, union
 from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
     AnyCharacter,
@@ -28,6 +28,7 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Syntax,
     Token,
 )
+from glyphscope.grammar.match.words import class_words
 from glyphscope_gui.shared.language import tr
 
 MARGIN = 10
@@ -150,7 +151,6 @@ def _dress_box(rect: Any, owner: Any, kind: str, colors: Mapping[str, str], boxe
 MAX_ITEMS = 160
 MAX_DEPTH = 14
 MAX_OPTIONS = 24
-MAX_RANGES = 8
 """Ranges of a class of characters that are listed."""
 MAX_WORDS_LENGTH = 36
 ENOUGH = 10_000
@@ -209,7 +209,7 @@ class RailroadItems:
                 else railroad.Skip()
             )
         if isinstance(node, Class):
-            words = class_words(*_ranges(node))
+            words = class_words(_ranges(node), tr)
             return Piece(words, tr("One character: {characters}", characters=words), "class")
         if isinstance(node, AnyCharacter):
             return Piece(tr("any character"), tr("Any one character"), "class")
@@ -289,11 +289,12 @@ def repeat_words(least: int, most: int | None) -> str:
     )
 
 
-def _ranges(node: Class) -> tuple[Ranges, bool]:
+def _ranges(node: Class) -> Ranges:
     """A class's characters in order; a reversed range is empty, which a diagnostic reports."""
     ordered = [(low, min(high, ALL[-1][1])) for low, high in node.ranges if low <= high and low <= ALL[-1][1]]
     surrogates: Ranges = ((0xD800, 0xDFFF),)
-    return subtract(union(ordered), surrogates), node.negated
+    chosen = subtract(union(ordered), surrogates)
+    return complement(chosen) if node.negated else chosen
 
 
 def _size(nodes: tuple[Syntax, ...]) -> int:
@@ -315,59 +316,9 @@ def _size(nodes: tuple[Syntax, ...]) -> int:
     return count
 
 
-_NAMES = {
-    0x00: "NUL",
-    0x09: tr("tab", "a character"),
-    0x0A: tr("line feed"),
-    0x0D: tr("carriage return", "a character"),
-    0x20: tr("space", "a character"),
-    0x22: '"',
-    0x7F: "DEL",
-    0xA0: tr("no-break space"),
-    0xFEFF: "BOM",
-}
-_LAST = 0x10FFFF
-_CONTROLS = (0x00, 0x1F)
 _ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t", " ": "·"})
-
-
-def char_words(code: int) -> str:
-    """One character in readable form: itself, its name, or its number."""
-    return _NAMES.get(code) or character_words(chr(code))
-
-
-def class_words(ranges: Ranges, negated: bool = False) -> str:
-    """A set of characters, in the shorter form: `0–9 a–f`, `any except "  \\`, `any character`."""
-    chosen = subtract(ALL, ranges) if negated else ranges
-    others = subtract(ALL, chosen)
-    if not chosen:
-        return tr("no character")
-    if not others:
-        return tr("any character")
-    if len(others) < len(chosen) or chosen[-1][1] >= _LAST:
-        return tr("any except {characters}", characters=_list(others))
-    return _list(chosen)
 
 
 def text_words(text: str) -> str:
     """A text with invisible characters made visible: spaces as dots, controls as escapes."""
     return visible(text.translate(_ESCAPES), spaces=True)
-
-
-def _list(ranges: Ranges) -> str:
-    words = [_range(low, high) for low, high in ranges[:MAX_RANGES]]
-    if len(ranges) > MAX_RANGES:
-        words.append(tr("and %n more", "", len(ranges) - MAX_RANGES))
-    return "  ".join(words)
-
-
-def _range(low: int, high: int) -> str:
-    if low == high:
-        return char_words(low)
-    if (low, high) == _CONTROLS:
-        return tr("controls", "characters")
-    if high >= _LAST:
-        return tr("{character} and following", character=char_words(low))
-    if high == low + 1:
-        return f"{char_words(low)}  {char_words(high)}"
-    return f"{char_words(low)}–{char_words(high)}"

@@ -42,17 +42,14 @@ class Axis(Setting, frozen=True):
 
     `values` is the member of `Matrix` with its values, by default its name with an s. `part` is its part of an arm's
     id: in every id if it `names` the arm, otherwise only for another value than the default. `baseline` are its values
-    in the order that decides which of two arms is compared with the other; numbers are in their own order. In reports,
-    `label` is a value in the name of an arm, if empty its words within names; `labels` and, at the beginning of a
-    sentence, `subjects` are the words of single values. `{value}` stands for the value.
+    in the order that decides which of two arms is compared with the other; numbers are in their own order. `subjects`
+    are the words of single values at the beginning of a sentence.
     """
 
     values: str = ""
     part: str = ""
     names: bool = False
     baseline: tuple[Any, ...] = ()
-    label: str = "{value}"
-    labels: Mapping[Any, str] = MappingProxyType({})
     subjects: Mapping[Any, str] = MappingProxyType({})
 
 
@@ -84,16 +81,15 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     shape: Annotated[Shape, request_axis("shape", names=True)] = "flat"
     constraint: Annotated[ConstraintKind, request_axis(
         "constraint", names=True, usual="mask; of the starter suite alone: off mask", baseline=("off", "gbnf", "mask"),
-        labels={"off": "no constraint"},
         subjects={"off": "no constraint", "mask": "the mask", "gbnf": "the GBNF sampler"},
     )] = "mask"  # fmt: skip
     strategy: Annotated[Strategy | None, request_axis(
         "strategy", Choice(None, "As in the suite", "The strategy that each suite defines", "as in the suite", "suite"),
         names=True, usual="each suite’s own", values="strategies", baseline=(None, "direct"),
-        labels={None: "suite's strategy"}, subjects={None: "each suite's own strategy"},
+        subjects={None: "each suite's own strategy"},
     )] = None  # fmt: skip
     repair: Annotated[int, Axis(
-        "Repair", "Maximum number of repairs", part="+repair{value}", words="{value} repairs", label="", choices=(
+        "Repair", "Maximum number of repairs", part="+repair{value}", words="{value} repairs", choices=(
             Choice(0, "None", "", "no repair"),
             Choice(1, "Once", "An invalid call is sent back once, with the error", "1 repair"),
             Choice(2, "Twice", "", "2 repairs"),
@@ -112,14 +108,14 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         subjects={"production": "recommended workarounds", "baseline": "no workarounds"},
     )] = "production"  # fmt: skip
     preset: Annotated[str, Axis(
-        "Preset", "The prompt’s preset", words="prompt {value}", part="{value}", baseline=("default",),
+        "Preset", "The prompt’s preset", words="preset {value}", part="{value}", baseline=("default",),
     )] = "default"  # fmt: skip
     thinking: Annotated[Thinking, request_axis(
-        "thinking", values="thinking", baseline=("off", "auto", "on"), label="",
+        "thinking", values="thinking", baseline=("off", "auto", "on"),
     )] = "auto"  # fmt: skip
     constrain_from: Annotated[ConstrainFrom, request_axis(
         "constrain_from", values="constrain_from", part="from-{value}", baseline=("start", "reasoning", "call"),
-        label="constrained from {value}", subjects={
+        subjects={
             "start": "the constraint from the first token",
             "reasoning": "the constraint after the reasoning",
             "call": "the constraint from the call",
@@ -128,7 +124,6 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     order: Annotated[ArgumentOrder, request_axis(
         "order", Choice(None, "Default", "Any order with Mask, the schema’s order with GBNF", "", "usual"),
         usual="usual: any under a mask, otherwise the schema’s", part="{value}-order", baseline=("schema", "any"),
-        labels={"any": "any order", "schema": "the schema's order"},
         subjects={"schema": "the arguments in the schema's order", "any": "the arguments in any order"},
     )] = "schema"  # fmt: skip
 
@@ -165,17 +160,15 @@ def first_value(name: str) -> Any:
     return None if None in values else AXES[name].default
 
 
-def label_of(name: str, value: Any) -> str:
-    """A value in the name of an arm in reports."""
-    axis = axis_of(name)
-    return axis.labels.get(value) or (axis.label or AXES[name].words(value)).format(value=value)
+def words_of(name: str, value: Any) -> str:
+    """A value within the name of an arm."""
+    return AXES[name].words(value).format(value=value)
 
 
 def subject_of(name: str, value: Any) -> str:
     """A value at the beginning of a sentence."""
-    axis = axis_of(name)
-    words = f"{name} {{value}}" if axis.label else AXES[name].words(value)
-    return axis.subjects.get(value) or words.format(value=value)
+    words = words_of(name, value)
+    return axis_of(name).subjects.get(value) or (words if name in words else f"{name} {words}")
 
 
 def baseline_place(name: str, value: Any) -> float:

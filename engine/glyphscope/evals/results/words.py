@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from glyphscope.base.figures import percent, pluralize
+from glyphscope.base.model_names import place_name
 from glyphscope.base.shorten import capitalised
-from glyphscope.evals.matrix.arms import Arm, label_of, subject_of, varied
+from glyphscope.base.translate import Translate, english
+from glyphscope.evals.matrix.arms import Arm, subject_of, varied, words_of
 from glyphscope.evals.results.figures import ArmFigures, Comparison, Measure, Sensitivity
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Reason
@@ -61,30 +65,38 @@ def arm_cells(arm: ArmFigures, labels: Mapping[str, str]) -> tuple[str, ...]:
     return labels.get(arm.arm, arm.arm), f"{tools.answered:,}", *map(rate_words, shares)
 
 
-def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
-    """The distinguishing settings of each arm, by id: `glyph · mask`. The model, if there is only one arm."""
-    names = varied(arms) or ["model"]
-    labels = {arm.id: " · ".join(_short(name, arm) for name in names) for arm in arms}
-    return labels if len(set(labels.values())) == len(labels) else {arm.id: arm.id for arm in arms}
+def setting_words(name: str, value: Any) -> str:
+    """A value of a setting of an arm within names; the window has its own words for it, in its language."""
+    return " ".join(place_name(value)).strip() if name == "model" else words_of(name, value)
 
 
-def sample_words(manifest: Manifest, arm: str, suite: str, scenario: str, trial: int) -> str:
-    """A sample's readable name, such as `search-news · mask`; arm, suite and trial only if the result varies them."""
-    parts = [scenario]
+def arm_labels(
+    arms: Sequence[Arm], words: Callable[[str, Any], str] = setting_words, always: Sequence[str] = ()
+) -> dict[str, str]:
+    """The settings in which the arms differ, and those that are `always` named, by id: `GLYPH · mask`. The model, if
+    there is only one arm; the ids of arms with the same label.
+    """
+    shown = {*always, *varied(arms)} or {"model"}
+    names = [name for name in Arm.__struct_fields__ if name in shown]
+    labels = {arm.id: " · ".join(words(name, getattr(arm, name)) for name in names) for arm in arms}
+    times = Counter(labels.values())
+    return {id: label if times[label] == 1 else id for id, label in labels.items()}
+
+
+def sample_words(
+    manifest: Manifest, sample: Any, labels: Mapping[str, str] | None = None, tr: Translate = english
+) -> str:
+    """The name of a sample, or of one that has begun, such as `search-news · mask`: arm (by its label), suite and trial
+    only if the result varies them.
+    """
+    parts = [sample.scenario]
     if len(manifest.suites) > 1:
-        parts.insert(0, suite)
+        parts.insert(0, sample.suite)
     if len(manifest.arms) > 1:
-        parts.append(arm_labels(manifest.arms).get(arm, arm))
+        parts.append((labels or arm_labels(manifest.arms)).get(sample.arm, sample.arm))
     if manifest.trials > 1:
-        parts.append(f"trial {trial}")
+        parts.append(tr("trial {n}", n=sample.trial))
     return " · ".join(parts)
-
-
-def _short(name: str, arm: Arm) -> str:
-    value = getattr(arm, name)
-    if name == "model" and ("/" in value or "\\" in value):
-        return arm.id.partition(".")[0]
-    return label_of(name, value)
 
 
 def comparison_words(comparison: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str]) -> str:
@@ -96,7 +108,10 @@ def comparison_words(comparison: Comparison, arms: Mapping[str, Arm], labels: Ma
     first, second = arms.get(c.first), arms.get(c.second)
     label = (labels.get(c.first, c.first), labels.get(c.second, c.second))
     if first is not None and second is not None and c.differ != "several":
-        label = (value_words(c.differ, first), value_words(c.differ, second))
+        label = (
+            subject_of(c.differ, getattr(first, c.differ)),
+            subject_of(c.differ, getattr(second, c.differ)),
+        )
     right, base = c.both + c.only_second, c.both + c.only_first
     measure = MEASURE_WORDS[c.measure]
     if c.differ == "constraint" and first is not None and first.constraint == "off":
@@ -117,11 +132,6 @@ def _in_common(c: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str]
     first, second = (labels.get(arm, arm).split(" · ") for arm in (c.first, c.second))
     same = [part for part in first if part in second]
     return f" Both: {', '.join(same)}." if same else ""
-
-
-def value_words(differ: str, arm: Arm) -> str:
-    """An arm's value of the differing setting, as the subject of a sentence."""
-    return subject_of(differ, getattr(arm, differ))
 
 
 def mcnemar_words(p: float, *, exact: bool) -> str:

@@ -163,8 +163,8 @@ class ProgressWords:
                 self._manifest, self.total, self.done = manifest, manifest.planned, done
             case ModelOpened(name=name):
                 self.now = visible(f"{name} is open")
-            case SampleBegun(id, arm, suite, scenario, trial):
-                self._names[id] = words = sample_words(self._manifest, arm, suite, scenario, trial)
+            case SampleBegun():
+                self._names[report.id] = words = sample_words(self._manifest, report)
                 self.now = visible(f"{words}: reading the prompt")
             case SampleGrew(id=id, tokens=tokens, judge=judge):
                 name = self._names.get(id, id) + (f", judge {judge}" if judge else "")

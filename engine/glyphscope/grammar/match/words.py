@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from glyphscope.base.shorten import shorten
+from glyphscope.base.translate import Translate, english
 from glyphscope.base.visible import character_words
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
@@ -17,7 +18,6 @@ from glyphscope.grammar.tree import Origin, TokenMatch
 END = "end of text"
 MAX_LITERAL = 60  # characters
 MAX_PIECES = 8  # ranges of a class
-_NAMES = {0x20: "space", 0x09: "tab", 0x0A: "line-feed", 0x0D: "carriage-return"}
 _CONTROLS = (0x00, 0x1F)
 
 
@@ -61,14 +61,16 @@ def literal_words(text: str) -> str:
     return json.dumps(shorten(text, MAX_LITERAL, keep="ends"), ensure_ascii=False)
 
 
-def class_words(ranges: Ranges) -> str:
+def class_words(ranges: Ranges, tr: Translate = english) -> str:
     """A set of characters: `0-9 a-f`, or `any character but "`."""
+    if not ranges:
+        return tr("no character")
     without = chars.complement(ranges)
     if not without:
-        return "any character"
+        return tr("any character")
     if len(without) < len(ranges) or sum(high - low for low, high in ranges) > 0x80000:
-        return f"any character but {_pieces(without)}"
-    return _pieces(ranges)
+        return tr("any character but {characters}", characters=_pieces(without, tr))
+    return _pieces(ranges, tr)
 
 
 def token_words(match: TokenMatch) -> str:
@@ -78,21 +80,29 @@ def token_words(match: TokenMatch) -> str:
     return f"any token but {name}" if match.negated else f"token {name}"
 
 
-def _pieces(ranges: Ranges) -> str:
-    pieces = [_piece(low, high) for low, high in ranges[:MAX_PIECES]]
+def _pieces(ranges: Ranges, tr: Translate) -> str:
+    pieces = [_piece(low, high, tr) for low, high in ranges[:MAX_PIECES]]
     return " ".join(pieces) + (" …" if len(ranges) > MAX_PIECES else "")
 
 
-def _piece(low: int, high: int) -> str:
+def _piece(low: int, high: int, tr: Translate) -> str:
     if (low, high) == _CONTROLS:
-        return "control-characters"
+        return tr("controls", "characters")
     if low == high:
-        return char_words(low)
-    return f"{char_words(low)}{' ' if high == low + 1 else '-'}{char_words(high)}"
+        return char_words(low, tr)
+    return f"{char_words(low, tr)}{' ' if high == low + 1 else '-'}{char_words(high, tr)}"
 
 
-def char_words(code: int) -> str:
+def char_words(code: int, tr: Translate = english) -> str:
     """One character as itself, or its name if it is invisible."""
-    if code in _NAMES:
-        return _NAMES[code]
-    return character_words(chr(code))
+    match chr(code):
+        case " ":
+            return tr("space", "a character")
+        case "\t":
+            return tr("tab", "a character")
+        case "\n":
+            return tr("line-feed", "a character")
+        case "\r":
+            return tr("carriage-return", "a character")
+        case character:
+            return character_words(character)
