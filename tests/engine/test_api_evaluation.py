@@ -135,7 +135,7 @@ TEST = """
 
 def outcomes(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
     return pytester.runpytest_inprocess(
-        "-p", "no:glyphscope", "-p", "glyphscope.pytest_plugin", "-p", "no:xdist", *options
+        "-p", "no:glyphscope", "-p", "glyphscope_plugins.pytest_runs", "-p", "no:xdist", *options
     )
 
 

@@ -207,7 +207,7 @@ def test_every_module_that_the_window_imports_is_included(script) -> None:
         file.read_text(encoding="utf-8")
         for part in ("engine", "gui")
         for file in (ROOT / part).rglob("*.py")
-        if file.name != "pytest_plugin.py"
+        if file.name != "pytest_runs.py"
     )
     imported = set(re.findall(r"^\s*(?:from|import) ([\w.]+)", sources, re.MULTILINE))
     assert not {name for name in imported if any(f"{name}.".startswith(f"{out}.") for out in left_out)}

@@ -15,8 +15,7 @@ import pytest
 import typer.testing
 
 from cli_command import command as glyphscope
-from glyphscope import plugins
-from glyphscope.base import resources
+from glyphscope.base import plugins, resources
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli import serves_at_once
 from glyphscope.cli.probes import other_plugins

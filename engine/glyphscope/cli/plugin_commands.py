@@ -9,7 +9,7 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
-from glyphscope.plugins import Group, PluginError
+from glyphscope.base.plugins import Group, PluginError
 
 Command: TypeAlias = Callable[..., Any]
 

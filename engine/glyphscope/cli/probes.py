@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from glyphscope import plugins
+from glyphscope.base import plugins
 from glyphscope.base.figures import byte_size
 from glyphscope.processes import is_frozen, module_command
 

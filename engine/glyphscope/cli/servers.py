@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.plugins import Group
+from glyphscope.base.plugins import Group
 
 SERVERS: Group[Callable[[], None]] = Group("glyphscope.servers", Callable)
 """Functions that serve over MCP, on stdin and stdout until stdin is closed. Their docstring is the command's help. They

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypeAlias, TypedDict, Unpack
 
+from glyphscope.base.plugins import Group
 from glyphscope.events import ToolContent
-from glyphscope.plugins import Group
 from glyphscope.registry import Tool
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]

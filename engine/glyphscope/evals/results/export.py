@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.plugins import Group
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import csv_lines
 from glyphscope.events.encoding import encode_json
-from glyphscope.plugins import Group
 from glyphscope.store import atomic_file
 
 _AXES = Arm.__struct_fields__

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.plugins import Group
 from glyphscope.evals.running.local_workers import LocalWorkers
 from glyphscope.evals.running.worker_pool import Workers
-from glyphscope.plugins import Group
 from glyphscope.store.named_models import NamedModels
 
 MAX_JOBS = 64

@@ -13,12 +13,12 @@ import msgspec
 
 from glyphscope.base.errors import PlacedProblem, RegistryError, StorageError, SuiteError
 from glyphscope.base.inputs import read_file, utf8_text
+from glyphscope.base.plugins import Group
 from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.registries import KnownTools, open_registry, registry_document
 from glyphscope.evals.suites.rules import scenario_problems
 from glyphscope.evals.suites.suite import MAX_SCENARIOS, VERSION, Expectation, Scenario, ScriptedResult, Suite
 from glyphscope.events import Message
-from glyphscope.plugins import Group
 from glyphscope.prompting.message_list import ROLES
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.pointer import to_pointer

@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.plugins import Group
 from glyphscope.events import CallReady, ConstraintKind, NativeForm, ToolResult, under_constraint
 from glyphscope.models.remote.dialect import LLAMA_SERVER
 from glyphscope.models.remote.fields import body_of, constraint_of, outgoing, with_written
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
-from glyphscope.plugins import Group
 from glyphscope.prompting.message_list import to_json
 from glyphscope.prompting.messages import render_messages
 from glyphscope.runs import answer_messages, run_state
