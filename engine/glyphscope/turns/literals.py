@@ -10,11 +10,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from glyphscope.base.json_values import read_json
 from glyphscope.notation import structure as s
+from glyphscope.notation.ahead import Ended
 from glyphscope.notation.read import Builder
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, scalar_value
 from glyphscope.turns.scan import Departure
@@ -110,7 +112,8 @@ class _Lenient(LiteralReader):
         builder = Builder("json")
         if self._closer:
             self._emit(s.OBJECT_OPEN, 0)
-        next(self._reading, None)
+        with suppress(Ended):
+            next(self._reading, None)
         if self.broken:
             raise NotAValue(self.place, self._departures)
         for event in self._out:
