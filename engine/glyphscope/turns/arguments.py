@@ -8,7 +8,7 @@ from typing import Any
 from glyphscope.base.json_values import read_json
 from glyphscope.turns.arguments_tagged import ReadArguments, read_tagged
 from glyphscope.turns.form import CallForm
-from glyphscope.turns.literals import CutOff, NotAValue, read_literal, read_members, repeated_key, whole_value
+from glyphscope.turns.literals import CutOff, NotAValue, read_literal, read_members, read_value, whole_value
 from glyphscope.turns.scan import Scan
 from glyphscope.turns.tools import TurnTools
 
@@ -62,26 +62,18 @@ def _json(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> R
     start = scan.space(at)
     if start >= scan.end:
         return ReadArguments({}, scan.end, cut=True)
-    found = read_json(scan.text, start) if scan.text[start] in '{"' else None
-    if found is not None:
-        value, end = found
-        repeated = repeated_key(scan.text, start, end)
-        if isinstance(value, str):
-            whole, inner = whole_value(value)
-            value = inner if whole else {} if not value.strip() else value
-        if isinstance(value, dict):
-            if repeated:
-                scan.note(start, f"{repeated!r} is written twice")
-            return ReadArguments(value, end, repeated=repeated)
-    if scan.text[start] == "{":
+    if scan.text[start] == '"' and (found := read_json(scan.text, start)) is not None:
+        inner = found[0].strip()
+        whole, value = whole_value(inner) if inner else (True, {})
+        if whole and isinstance(value, dict):
+            return ReadArguments(value, found[1])
+    elif scan.text[start] == "{":
         try:
-            value, end, cut, repeated, _ = read_literal(scan.text, start)
-        except CutOff:
-            return ReadArguments({}, scan.end, cut=True)
+            value, end, cut, repeated, departures = read_value(scan.text, start)
         except NotAValue as error:
             scan.note(error.at, "JSON was expected")
             return ReadArguments(None, error.at)
-        scan.note(start, "JSON was expected")
+        scan.notes += departures
         if isinstance(value, dict):
             return ReadArguments(value, end, cut, repeated)
     if scan.text.startswith("null", start):

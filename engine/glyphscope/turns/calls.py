@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from glyphscope.base.json_values import read_json
 from glyphscope.turns.arguments import read_arguments
 from glyphscope.turns.form import CallForm, CallObject, Piece
-from glyphscope.turns.literals import CutOff, NotAValue, read_literal, repeated_key, whole_value
+from glyphscope.turns.literals import NotAValue, read_value, whole_value
 from glyphscope.turns.markup import is_tag, tags_of, tokens
 from glyphscope.turns.scan import BrokenOff, MissingPart, Scan, pattern_of
 from glyphscope.turns.starts import Bounds, bounds_of
@@ -449,22 +448,11 @@ class _OneCall:
             raise BrokenOff(at)
         if not scan.text.startswith("{", start):
             raise MissingPart(at)
-        read = read_json(scan.text, start)
-        cut = False
-        if read is None:
-            try:
-                value, end, cut, self.repeated, _ = read_literal(scan.text, start)
-            except CutOff:
-                raise BrokenOff(start) from None
-            except NotAValue as error:
-                return self._broken(start, error.at)
-            if not cut:
-                scan.note(start, "JSON was expected")
-        else:
-            value, end = read
-            self.repeated = repeated_key(scan.text, start, end)
-            if self.repeated:
-                scan.note(start, f"{self.repeated!r} is written twice")
+        try:
+            value, end, cut, self.repeated, departures = read_value(scan.text, start)
+        except NotAValue as error:
+            return self._broken(start, error.at)
+        scan.notes += departures
         if not isinstance(value, dict):
             raise MissingPart(start)
         try:

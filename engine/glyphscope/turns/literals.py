@@ -6,7 +6,6 @@ is a departure, with its place. If the text is cut off, its complete part is rea
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +17,7 @@ from glyphscope.base.json_values import read_json
 from glyphscope.notation import structure as s
 from glyphscope.notation.ahead import Ended
 from glyphscope.notation.read import Builder
+from glyphscope.notation.read_json import JsonReader
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, scalar_value
 from glyphscope.turns.scan import Departure
 from glyphscope.turns.tools import ArgumentTypes
@@ -63,6 +63,21 @@ class Literal(NamedTuple):
     cut: bool
     repeated: str
     departures: list[Departure]
+
+
+def read_value(text: str, at: int) -> Literal:
+    """The value at a place in JSON or, as a departure where that is left, another one. Raises NotAValue and CutOff."""
+    found = read_json(text, at)
+    if found is None:
+        reader = JsonReader(calls=False, at=at)
+        reader.feed(text[at:])
+        left = [Departure(reader.place, "JSON was expected")] if reader.broken else []
+        return read_literal(text, at)._replace(departures=left)
+    value, end = found
+    keys = _KEYS.findall(text, at, end)
+    if len(keys) == len(set(keys)):
+        return Literal(value, end, False, "", [])
+    return _Lenient(text, at, max_depth=end).whole()._replace(value=value)
 
 
 def read_literal(text: str, at: int = 0) -> Literal:
@@ -233,24 +248,6 @@ def _in_json(word: str) -> str:
         return ""
     value = int(word) if set(word) <= set("+-0123456789") else float(word)
     return repr(value) if math.isfinite(value) else ""
-
-
-def repeated_key(text: str, start: int, end: int) -> str:
-    """The first key that is written twice in one object of a JSON value between two places; "" if there is none."""
-    keys = _KEYS.findall(text, start, end)
-    if len(keys) == len(set(keys)):
-        return ""
-    found: list[str] = []
-
-    def pairs(members: list[tuple[str, Any]]) -> None:
-        seen: set[str] = set()
-        for key, _ in members:
-            if key in seen:
-                found.append(key)
-            seen.add(key)
-
-    json.JSONDecoder(object_pairs_hook=pairs).raw_decode(text, start)
-    return found[0] if found else ""
 
 
 def whole_value(text: str) -> tuple[bool, Any]:
