@@ -15,6 +15,10 @@ TRIED = [
 ]  # fmt: skip
 
 
+EVERYTHING = "".join(map(chr, (*range(0x34000), *range(0xE0000, 0xE1000), *range(0x10F000, 0x110000))))
+"""All planes that have characters, and the end of the last one for private use; the others are unassigned."""
+
+
 @pytest.mark.parametrize("code", TRIED)
 def test_an_invisible_character_is_shown_by_its_number(code):
     text = f"a{chr(code)}b"
@@ -27,9 +31,8 @@ def test_an_invisible_character_is_shown_by_its_number(code):
 @pytest.mark.slow
 def test_every_code_point_of_the_properties_is_shown():
     properties = r"[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Cc}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Cn}]"
-    everything = "".join(map(chr, range(0x110000)))
-    hidden = regex.findall(properties, everything)
-    assert len(hidden) > 900_000
+    hidden = regex.findall(properties, EVERYTHING)
+    assert len(hidden) > 60_000
     assert not regex.search(properties, visible("x".join(hidden[:5000])))
     shown = visible(" ".join(hidden))
     assert not regex.search(properties, shown)
@@ -92,5 +95,4 @@ def test_ascii_has_the_same_signs_alone_as_beside_other_characters():
 
 @pytest.mark.slow
 def test_what_is_shown_as_itself_is_visible_by_the_properties():
-    everything = map(chr, range(0x110000))
-    assert not [char for char in everything if visible(char, spaces=True) == char and not is_seen(char)]
+    assert not [char for char in EVERYTHING if visible(char, spaces=True) == char and not is_seen(char)]
