@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from itertools import product
+from itertools import cycle
 
 import pytest
 from PySide6.QtCore import Qt
@@ -36,10 +36,11 @@ def model_pid(window):
     return window.runs._worker._keeper.model.pid
 
 
-def test_a_masked_run_is_a_valid_call_in_every_notation_and_shape(qtbot, window):
+def test_a_masked_run_is_a_valid_call_in_any_notation_and_shape(qtbot, window):
     page = window.page(PageId.PLAYGROUND)
     window.services.project.tools.replace_registry(default_tools("search", "calculate"))  # shorter prompts
-    for notation, shape in product(NOTATIONS, SHAPES):
+    others = list(zip(cycle(reversed(NOTATIONS)), SHAPES))  # test_cli_model.py has the rest
+    for notation, shape in others:
         window.services.project.set_options(notation=notation, shape=shape)
         state = finish(qtbot, window)
         assert state.failed is None, state.failed
@@ -48,7 +49,7 @@ def test_a_masked_run_is_a_valid_call_in_every_notation_and_shape(qtbot, window)
         assert page.view.stream.toPlainText() == state.text
         assert page.view.tokens_model.rowCount() == len(state.tokens)
         assert not page.view.banner.isVisible()
-    qtbot.waitUntil(lambda: len(window.services.history.rows()) == len(NOTATIONS) * len(SHAPES))
+    qtbot.waitUntil(lambda: len(window.services.history.rows()) == len(others))
 
 
 def test_a_failing_run_without_a_constraint_is_stopped_and_explained(qtbot, window):

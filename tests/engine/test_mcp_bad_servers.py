@@ -66,12 +66,6 @@ def test_a_command_below_a_file_is_not_an_error_of_the_working_directory(tmp_pat
     assert "working directory" not in error.message and error.where == command
 
 
-def test_a_server_that_exits_at_once_is_reported_with_its_last_output():
-    error = failure(scripted("exit=2"))
-    assert error.message == "The server ended with exit code 2 before it was ready."
-    assert error.log == "cannot find my configuration"
-
-
 @pytest.mark.slow
 def test_a_server_that_never_answers_fails_after_its_time_limit():
     start = time.monotonic()

@@ -47,14 +47,6 @@ def test_content_of_every_kind_is_read_and_invalid_content_leaves_the_rest(serve
     ]
 
 
-def test_an_error_of_a_tool_is_distinguished_from_one_of_the_protocol(server):
-    failed = call(server, "failing")
-    assert (failed.fault, failed.message) == ("tool", "there is no such city")
-    assert failed.content[0].text == "there is no such city"
-    refused = call(server, "refused")
-    assert (refused.fault, refused.message) == ("protocol", "no city given (code -32602)")
-
-
 def test_a_structured_result_is_checked_against_the_output_schema(server):
     good = call(server, "structured")
     assert (good.ok, good.structured, good.schema_problems) == (True, {"degrees": 9}, ())
@@ -72,11 +64,6 @@ def test_progress_is_reported_in_the_thread_of_the_caller(server):
     assert outcome.ok
     here = threading.current_thread()
     assert seen == [(here, (n, 3.0, f"step {n}")) for n in (1, 2, 3)]
-
-
-def test_a_tool_that_the_server_does_not_have_is_unknown(server):
-    outcome = call(server, "no such tool")
-    assert outcome.fault == "unknown" and "no such tool" in outcome.message
 
 
 def test_arguments_that_are_not_valid_json_fail_only_their_call(server):

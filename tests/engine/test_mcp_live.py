@@ -173,15 +173,6 @@ def test_a_changed_list_of_tools_names_what_was_added_removed_and_changed():
 # -- any request
 
 
-def test_any_request_gives_its_result_as_the_server_sends_it():
-    with opened() as server:
-        assert server.request("ping", {}, cancel=never(), **NOW).structured == {}
-        listed = server.request("tools/list", {}, cancel=never(), **NOW).structured
-        assert listed["tools"][0]["inputSchema"]["required"] == ["text"]
-        refused = server.request("tools/call", {"name": "refused"}, cancel=never(), **NOW)
-        assert refused.fault == "protocol" and "-32602" in refused.message
-
-
 def test_the_log_stores_long_messages_whole_within_its_budget():
     log = ProtocolLog(("hunter2!",))
     text = '{"result":"hunter2!' + "x" * TEXT_LIMIT + '"}'

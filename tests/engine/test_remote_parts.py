@@ -15,7 +15,6 @@ from glyphscope.events import (
     RunRequest,
     RunStarted,
     SegmentClosed,
-    SegmentOpened,
     Token,
     ToolCall,
 )
@@ -155,28 +154,6 @@ def test_a_result_without_a_call_is_sent_in_the_users_role() -> None:
 # -- what is read ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
-def test_reasoning_is_a_segment_before_the_call(name: str) -> None:
-    thought = (chunk(delta={name: "They want "}), chunk(delta={name: "news."}))
-    with endpoint(answer(*thought, *ONE)) as server, remote(server) as model:
-        events = list(run(request(), model))
-    text = text_of(events)
-    assert text == '<think>\nThey want news.\n</think>\n\n{"name": "search", "arguments": {"query": "AI"}}'
-    (opened,) = (event for event in events if isinstance(event, SegmentOpened))
-    (closed,) = (event for event in events if isinstance(event, SegmentClosed))
-    assert opened.kind == "reasoning" and opened.start == closed.start
-    assert text[closed.start : closed.end].strip() == "They want news."
-    (ready,) = (event for event in events if isinstance(event, CallReady))
-    assert (ready.tool, ready.arguments) == ("search", {"query": "AI"})
-    assert events[-1].valid
-
-
-def test_both_names_of_reasoning_in_one_chunk_are_read_once() -> None:
-    both = chunk(delta={"reasoning_content": "Hm.", "reasoning": "Hm."})
-    with endpoint(answer(both, *ONE)) as server, remote(server) as model:
-        assert text_of(list(run(request(), model))).count("Hm.") == 1
-
-
 def parts_of(events: list[Any]) -> list[tuple[str, str]]:
     text = text_of(events)
     closed = [event for event in events if isinstance(event, SegmentClosed)]
@@ -187,81 +164,63 @@ def call_line(name: str, arguments: str) -> str:
     return f'{{"name": "{name}", "arguments": {arguments}}}'
 
 
+def thought(text: str, name: str = "reasoning") -> bytes:
+    return chunk(delta={name: text})
+
+
 SEARCH, READ = call_line("search", '{"query": "AI"}'), call_line("read_file", '{"path": "notes/todo.txt"}')
+SECOND = (call(1, "read_file"), call(1, "", '{"path": "notes/todo.txt"}'))
+LATE = (thought("Not ", "reasoning_content"), thought("there: <think>.", "reasoning_content"))
+TYPED = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Hi."}]
+PARTS: list[tuple[str, tuple[bytes, ...], list[tuple[str, str]]]] = [
+    ("reasoning before a call", (thought("They want "), thought("news."), *ONE),
+     [("reasoning", "They want news."), ("call", SEARCH)]),
+    ("both names of reasoning in one chunk", (chunk(delta={"reasoning_content": "Hm.", "reasoning": "Hm."}), *ONE),
+     [("reasoning", "Hm."), ("call", SEARCH)]),
+    ("a call in the reasoning", (thought(f"I could write {READ}."), *ONE),
+     [("reasoning", f"I could write {READ}."), ("call", SEARCH)]),
+    ("reasoning after text and between calls",
+     (thought("First."), chunk("I look "), chunk("it up. "), *LATE, *ONE, *LATE, *SECOND, thought("Done.")),
+     [("reasoning", "First."), ("text", "I look it up."), ("reasoning", "Not there: <think>."), ("call", SEARCH),
+      ("reasoning", "Not there: <think>."), ("call", READ), ("reasoning", "Done.")]),
+    ("reasoning and text within a call", (*ONE[:2], thought("Hm."), chunk("One moment."), ONE[2], chunk(" There.")),
+     [("call", SEARCH), ("reasoning", "Hm."), ("text", "One moment. There.")]),
+    ("several calls", (*ONE, *SECOND), [("call", SEARCH), ("call", READ)]),
+    ("tags at the beginning and in a text",
+     (chunk("<think>\nHm.\n</think>\n\nThe tag <think> "), chunk("begins it:\n<think> and </think>.")),
+     [("reasoning", "Hm."), ("text", "The tag <think> begins it:\n<think> and </think>.")]),
+    ("a lone closing tag", (chunk("They want "), chunk("news.</thi"), chunk("nk>\n\nI look it up."), *ONE),
+     [("reasoning", "They want news."), ("text", "I look it up."), ("call", SEARCH)]),
+    ("a text that mentions both tags", (chunk("Between <think> and </think>."),),
+     [("text", "Between <think> and </think>.")]),
+    ("thinking parts of the content", (chunk(delta={"content": TYPED}),), [("reasoning", "Hm."), ("text", "Hi.")]),
+]  # fmt: skip
+"""Chunks of a response, and its parts."""
 
 
-def test_reasoning_after_text_and_between_calls_is_a_part_at_its_place() -> None:
-    late = [chunk(delta={"reasoning_content": text}) for text in ("Not ", "there: <think>.")]
-    read = (call(1, "read_file"), call(1, "", '{"path": "notes/todo.txt"}'))
-    last = chunk(delta={"reasoning": "Done."})
-    stream = (
-        chunk(delta={"reasoning": "First."}),
-        chunk("I look "),
-        chunk("it up. "),
-        *late,
-        *ONE,
-        *late,
-        *read,
-        last,
-    )
+@pytest.mark.parametrize(("stream", "parts"), [row[1:] for row in PARTS], ids=[row[0] for row in PARTS])
+def test_a_response_has_its_parts_in_its_order(
+    stream: tuple[bytes, ...], parts: list[tuple[str, str]]
+) -> None:
+    """In the events, in the state that the window shows, and when its record is replayed."""
     with endpoint(answer(*stream)) as server, remote(server) as model:
         events = list(run(request(most_calls=None, tool_choice="auto"), model))
-    assert parts_of(events) == [
-        ("reasoning", "First."), ("text", "I look it up."), ("reasoning", "Not there: <think>."), ("call", SEARCH),
-        ("reasoning", "Not there: <think>."), ("call", READ), ("reasoning", "Done."),
-    ]  # fmt: skip
-    assert events[-1].valid
-    assert [event.tool for event in events if isinstance(event, CallReady)] == ["search", "read_file"]
-
-
-def test_reasoning_and_text_within_a_call_follow_it() -> None:
-    middle = (chunk(delta={"reasoning": "Hm."}), chunk("One moment."))
-    stream = (ONE[0], ONE[1], *middle, ONE[2], chunk(" There."))
-    with endpoint(answer(*stream)) as server, remote(server) as model:
-        events = list(run(request(most_calls=None, tool_choice="auto"), model))
-    assert parts_of(events) == [("call", SEARCH), ("reasoning", "Hm."), ("text", "One moment. There.")]
-    assert events[-1].valid
-
-
-def test_tags_of_reasoning_count_only_at_the_beginning_or_on_their_own_lines() -> None:
-    text = ("<think>\nHm.\n</think>\n\nThe tag <think> ", "begins it:\n<think> and </think>.")
-    with endpoint(answer(*map(chunk, text))) as server, remote(server) as model:
-        events = list(run(request(tool_choice="auto"), model))
-    assert parts_of(events) == [
-        ("reasoning", "Hm."), ("text", "The tag <think> begins it:\n<think> and </think>."),
-    ]  # fmt: skip
-
-
-def test_content_before_a_lone_closing_tag_is_reasoning() -> None:
-    text = ("They want ", "news.</thi", "nk>\n\nI look it up.")
-    with endpoint(answer(*map(chunk, text), *ONE)) as server, remote(server) as model:
-        events = list(run(request(most_calls=None, tool_choice="auto"), model))
-    parts = [("reasoning", "They want news."), ("text", "I look it up."), ("call", SEARCH)]
     assert parts_of(events) == parts and events[-1].valid
+    calls = [text for kind, text in parts if kind == "call"]
+    ready = [event for event in events if isinstance(event, CallReady)]
+    assert [(call_line(each.tool, json.dumps(each.arguments)), each.call_index) for each in ready] == [
+        (text, index) for index, text in enumerate(calls)
+    ]
     state = RunState()
     for event in events:
         reduce_event(state, event)
-    shown = [(part.kind, state.text[part.start : part.end].strip()) for part in state.segments]
-    assert shown == parts
-    assert events[0].request == state.started.request
-    (said,) = answer_messages(state, state.started.request)
-    assert (said.content, said.reasoning) == ("I look it up.", "They want news.")
-
-
-def test_a_text_that_mentions_both_tags_is_text() -> None:
-    with endpoint(answer(chunk("Between <think> and </think>."))) as server, remote(server) as model:
-        events = list(run(request(tool_choice="auto"), model))
-    assert parts_of(events) == [("text", "Between <think> and </think>.")]
-
-
-def test_thinking_parts_of_the_content_are_reasoning() -> None:
-    parts = [
-        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
-        {"type": "text", "text": "Hi."},
-    ]
-    with endpoint(answer(chunk(delta={"content": parts}))) as server, remote(server) as model:
-        events = list(run(request(tool_choice="auto"), model))
-    assert parts_of(events) == [("reasoning", "Hm."), ("text", "Hi.")]
+    assert [(part.kind, state.text[part.start : part.end].strip()) for part in state.segments] == parts
+    (said,) = answer_messages(state, events[0].request)
+    for kind, shown in (("text", said.content), ("reasoning", said.reasoning)):
+        assert shown.split() == " ".join(text for part, text in parts if part == kind).split()
+    assert isinstance(events[0], RunStarted)
+    again = list(run(events[0].request, RecordedModel(events)))
+    assert first_difference(events[1:], again[1:]) == ""
 
 
 @pytest.mark.parametrize("reason", ["stop", "eos", "tool_calls", "function_call", "STOP"])
@@ -277,29 +236,6 @@ def test_an_answer_is_cut_off_for_every_name_of_the_length_limit(reason: str) ->
     stream = Answer((chunk("I l"), chunk(finish=reason), DONE))
     with endpoint(stream) as server, remote(server) as model:
         assert list(run(request(tool_choice="auto"), model))[-1].reason == "length"
-
-
-def test_a_call_in_the_reasoning_is_not_a_call() -> None:
-    thought = chunk(delta={"reasoning": 'I could write {"name": "delete", "arguments": {}}.'})
-    with endpoint(answer(thought, *ONE)) as server, remote(server) as model:
-        events = list(run(request(), model))
-    assert [event.tool for event in events if isinstance(event, CallReady)] == ["search"]
-
-
-def test_a_record_of_reasoning_and_a_call_replays_identically() -> None:
-    with endpoint(answer(chunk(delta={"reasoning": "Hm."}), *ONE)) as server, remote(server) as model:
-        events = list(run(request(), model))
-    assert isinstance(events[0], RunStarted)
-    again = list(run(events[0].request, RecordedModel(events)))
-    assert first_difference(events[1:], again[1:]) == ""
-
-
-def test_several_calls_are_read_as_several_calls() -> None:
-    two = (*ONE, call(1, "read_file"), call(1, "", '{"path": "notes/todo.txt"}'))
-    with endpoint(answer(*two)) as server, remote(server) as model:
-        events = list(run(request(most_calls=None), model))
-    ready = [event for event in events if isinstance(event, CallReady)]
-    assert [(each.tool, each.call_index) for each in ready] == [("search", 0), ("read_file", 1)]
 
 
 AN_ID = ((0, "a", "", "id1"), (0, "", '{"x": 1,'), (0, "", ' "y": "a"}'))
