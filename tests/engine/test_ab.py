@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from dataclasses import dataclass
 
 import msgspec
 import pytest
@@ -145,33 +144,6 @@ def test_an_interrupted_comparison_ends_with_the_run_that_was_stopped(tmp_path):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@dataclass
-class Files:
-    folder: object
-
-    def template(self, name, text):
-        path = self.folder / name
-        path.write_text(text)
-        return str(path)
-
-
-def test_the_command_runs_both_prompts_on_each_seed_and_reports_the_counts(tmp_path):
-    files = Files(tmp_path)
-    a, b = files.template("a.jinja", "one"), files.template("b.jinja", "two {{ format }}")
-    found = command(
-        "ab", a, b, "--prompt", "p", "--seeds", "1-3", "-m", f"scripted:{GOOD}\n---\n{BAD}", "--json",
-        "--records", str(tmp_path / "runs"),
-    )  # fmt: skip
-    report = json.loads(found.stdout)
-    assert (found.exit_code, report["n"], report["differ"]) == (0, 3, ["system"])
-    assert [pair["first"]["ok"] for pair in report["pairs"]] == [True, False, True]
-    assert report["prompt_tokens"][0] < report["prompt_tokens"][1]
-    record = read_record(tmp_path / "runs" / "b-2.jsonl")
-    assert record.events[0].request.sampling.seed == 2 and record.events[0].request.system.startswith("two")
-    reported = command("ab", a, b, "--prompt", "p", "--seeds", "1-3", "-m", f"scripted:{GOOD}")
-    assert "3 of 3, 100% [44, 100] valid" in reported.stdout and "Differences: system." in reported.stdout
-
-
 def test_projects_are_compared_with_what_they_are_expected_to_call(tmp_path):
     paths = []
     for name, words in (("one", "p"), ("two", "q")):
@@ -190,37 +162,3 @@ def test_projects_are_compared_with_what_they_are_expected_to_call(tmp_path):
     assert command("ab", *map(str, paths), "-m", f"scripted:{GOOD}", *written).exit_code == 0
     asked = read_record(runs / "a-1.jsonl").events[0].request
     assert (asked.notation, asked.shape) == ("json", "tool-args"), "an option is silently ignored"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--seeds", "x", "--prompt", "p"), "not a seed"),
-        ((), "--prompt"),
-        (("--prompt", "p", "--expect", "{"), "Invalid JSON"),
-        (("--prompt", "p", "--expect", "[]"), "JSON object"),
-        (("--prompt", "p", "--expect", "{}"), "Not a call"),
-    ],
-)
-def test_bad_input_of_ab_is_reported_with_exit_code_2(tmp_path, arguments, said):
-    path = Files(tmp_path).template("a.jinja", "x")
-    found = command("ab", path, path, "-m", f"scripted:{GOOD}", *arguments)
-    assert found.exit_code == 2 and said in found.stderr
-
-
-def test_the_prompt_is_printed_with_costs_that_add_up(tmp_path):
-    found = command("prompt", "Search for AI news", "-m", "scripted:x", "--json")
-    report = json.loads(found.stdout)
-    assert sum(cost["tokens"] for cost in report["costs"]) == report["tokens"]
-    assert "".join(report["text"][p["start"] : p["end"]] for p in report["parts"]) == report["text"]
-    assert report["counted"] == "parts" and report["changes"] is None
-    reported = command("prompt", "Search for AI news", "-m", "scripted:x").stdout
-    assert "max_results" in reported and "what it adds to the part before it" in reported
-    record = str(tmp_path / "run.jsonl")
-    command("run", "Find", "-m", f"scripted:{GOOD}", "--constraint", "off", "--record", record)
-    since = command("prompt", "Search for AI news", "-m", "scripted:x", "--since", record).stdout
-    assert "−  Find" in since and "Search for AI news" in since.split("−  Find")[1]
-    again = command("prompt", "--run", record, "--since", record).stdout
-    assert "The prompt is the same." in again
-    missing = command("prompt", "--run", str(tmp_path / "none"))
-    assert missing.exit_code == 2 and "none" in missing.stderr

@@ -303,59 +303,6 @@ def test_an_impossible_token_id_is_an_error_of_the_run():
     assert isinstance(failed[-1], RunFailed) and "No model has a token" in failed[-1].message
 
 
-# the command
-
-SCRIPT = "scripted:" + '{action="search" query="AI news" max_results=10}'
-
-
-@pytest.fixture
-def record(tmp_path):
-    path = tmp_path / "run.jsonl"
-    command("run", "--model", SCRIPT, "--constraint", "off", "--json", "--record", str(path), "p")
-    return path
-
-
-def test_the_command_records_a_branch_that_verifies(record, tmp_path):
-    out = tmp_path / "out.jsonl"
-    result = command("branch", str(record), "--at", "3", "--delete", "--record", str(out), "--json")
-    reported = [decode_event(line) for line in result.stdout.splitlines()]
-    assert (result.exit_code, result.stderr) == (0, "") and reported[-1].valid
-    assert reported[0].request.branch_of.token == 3 and reported[0].request.model == SCRIPT
-    assert command("replay", "--verify", str(out)).exit_code == 0
-    twice = command("branch", str(out), "--at", "2", "--text", 'browse" url="x"}')
-    assert twice.exit_code == 1
-    assert read_record(out).events[0].run == reported[0].run
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--at", "99", "--delete"], "There is no token 99"),
-        (["--at", "1"], "Give one of --take"),
-        (["--at", "1", "--delete", "--text", "x"], "exactly one way"),
-        (["--at", "1", "--text", ""], "The text is empty"),
-        (["--at", "1", "--take", "x"], "no recorded alternatives"),
-        (["--at", "1", "--delete", "--model", "recorded:x.jsonl"], "does not have"),
-    ],
-)
-def test_an_error_of_the_command_is_explained(record, arguments, words):
-    result = command("branch", str(record), *arguments)
-    assert result.exit_code == 2 and words in result.stderr and "Traceback" not in result.stderr
-
-
-def test_a_record_without_a_run_cannot_be_branched(tmp_path):
-    empty = tmp_path / "empty.jsonl"
-    empty.write_bytes(encode_record(made()[1:2]))
-    result = command("branch", str(empty), "--at", "0", "--delete")
-    assert result.exit_code == 2 and "beginning of a run" in result.stderr
-
-
-def test_the_cost_of_a_branch_counts_existing_tokens_separately(record):
-    shown = command("branch", str(record), "--at", "3", "--delete").stdout
-    assert "3 kept or written" in shown
-    assert "kept or written" not in command("replay", str(record)).stdout
-
-
 HERMES = (
     '{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}Answer with <tool_call>\n{"name": <name>, '
     '"arguments": <object>}\n</tool_call>\n{% for message in messages %}{{ message.content }}\n{% endfor %}'

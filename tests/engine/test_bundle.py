@@ -208,22 +208,6 @@ def test_a_name_that_no_file_can_have_is_an_error(name):
         read_run(Path(name))
 
 
-def test_a_truncated_record_is_bundled_with_a_warning(tmp_path):
-    record = written(tmp_path / "run.jsonl", run_of(GOOD))
-    record.write_bytes(record.read_bytes()[:-30])
-    done = command("bundle", str(record), "-o", str(tmp_path / "x.glyphrun"))
-    assert done.exit_code == 0 and "is incomplete" in done.stderr
-    assert not read_bundle(tmp_path / "x.glyphrun").manifest.whole
-    assert command("replay", str(tmp_path / "x.glyphrun"), "--verify").exit_code == 0
-
-
-def test_a_record_without_a_beginning_is_rejected(tmp_path):
-    record = written(tmp_path / "run.jsonl", run_of(GOOD)[1:])
-    done = command("bundle", str(record), "-o", str(tmp_path / "x.glyphrun"))
-    assert done.exit_code == 2 and "beginning of a run" in done.stderr
-    assert not (tmp_path / "x.glyphrun").exists()
-
-
 def test_a_bundle_that_cannot_be_written_leaves_the_old_one(tmp_path):
     with pytest.raises(StorageError, match="not a file"):
         write_bundle(tmp_path, run_of(GOOD))
@@ -239,11 +223,3 @@ def test_a_lone_surrogate_is_replaced_in_a_bundle():
     request = msgspec.structs.replace(events[0].request, prompt="\ud800")
     bundle = make_bundle([msgspec.structs.replace(events[0], request=request), *events[1:]])
     assert parse_bundle(pack(bundle.files)).record.events[0].request.prompt == "�"
-
-
-def test_a_bundle_is_a_recorded_model_too(tmp_path):
-    write_bundle(tmp_path / "x.glyphrun", run_of(GOOD, constraint="mask"))
-    done = command(
-        "run", "--model", f"recorded:{tmp_path / 'x.glyphrun'}", "--constraint", "off", "--json", "p"
-    )
-    assert json.loads(done.stdout.splitlines()[-1])["valid"], done.stderr

@@ -22,7 +22,6 @@ from glyphscope.events import (
     CallReady,
     LoopSettings,
     Message,
-    PromptRendered,
     RepairSettings,
     RunRequest,
     Sampling,
@@ -313,10 +312,6 @@ def test_the_curl_line_has_the_messages_grammar_and_sampling_of_the_run():
     assert body["max_tokens"] == 9 and "stream" not in body and "timings_per_token" not in body
 
 
-def test_a_run_without_a_constraint_sends_no_grammar():
-    assert "grammar" not in body_of(exported(run_of(GOOD), "curl"))
-
-
 def test_a_run_in_the_models_own_notation_sends_tools_and_no_grammar():
     events = run_of(TOOL_CALL, native="hermes", constraint="mask", template=HERMES)
     body = body_of(exported(events, "curl"))
@@ -338,12 +333,6 @@ def test_a_body_too_long_for_an_argument_is_a_heredoc():
     first, body, end = line.splitlines()
     assert first.endswith("--data-binary @- <<'BODY'") and end == "BODY"
     assert len(json.loads(body)["messages"][-1]["content"]) == LONG_PROMPT
-
-
-@pytest.mark.parametrize("strategy", ["route-execute", "loop"])
-def test_a_strategy_of_several_requests_has_no_curl_line(strategy):
-    with pytest.raises(GlyphscopeError, match="is one request"):
-        exported(run_of("x", strategy=strategy), "curl")
 
 
 def test_a_shell_passes_the_body_unchanged(tmp_path):
@@ -416,18 +405,6 @@ def test_a_form_that_the_run_does_not_have_is_reported_with_the_reason(tmp_path)
 # parts of a run
 
 
-def test_calls_answer_and_prompt_are_exported_separately():
-    events = run_of(GOOD, constraint="mask")
-    call = json.loads(exported(events, "calls"))
-    (sent,) = json.loads(exported(events, "openai-tool-calls"))
-    ready = next(event for event in events if isinstance(event, CallReady))
-    assert call == {"name": ready.tool, "arguments": ready.arguments}
-    assert (sent["type"], sent["function"]["name"]) == ("function", ready.tool) and sent["id"]
-    assert json.loads(sent["function"]["arguments"]) == ready.arguments
-    assert exported(events, "answer") == GOOD
-    assert exported(events, "prompt") == next(e.text for e in events if isinstance(e, PromptRendered))
-
-
 LONG_RESULT = ToolResult(
     call="1",
     tool="search",
@@ -442,18 +419,6 @@ LONG_RESULT = ToolResult(
 def test_the_results_of_tools_are_exported_complete():
     (result,) = json.loads(exported((*run_of(GOOD), LONG_RESULT), "results"))
     assert result["content"][0]["text"] == "x" * 50_000 and result["told"] == "cut" and "t" not in result
-
-
-def test_a_run_without_calls_or_text_is_reported():
-    events = run_of(BAD)
-    with pytest.raises(GlyphscopeError, match="no result"):
-        exported(events, "results")
-    for form in ("calls", "openai-tool-calls"):
-        with pytest.raises(GlyphscopeError, match="no valid call"):
-            exported(events, form)
-    for form in ("answer", "prompt"):
-        with pytest.raises(GlyphscopeError):
-            exported(events[:1], form)
 
 
 def test_no_form_has_a_servers_command_line_an_address_or_the_home_folder(tmp_path):

@@ -181,18 +181,3 @@ def test_the_command_prints_the_distribution_and_saves_the_runs(model, tmp_path)
     assert first.request.sampling.seed == 3 and not first.request.dispatch
     words = command("--seeds", "1-6").stdout
     assert "6 runs, 2 distinct answers." in words and "At character" in words and "Wilson" in words
-
-
-def test_seeds_with_a_tool_that_would_run_are_rejected_before_a_model_is_opened(model):
-    for options in (
-        ("--seeds", "1-3", "--dispatch"),
-        ("--seeds", "1-3", "--strategy", "loop"),
-        ("--seeds", "x"),
-    ):
-        done = command(*options)
-        assert done.exit_code == 2 and not model, done.output
-
-
-def test_one_seed_is_run_at_temperature_0(model):
-    done = command("--seeds", "1-6", "--temperature", "0", "--json")
-    assert json.loads(done.stdout)["n"] == 1 and "all seeds give the same tokens" in done.stderr
