@@ -24,7 +24,7 @@ from glyphscope.events.encoding import encode_json, whole_text
 from glyphscope.registry import to_openai
 from glyphscope.store.exports.forms import RunExporter
 from glyphscope.store.exports.recorded_run import RecordedRun
-from glyphscope.store.exports.steps import Execution, Generation, RunSteps, run_steps
+from glyphscope.store.exports.steps import Execution, RunSteps, StepGeneration, run_steps
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -257,7 +257,7 @@ class _Trace:
         root = self._span(f"invoke_agent {AGENT}", Context(), SpanKind.INTERNAL, self._agent(), 0.0)
         inside = set_span_in_context(root, Context())
         for step in run.steps:
-            if isinstance(step, Generation):
+            if isinstance(step, StepGeneration):
                 name = f"chat {self._model.name}"
                 span = self._span(name, inside, SpanKind.CLIENT, self._chat(step), step.began)
                 self._add_violations(span, step)
@@ -324,7 +324,7 @@ class _Trace:
                 attributes["gen_ai.output.messages"] = _messages((made[0].answer,), _finish_reason(made[0]))
         return attributes
 
-    def _chat(self, made: Generation) -> dict[str, Any]:
+    def _chat(self, made: StepGeneration) -> dict[str, Any]:
         request, stage = self._run.run.request, made.stage
         sampling, prompt = request.sampling, stage.prompt
         attributes = {
@@ -394,7 +394,7 @@ class _Trace:
             return ""
         return _json([{"type": "function", **tool["function"]} for tool in tools])
 
-    def _add_violations(self, span: Any, made: Generation) -> None:
+    def _add_violations(self, span: Any, made: StepGeneration) -> None:
         for each in made.stage.violations:
             facts = {
                 "glyphscope.violation.code": each.code,
@@ -405,7 +405,7 @@ class _Trace:
                 facts["glyphscope.violation.message"] = whole_text(each.message)
             span.add_event("glyphscope.violation", facts, self._ns(each.t))
 
-    def _chat_error(self, made: Generation) -> tuple[str, str]:
+    def _chat_error(self, made: StepGeneration) -> tuple[str, str]:
         """The code and the words of a generation's error; empty if there is none."""
         failed = self._run.state.failed
         if failed is not None and made.reason == "" and made is self._run.generations[-1]:
@@ -430,7 +430,7 @@ def _tool_error(made: Execution) -> tuple[str, str]:
     return result.code or result.fault, f"The call was not successful: {result.fault or result.code}."
 
 
-def _finish_reason(made: Generation) -> str:
+def _finish_reason(made: StepGeneration) -> str:
     return "tool_call" if made.stage.calls else _FINISHED.get(made.reason, "error")
 
 

@@ -13,7 +13,15 @@ from glyphscope.api import evaluate as evaluate_in_python
 from glyphscope.base.errors import GlyphscopeError, RecordError
 from glyphscope.evals.matrix import Matrix, plan_of
 from glyphscope.evals.results import ResultFolder
-from glyphscope.evals.running import Begun, Control, Place, SampleBegun, SampleDone, evaluate, saved_plan
+from glyphscope.evals.running import (
+    Begun,
+    Control,
+    SampleBegun,
+    SampleDone,
+    SamplesPlace,
+    evaluate,
+    saved_plan,
+)
 from glyphscope.events import LoadOptions, RunStarted, Token
 from glyphscope.models import LlamaModel, embedded_path
 from glyphscope.store import NamedModels
@@ -62,7 +70,9 @@ def matrix(suite):
 def evaluated(matrix, out, *, resume=None, stop_after=None, each=lambda _event: None):
     """Make the samples; `stop_after` so many, the evaluation is stopped."""
     control, done, folder = Control(), 0, None
-    workers = Place(matrix.jobs).workers(NamedModels(usual=LoadOptions(context=1024)), matrix.sequences)
+    workers = SamplesPlace(matrix.jobs).workers(
+        NamedModels(usual=LoadOptions(context=1024)), matrix.sequences
+    )
     with closing(evaluate(plan_of(matrix), out, workers=workers, resume=resume, control=control)) as progress:
         for event in progress:
             each(event)

@@ -15,7 +15,7 @@ from cli_command import command
 from examples import at_most
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli.streaming import interrupted, run_all
-from glyphscope.evals import Pair, Trial, ab_report, pair_of, what_differs
+from glyphscope.evals import AbPair, Trial, ab_report, pair_of, what_differs
 from glyphscope.evals.matrix import RequestPlan, distinct_seeds, run_key, seeded, seeds_of
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.models import ScriptedModel
@@ -36,7 +36,7 @@ def state(text):
 
 def pairs(first, second):
     return [
-        Pair(seed=n, first=Trial(ok=a, call="x"), second=Trial(ok=b, call="x"))
+        AbPair(seed=n, first=Trial(ok=a, call="x"), second=Trial(ok=b, call="x"))
         for n, (a, b) in enumerate(zip(first, second))
     ]
 

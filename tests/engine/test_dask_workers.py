@@ -22,7 +22,7 @@ from glyphscope.evals.matrix import Matrix, Plan, plan_of
 from glyphscope.evals.results import ResultFolder, Sample, SampleWriter
 from glyphscope.evals.running import (
     Control,
-    Ended,
+    EvaluationEnded,
     ModelMissing,
     Progress,
     SampleDone,
@@ -168,7 +168,7 @@ def test_stopping_cancels_the_samples_of_the_workers(tmp_path, shared):
     stopping.start()
     reported = events(plan(tmp_path), tmp_path / "out", shared, opener, control=control)
     stopping.join()
-    assert reported[-1] == Ended(folder_of(reported).path, complete=False)
+    assert reported[-1] == EvaluationEnded(folder_of(reported).path, complete=False)
     assert not folder_of(reported).samples() and (tmp_path / "cancelled").exists()
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cli_command import command
-from glyphscope.evals.results import Failure, ResultFolder, Samples, changes_between
+from glyphscope.evals.results import ResultFolder, SampleFailure, Samples, changes_between
 from made_results import made_result
 
 
@@ -19,7 +19,7 @@ def result(tmp_path_factory):
 
 
 def changed(samples, number, ok):
-    failures = () if ok else (Failure(reason="WRONG_TOOL"),)
+    failures = () if ok else (SampleFailure(reason="WRONG_TOOL"),)
     return Samples.of(
         msgspec.structs.replace(each, ok=ok, failures=failures) if place == number else each
         for place, each in enumerate(samples)

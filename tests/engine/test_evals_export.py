@@ -13,18 +13,18 @@ import pytest
 from glyphscope.base.errors import GlyphscopeError, RecordError
 from glyphscope.evals.results import (
     COLUMNS,
-    Failure,
     Manifest,
     ModelCall,
     ResultFolder,
     Sample,
+    SampleFailure,
     export_samples,
 )
 from made_results import made_result
 
 SAMPLE = Sample(
     id="a/s/one/1", arm="a", suite="s", scenario="one", trial=1, seed=7, text='=SUM("\ud800")', parsed=None,
-    failures=(Failure(reason="PARSE", code="SYNTAX", detail="no call"), Failure(reason="MISSING_CALL")),
+    failures=(SampleFailure(reason="PARSE", code="SYNTAX", detail="no call"), SampleFailure(reason="MISSING_CALL")),
     calls=(ModelCall(tool="search", arguments={"query": "x"}),),
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ import pytest
 from glyphscope import Evaluation, evaluate
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.resources import read_bytes
-from glyphscope.evals.results import Failure, JudgeVerdict, ResultFolder, export_samples
+from glyphscope.evals.results import JudgeVerdict, ResultFolder, SampleFailure, export_samples
 from glyphscope.events import AnyEvent, Message
 from glyphscope.store import parse_record
 from glyphscope.store.exports import RecordedRun
@@ -92,7 +92,7 @@ def test_a_wrong_answer_has_its_reason_and_its_violation_at_the_deciding_charact
 
 
 def test_a_sample_without_a_result_is_an_error_without_scores():
-    failure = Failure(reason="MODEL_FAILED", detail="the process ended with signal 9")
+    failure = SampleFailure(reason="MODEL_FAILED", detail="the process ended with signal 9")
     made = document("sources-abort", ok=False, failures=(failure,))
     assert made["scores"] == {} and "signal 9" in made["error"]["message"]
 
@@ -170,7 +170,7 @@ def test_a_judge_is_a_grader_and_a_missing_model_is_the_error_of_its_log(tmp_pat
     judged = JudgeVerdict(
         model="judge", rubric="about news", passed=False, reason="It is about tea.", tokens=9
     )
-    sample = made_sample(first, ok=False, failures=(Failure(reason="JUDGE"),), judged=(judged,))
+    sample = made_sample(first, ok=False, failures=(SampleFailure(reason="JUDGE"),), judged=(judged,))
     manifest = made_manifest((first, second), 1, 1, missing={"missing.gguf": "There is no such file."})
     folder = ResultFolder.create(tmp_path, manifest, {})
     with folder.writing() as writer:

@@ -25,10 +25,10 @@ from glyphscope.evals.results import (
     IN_SEGMENTS,
     REPORT,
     CheckResult,
-    Failure,
     Manifest,
     ResultFolder,
     Sample,
+    SampleFailure,
     SizeResult,
     SuiteTables,
     report_html,
@@ -187,7 +187,7 @@ def _hostile() -> tuple[MadeResult, Manifest, list[Sample], list[Suite], list[Su
                 group=text,
                 level=text,
                 text=text,
-                failures=(Failure(reason="SCHEMA", detail=text * 50, code="SYNTAX", path=text),),
+                failures=(SampleFailure(reason="SCHEMA", detail=text * 50, code="SYNTAX", path=text),),
                 ok=False,
                 runs=(text, f"../../{text}", "/etc/passwd", f"runs/{text}.jsonl", "https://evil.example/x"),
             )
@@ -235,7 +235,7 @@ def test_hostile_texts_are_shown_as_text() -> None:
 
 def test_a_text_that_is_too_long_is_shortened_with_its_length() -> None:
     samples = [
-        msgspec.structs.replace(s, failures=(Failure(reason="PARSE", detail="x" * 100_000),), ok=False)
+        msgspec.structs.replace(s, failures=(SampleFailure(reason="PARSE", detail="x" * 100_000),), ok=False)
         for s in SMALL.samples()
     ]
     html = report_html(SMALL.manifest, summarise(SMALL.manifest, samples), samples)
@@ -327,9 +327,12 @@ def _contrast(first: str, second: str) -> float:
 BROWSE = '{action="browse" url="https://example.org"}'
 WAYS = (
     (GOOD, None),
-    (TOO_MANY, Failure(reason="SCHEMA", code="CONSTRAINT_MAX", path="/max_results", detail="500 is more than 100")),
-    (WRONG, Failure(reason="WRONG_ARGUMENTS", path="/max_results", detail="search: 11 is not 10")),
-    (BROWSE, Failure(reason="WRONG_TOOL", detail="the call is of 'browse', not of 'search'")),
+    (
+        TOO_MANY,
+        SampleFailure(reason="SCHEMA", code="CONSTRAINT_MAX", path="/max_results", detail="500 is more than 100"),
+    ),
+    (WRONG, SampleFailure(reason="WRONG_ARGUMENTS", path="/max_results", detail="search: 11 is not 10")),
+    (BROWSE, SampleFailure(reason="WRONG_TOOL", detail="the call is of 'browse', not of 'search'")),
 )  # fmt: skip
 
 
@@ -470,7 +473,7 @@ def test_each_reason_of_a_cell_is_listed_before_a_second_of_one() -> None:
     wrong = made_sample(arm, ok=False)
     samples = [made_sample(arm)]
     for number in range(300):
-        failure = Failure(reason="WRONG_TOOL" if number == 299 else "PARSE")
+        failure = SampleFailure(reason="WRONG_TOOL" if number == 299 else "PARSE")
         changes = {"id": f"{number}", "scenario": f"{number:03}", "failures": (failure,)}
         samples.append(msgspec.structs.replace(wrong, **changes))
     manifest = made_manifest((arm,), 300, 1)

@@ -11,7 +11,7 @@ import pytest
 
 from glyphscope.evals import (
     Cluster,
-    Table,
+    PairTable,
     effective_n,
     holm,
     mcnemar,
@@ -120,8 +120,8 @@ def test_repeating_greedily_changes_neither_the_paired_test_nor_its_interval() -
     draw = random.Random(4)
     for n in (12, 60, 200):
         cells = [draw.randrange(4) for _ in range(n)]
-        once = [Table(*(int(cell == at) for at in range(4))) for cell in cells]
-        often = [Table(*(7 * int(cell == at) for at in range(4))) for cell in cells]
+        once = [PairTable(*(int(cell == at) for at in range(4))) for cell in cells]
+        often = [PairTable(*(7 * int(cell == at) for at in range(4))) for cell in cells]
         assert scenario_test(often) == scenario_test(once)
         total = sum_of(once)
         assert scenario_test(once) == mcnemar(total.only_first, total.only_second)
@@ -189,7 +189,7 @@ def test_equal_arms_are_significant_no_more_often_than_the_test_says() -> None:
         shared = draw.beta(0.6, 0.4, 40)  # a common difficulty of a scenario for both
         arms = [draw.random((40, 5)) < ((shared + draw.beta(0.6, 0.4, 40)) / 2)[:, None] for _ in range(2)]
         tables = [
-            Table(int((x & y).sum()), int((x & ~y).sum()), int((~x & y).sum()), int((~x & ~y).sum()))
+            PairTable(int((x & y).sum()), int((x & ~y).sum()), int((~x & y).sum()), int((~x & ~y).sum()))
             for x, y in zip(*arms)
         ]
         total = sum_of(tables)
@@ -215,7 +215,7 @@ def test_signs_are_flipped_exactly_for_differences_of_several_sizes() -> None:
 
 def test_odd_numbers_of_trials_are_tested_in_time() -> None:
     draw = random.Random(1)
-    tables = [Table(0, draw.randint(0, 50), draw.randint(0, 50), draw.randint(1, 997)) for _ in range(24)]
+    tables = [PairTable(0, draw.randint(0, 50), draw.randint(0, 50), draw.randint(1, 997)) for _ in range(24)]
     reported = scenario_test(tables)
     assert 0 <= reported.p <= 1
     assert not reported.exact

@@ -13,9 +13,9 @@ import pytest
 
 from glyphscope.evals.matrix import Arm, Matrix, plan_of
 from glyphscope.evals.results import (
-    Failure,
     Machine,
     Manifest,
+    SampleFailure,
     Summary,
     WorkerFacts,
     by_scenario,
@@ -71,7 +71,7 @@ def test_aborts_that_could_not_be_continued_are_noted_as_requested() -> None:
 
 def test_two_arms_that_failed_alike_are_noted_together() -> None:
     made = MadeResult(arms=made_arms()[:2], scenarios=2, trials=1)
-    failed = (Failure(reason="TIMEOUT"),)
+    failed = (SampleFailure(reason="TIMEOUT"),)
     silent = [msgspec.structs.replace(s, ok=False, failures=failed) for s in made.samples()]
     notes = " ".join(summarise(made.manifest, silent).notes)
     assert "8 of 8 samples have no answer" in notes and "Most" not in notes
@@ -205,7 +205,7 @@ def test_a_spreadsheet_gets_a_row_for_each_arm_and_scenario_and_no_formula() -> 
 def test_an_unknown_value_is_an_empty_cell() -> None:
     made = MadeResult(arms=made_arms()[:1], suites=("tool-calls",), scenarios=1, trials=1)
     dead = [
-        msgspec.structs.replace(sample, failures=(Failure(reason="MODEL_FAILED"),), ok=False)
+        msgspec.structs.replace(sample, failures=(SampleFailure(reason="MODEL_FAILED"),), ok=False)
         for sample in made.samples()
     ]
     rows = list(csv.DictReader(io.StringIO(csv_text(made.manifest, by_scenario(made.manifest, dead)))))

@@ -15,7 +15,7 @@ from glyphscope.evals.results import (
     ResultFolder,
     Sample,
     Samples,
-    Table,
+    SampleTable,
     by_scenario,
     changes_between,
     summarise,
@@ -29,7 +29,7 @@ MADE = MadeResult(arms=made_arms()[:4], scenarios=6)
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Tables are made, and figures are made of them, in many blocks."""
-    monkeypatch.setattr(Table, "BLOCK", 7)
+    monkeypatch.setattr(SampleTable, "BLOCK", 7)
 
 
 @pytest.fixture(params=["", "small_blocks"])
@@ -66,7 +66,7 @@ def test_a_table_that_cannot_be_written_to_a_temporary_file_is_an_error(folder, 
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("glyphscope.evals.results.table.TemporaryFile", full)
-    monkeypatch.setattr(Table, "BLOCK", 7)
+    monkeypatch.setattr(SampleTable, "BLOCK", 7)
     write(folder, list(MADE.samples()))
     with pytest.raises(StorageError, match="The disk is full"):
         folder.table()

@@ -18,7 +18,7 @@ from glyphscope.evals.results import MANIFEST, SAMPLES, ResultFolder
 from glyphscope.evals.running import (
     Begun,
     Control,
-    Ended,
+    EvaluationEnded,
     ModelMissing,
     ModelOpened,
     Progress,
@@ -62,7 +62,7 @@ def test_every_sample_has_its_verdict_and_its_record(tmp_path):
     for sample in samples:
         record = folder.record(sample.runs[0])
         assert record.header.seed == sample.seed
-    assert [type(each) for each in reported[-1:]] == [Ended]
+    assert [type(each) for each in reported[-1:]] == [EvaluationEnded]
     assert reported[-1].complete
 
 
@@ -266,7 +266,7 @@ def test_pausing_waits_between_samples_and_stopping_saves_the_finished_ones(tmp_
     control.stop()
     thread.join(60)
     assert not thread.is_alive()
-    assert reported[-1] == Ended(reported[0].folder, complete=False)
+    assert reported[-1] == EvaluationEnded(reported[0].folder, complete=False)
     assert not result(reported).manifest.finished
 
 

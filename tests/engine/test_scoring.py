@@ -14,7 +14,7 @@ from expected_texts import as_in_file
 from glyphscope.base.errors import ConstraintIgnored, ContextOverflow, GrammarError, ModelDied
 from glyphscope.base.visible import visible
 from glyphscope.evals.results import NO_ANSWER, Sample
-from glyphscope.evals.suites import FinalText, Scenario, Turn
+from glyphscope.evals.suites import FinalText, Scenario, ScenarioTurn
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import bundled_registry
 from judged import asked, call_of, expectation, reasons, shares, verdict
@@ -117,7 +117,9 @@ def test_a_run_that_failed_is_not_a_wrong_answer(error, reason):
 
 
 def test_the_reason_for_a_missing_answer_comes_first():
-    scenario = asked(expectation(EXPECTED), turns=(Turn(prompt="And?", expect=expectation(EXPECTED)),))
+    scenario = asked(
+        expectation(EXPECTED), turns=(ScenarioTurn(prompt="And?", expect=expectation(EXPECTED)),)
+    )
     judged = verdict(scenario, model=Failing(ModelDied("died"), CALCULATE))
     assert [(each.reason, each.turn) for each in judged.failures] == [("MODEL_FAILED", 2), ("WRONG_TOOL", 1)]
 

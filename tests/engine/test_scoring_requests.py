@@ -14,7 +14,7 @@ from demo_calls import NEVER, call
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.matrix import Arm
 from glyphscope.evals.running import ScriptedTools, request_for
-from glyphscope.evals.suites import ScriptedResult, Suite, Turn
+from glyphscope.evals.suites import ScenarioTurn, ScriptedResult, Suite
 from glyphscope.events import ApprovalRule, Message, RunRequest, Sampling
 from glyphscope.prompting import render_messages
 from glyphscope.registry import default_registry
@@ -195,7 +195,7 @@ def test_invalid_members_are_reported_with_their_scenario():
 
 
 SCRIPT = (ScriptedResult(tool="search", text="found", times=0),)
-TWO = Turn(prompt="And y?", expect=expectation())
+TWO = ScenarioTurn(prompt="And y?", expect=expectation())
 
 
 def after(*said: str, **arm: Any) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from evaluating import ended, good, open_it
-from glyphscope.evals.results import Failure, ResultFolder, ResultRow
+from glyphscope.evals.results import ResultFolder, ResultRow, SampleFailure
 from glyphscope.store import places
 from glyphscope_gui.evaluate import AFTER, ChangesDialog, EvalResult
 from glyphscope_gui.shared.page_ids import PageId
@@ -129,7 +129,7 @@ def test_a_finished_result_with_samples_whose_process_was_ended_is_resumed(page,
     open_it(qtbot, page, path)
     assert not page.view.resume_button.isVisible()
     samples = [*ResultFolder.open(path).samples()]
-    failure = Failure(reason="MODEL_FAILED", detail="The model's process was ended by SIGKILL. SIGKILL")
+    failure = SampleFailure(reason="MODEL_FAILED", detail="The model's process was ended by SIGKILL. SIGKILL")
     samples[1] = msgspec.structs.replace(samples[1], ok=False, outcome="failed", failures=(failure,))
     (path / "samples.jsonl").write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in samples))
     open_it(qtbot, page, path)

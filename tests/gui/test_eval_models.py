@@ -14,16 +14,16 @@ from PySide6.QtTest import QAbstractItemModelTester
 from glyphscope.evals.matrix import Arm, Matrix, plan_of
 from glyphscope.evals.results import (
     REASON_WORDS,
-    Failure,
     Reason,
     ResultFolder,
     ResultRow,
+    SampleFailure,
     bad_token,
     bad_turn,
     by_scenario,
     summarise,
 )
-from glyphscope.evals.running import Begun, Ended, ModelOpened, SampleDone
+from glyphscope.evals.running import Begun, EvaluationEnded, ModelOpened, SampleDone
 from glyphscope.evals.suites import Scenario, Suite
 from glyphscope.events import RunRequest, Token
 from glyphscope.models import ScriptedModel
@@ -172,7 +172,7 @@ def test_a_result_of_controls_alone_counts_them(tmp_path):
 def test_pairs_have_an_answer_in_both_arms_as_in_the_comparison(tmp_path):
     first, second, *_ = arms = four_arms()
     samples = [made_sample(arm, n) for arm in (first, second) for n in range(3)]
-    samples[-1] = made_sample(second, 2, ok=False, failures=(Failure(reason="TIMEOUT", detail=""),))
+    samples[-1] = made_sample(second, 2, ok=False, failures=(SampleFailure(reason="TIMEOUT", detail=""),))
     manifest = made_manifest(arms, 3, 1)
     result = shown(tmp_path, manifest, samples, summarise(manifest, samples))
     pairs, count = result.pairs(first.id, second.id)
@@ -181,7 +181,7 @@ def test_pairs_have_an_answer_in_both_arms_as_in_the_comparison(tmp_path):
 
 def test_a_model_that_died_counts_as_a_wrong_answer(tmp_path):
     arm = four_arms()[0]
-    dead = made_sample(arm, 1, ok=False, failures=(Failure(reason="MODEL_FAILED"),))
+    dead = made_sample(arm, 1, ok=False, failures=(SampleFailure(reason="MODEL_FAILED"),))
     result = shown(tmp_path, made_manifest((arm,), 2, 1), [made_sample(arm, 0), dead])
     figure = result.figure(result.rows()[0], arm.id, "ok")
     assert (figure.n, figure.of, figure.value) == (2, 1, 1.0)
@@ -322,7 +322,7 @@ def test_a_growing_result_is_read_again_at_intervals_and_at_its_end(tmp_path):
     with open(path / "samples.jsonl", "ab") as file:
         file.write(msgspec.json.encode(sample) + b"\n")
     assert growing.after(SampleDone(sample, 97, 0.0)) is None, "it was read a moment ago"
-    assert growing.after(Ended(path, True)).newest[0] == sample
+    assert growing.after(EvaluationEnded(path, True)).newest[0] == sample
     (path / "manifest.json").write_text("{")
     assert growing.after(ModelOpened("other")) is None, "the evaluation continues"
 
@@ -370,12 +370,12 @@ def test_ten_thousand_runs_are_listed_in_portions(qapp):
 def test_verdicts_of_runs_are_shown_in_words(qapp):
     arm = four_arms()[0]
     model = EvalRunsModel()
-    dead = made_sample(arm, 2, ok=False, failures=(Failure(reason="MODEL_FAILED", detail="It died."),))
+    dead = made_sample(arm, 2, ok=False, failures=(SampleFailure(reason="MODEL_FAILED", detail="It died."),))
     model.show([made_sample(arm), made_sample(arm, 1, ok=False), dead], {})
     verdicts = [model.index(row, VERDICT).data() for row in range(3)]
     assert verdicts == ["✓ correct", "✕ incorrect", "– no answer"]
-    wrong = Failure(reason="WRONG_ARGUMENTS", path="/max_results")
-    unread = Failure(reason="PARSE", code="LEADING_TEXT")
+    wrong = SampleFailure(reason="WRONG_ARGUMENTS", path="/max_results")
+    unread = SampleFailure(reason="PARSE", code="LEADING_TEXT")
     model.show([made_sample(arm, ok=False, failures=(each,)) for each in (wrong, unread)], {})
     reasons = [model.index(row, REASON).data() for row in range(2)]
     assert reasons == ["Wrong arguments /max_results", "The text is not a call (LEADING_TEXT)"]
@@ -440,9 +440,9 @@ def test_a_run_opens_at_the_token_that_made_it_wrong(text, number, place):
 
 def test_a_missing_call_opens_at_no_token():
     arm, state = four_arms()[0], run_state(events_of(GOOD))
-    missing = made_sample(arm, ok=False, failures=(Failure(reason="MISSING_CALL"),))
+    missing = made_sample(arm, ok=False, failures=(SampleFailure(reason="MISSING_CALL"),))
     assert bad_token(state, missing) is None and bad_token(state, made_sample(arm)) is None
-    parsed = made_sample(arm, ok=False, failures=(Failure(reason="PARSE", turn=3),), runs=("a", "b"))
+    parsed = made_sample(arm, ok=False, failures=(SampleFailure(reason="PARSE", turn=3),), runs=("a", "b"))
     assert bad_turn(parsed) == 2
 
 
@@ -456,7 +456,7 @@ def test_a_run_of_two_stages_opens_in_the_stage_of_the_name():
     events = tuple(run(msgspec.structs.replace(request, constraint="off"), script))
     for event in events:
         reduce_event(state, event)
-    wrong = Failure(reason="WRONG_ARGUMENTS", detail="search: 11 is not 10", path="/max_results")
+    wrong = SampleFailure(reason="WRONG_ARGUMENTS", detail="search: 11 is not 10", path="/max_results")
     found = bad_token(run_state(events), made_sample(arm, ok=False, failures=(wrong,)))
     assert found is not None
     stage = state.stages[found.stage]
@@ -471,10 +471,10 @@ def test_a_conversation_opens_at_the_failed_call():
     made.enter("turn-2", "Turn 2", "turn", 2).text('{action="browse" url="https://example.org"}').done()
     made.enter("turn-3", "Turn 3", "turn", 3).text(WRONG).done()
     events = made.end("complete", valid=True)
-    wrong = Failure(reason="WRONG_ARGUMENTS", detail="search: 11 is not 10", path="/max_results")
+    wrong = SampleFailure(reason="WRONG_ARGUMENTS", detail="search: 11 is not 10", path="/max_results")
     found = bad_token(run_state(events), made_sample(arm, ok=False, failures=(wrong,)))
     assert found is not None and found.stage == 2
-    other = Failure(reason="WRONG_TOOL", detail="the call is of 'browse', not of 'search'")
+    other = SampleFailure(reason="WRONG_TOOL", detail="the call is of 'browse', not of 'search'")
     found = bad_token(run_state(events), made_sample(arm, ok=False, failures=(other,)))
     assert found is not None and found.stage == 1
 

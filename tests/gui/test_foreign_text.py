@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QLabel
 
 import glyphscope_gui
 from glyphscope.base.tokens import token_text
-from glyphscope.base.visible import unseen
+from glyphscope.base.visible import character_words, unseen
 from glyphscope.events import ApprovalNeeded
-from glyphscope_gui.grammar.railroad_drawing import char_words, text_words
+from glyphscope_gui.grammar.railroad_drawing import text_words
 from glyphscope_gui.playground.asking import ApprovalCard
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.code_edit import CodeEdit
@@ -109,7 +109,7 @@ def test_every_editable_field_of_the_window_names_invisible_characters():
 
 def test_a_single_token_and_character_is_shown_visibly():
     for char in HIDDEN:
-        assert not unseen(char_words(ord(char))) and not unseen(text_words(char))
+        assert not unseen(character_words(char)) and not unseen(text_words(char))
         assert not unseen(token_text(char.encode("utf-8", "surrogatepass"), char))
 
 

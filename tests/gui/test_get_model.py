@@ -17,12 +17,12 @@ from glyphscope.models.hub import Choice, HubFile, Lookup, Progress, Stopped, Un
 from glyphscope_gui.model_picker import (
     FIX_HUB,
     Downloading,
+    DownloadPhase,
     HubPanel,
     ModelDialog,
     ModelDownloads,
     ModelPicker,
     ModelPresenter,
-    Phase,
     progress_words,
 )
 from glyphscope_gui.shared.background import end_work
@@ -62,7 +62,7 @@ def panel(qtbot, tmp_path):
 def look(panel, qtbot, name=REPO):
     panel.name_edit.setText(name)
     panel.look_button.click()
-    qtbot.waitUntil(lambda: panel._downloads.phase is Phase.IDLE)
+    qtbot.waitUntil(lambda: panel._downloads.phase is DownloadPhase.IDLE)
 
 
 def test_a_repository_is_listed_with_a_model_selected(hub, panel, qtbot):

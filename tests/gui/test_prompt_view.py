@@ -21,7 +21,7 @@ from glyphscope_gui.prompt import (
     PromptDock,
     PromptPresenter,
     PromptWatch,
-    RenderedPrompt,
+    RenderedPromptView,
 )
 from glyphscope_gui.runs import ShownRun, UserPromptEdit, bundled_run
 from glyphscope_gui.shared.background import end_work
@@ -253,7 +253,7 @@ def test_the_next_prompt_is_counted_against_the_last_one_read(watch, qtbot):
 
 
 def test_marks_are_right_behind_characters_of_two_code_units(qtbot):
-    view = RenderedPrompt()
+    view = RenderedPromptView()
     qtbot.addWidget(view)
     view.show_prompt("😀\r\nab")
     view.mark([(3, 4)])

@@ -18,7 +18,7 @@ from glyphscope.tools import Outcome
 from glyphscope.tools.mcp import Entry
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.rows import enforcement_rows
-from glyphscope_gui.enforcement.table import Cell, EnforcementRow
+from glyphscope_gui.enforcement.table import EnforcementCell, EnforcementRow
 from glyphscope_gui.servers import lists as columns
 from glyphscope_gui.servers.call_result import IMAGE_SIDE, MAX_TEXT, call_view, shown_text
 from glyphscope_gui.servers.dialogs import find_servers
@@ -152,7 +152,9 @@ def test_a_tool_that_cannot_be_used_cannot_be_ticked(qtmodeltester):
 
 def test_enforcement_is_counted_in_words():
     def rows(*states):
-        return tuple(EnforcementRow("t", f"/{n}", "k", "w", {"mask": Cell(s)}) for n, s in enumerate(states))
+        return tuple(
+            EnforcementRow("t", f"/{n}", "k", "w", {"mask": EnforcementCell(s)}) for n, s in enumerate(states)
+        )
 
     assert enforcement_words(()).words == "no constraints"
     assert enforcement_words(rows("enforced", "enforced"))[:2] == ("2 enforced", "holds")

@@ -9,13 +9,13 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from glyphscope_gui.calls.call_texts import beginning
-from glyphscope_gui.shared.whole_text import PART, Whole, WholeTextDialog, formatted, parts_of
+from glyphscope_gui.shared.whole_text import PART, WholeText, WholeTextDialog, formatted, parts_of
 
 
 @pytest.fixture
 def opened(qtbot):
     def make(text, note=""):
-        dialog = WholeTextDialog(Whole("title", text, note))
+        dialog = WholeTextDialog(WholeText("title", text, note))
         qtbot.addWidget(dialog)
         qtbot.waitUntil(lambda: dialog.is_ready and not dialog.is_busy)
         return dialog

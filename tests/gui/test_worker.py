@@ -27,9 +27,9 @@ from glyphscope.runs.strategies import run
 from glyphscope_gui.runs import (
     INTERVAL_MS,
     MAX_POSTS,
-    Ended,
     Gate,
     GatedModel,
+    JobEnded,
     Mailbox,
     Measured,
     Phase,
@@ -129,7 +129,7 @@ def test_what_follows_the_events_of_a_run_comes_in_separate_batches(qtbot):
     mailbox, batches = Mailbox(), []
     mailbox.batch.connect(batches.append)
     mailbox.open_for(1)
-    posts = [*map(known, "ab"), Measured(1, ()), Ended(1)]
+    posts = [*map(known, "ab"), Measured(1, ()), JobEnded(1)]
     mailbox.post(1, *posts)
     qtbot.waitUntil(lambda: sum(len(batch.posts) for batch in batches) == len(posts))
     assert [list(batch.posts) for batch in batches] == [posts[:2], posts[2:3], posts[3:]]
@@ -140,10 +140,10 @@ def test_posts_of_an_older_job_are_dropped(qtbot):
     mailbox, batches = Mailbox(), []
     mailbox.batch.connect(batches.append)
     mailbox.open_for(1)
-    mailbox.post(1, Ended(1))
+    mailbox.post(1, JobEnded(1))
     mailbox.open_for(2)
-    mailbox.post(1, Ended(1))
-    mailbox.post(2, Ended(2))
+    mailbox.post(1, JobEnded(1))
+    mailbox.post(2, JobEnded(2))
     qtbot.wait(INTERVAL_MS * 3)
     assert [post.job for batch in batches for post in batch.posts] == [2]
     mailbox.close()
@@ -391,7 +391,7 @@ def test_thousands_of_batches_are_delivered(qtbot):
     mailbox.batch.connect(lambda batch: seen.append(len(batch.posts)))
     for job in range(5000):
         mailbox.open_for(job)
-        mailbox.post(job, Ended(job))
+        mailbox.post(job, JobEnded(job))
         mailbox._drain()
     assert len(seen) == 5000
     mailbox.close()
@@ -401,9 +401,9 @@ def test_a_closed_mailbox_stays_closed_with_a_post_in_flight(qtbot):
     mailbox, seen = Mailbox(), []
     mailbox.batch.connect(seen.append)
     mailbox.open_for(1)
-    mailbox.post(1, Ended(1))
+    mailbox.post(1, JobEnded(1))
     qtbot.waitUntil(lambda: len(seen) == 1)
-    mailbox.post(1, Ended(1))
+    mailbox.post(1, JobEnded(1))
     mailbox.close()
     qtbot.wait(1)
     assert len(seen) == 1 and not mailbox._timer.isActive()

@@ -9,7 +9,7 @@ from typing import Any
 
 from glyphscope.base.errors import ModelDied
 from glyphscope.evals.results import ResultFolder, Sample
-from glyphscope.evals.running import Ended, Progress
+from glyphscope.evals.running import EvaluationEnded, Progress
 from glyphscope.models import GenerateRequest, Output, ScriptedModel
 
 SUITE = {
@@ -76,7 +76,7 @@ class AnsweringModel(ScriptedModel):
 
 def folder_of(reported: list[Progress]) -> ResultFolder:
     """The folder of an evaluation that ended."""
-    assert isinstance(reported[-1], Ended)
+    assert isinstance(reported[-1], EvaluationEnded)
     return ResultFolder.open(reported[-1].folder)
 
 

@@ -9,7 +9,7 @@ from random import Random
 import msgspec
 
 from glyphscope.evals.matrix import Arm, sample_id
-from glyphscope.evals.results import Failure, Manifest, ModelCall, Reason, ResultFolder, Sample
+from glyphscope.evals.results import Manifest, ModelCall, Reason, ResultFolder, Sample, SampleFailure
 from glyphscope.evals.suites import SuiteUsed
 from glyphscope.events import AnyEvent, Code, ModelInfo, RunRequest, Sampling
 from glyphscope.models import ScriptedModel
@@ -42,7 +42,7 @@ def made_sample(arm: Arm, scenario: int = 0, trial: int = 1, *, ok: bool = True,
     """Return one sample of the suite `made`; the error of one that is not ok follows from its scenario."""
     name = f"{GROUPS[scenario % 4]}-{scenario:02d}"
     reason, code, path = WAYS[scenario % 4]
-    failure = Failure(reason=reason, code=code, path=path, detail="max_results is at most 100")  # type: ignore[arg-type]
+    failure = SampleFailure(reason=reason, code=code, path=path, detail="max_results is at most 100")  # type: ignore[arg-type]
     sample = Sample(
         id=sample_id(arm.id, "made", name, trial),
         arm=arm.id,

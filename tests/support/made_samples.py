@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from glyphscope.evals.matrix import Arm, sample_id
-from glyphscope.evals.results import Failure, Machine, Manifest, ModelCall, Sample
+from glyphscope.evals.results import Machine, Manifest, ModelCall, Sample, SampleFailure
 from glyphscope.evals.suites import SuiteUsed
 from glyphscope.events import ModelInfo, Sampling
 
@@ -144,26 +144,26 @@ class MadeResult:
 def _verdicts(draw: random.Random, skill: float, *, masked: bool, tool: str, control: bool) -> dict[str, Any]:
     """The verdicts of one answer."""
     if draw.random() < 0.02:
-        failure = Failure(reason=draw.choice(("MODEL_FAILED", "TIMEOUT")), detail="The process ended.")
+        failure = SampleFailure(reason=draw.choice(("MODEL_FAILED", "TIMEOUT")), detail="The process ended.")
         return {"failures": (failure,), "outcome": "failed", "valid": False}
     if control:
         ok = draw.random() < skill
-        failures = () if ok else (Failure(reason="UNWANTED_CALL", detail=f"It called {tool}."),)
+        failures = () if ok else (SampleFailure(reason="UNWANTED_CALL", detail=f"It called {tool}."),)
         return {"parsed": True, "valid": ok, "ok": ok, "failures": failures, "outcome": "text"}
     parsed = masked or draw.random() < 0.8
     known = masked or draw.random() < 0.9
     right_tool = parsed and known and draw.random() < skill + 0.15
     right = right_tool and draw.random() < skill + 0.2
     if not parsed:
-        failure = Failure(reason="PARSE", code="SYNTAX", detail="Expected a value.")
+        failure = SampleFailure(reason="PARSE", code="SYNTAX", detail="Expected a value.")
     elif not known:
-        failure = Failure(
+        failure = SampleFailure(
             reason="SCHEMA", code="UNKNOWN_TOOL", path="action", detail="There is no such tool."
         )
     elif not right_tool:
-        failure = Failure(reason="WRONG_TOOL", detail=f"Expected {tool}.")
+        failure = SampleFailure(reason="WRONG_TOOL", detail=f"Expected {tool}.")
     else:
-        failure = Failure(reason="WRONG_ARGUMENTS", path="query", detail="Expected another value.")
+        failure = SampleFailure(reason="WRONG_ARGUMENTS", path="query", detail="Expected another value.")
     calls = (
         (ModelCall(tool=tool if right_tool else "search", arguments={"query": "x"}),)
         if parsed and known

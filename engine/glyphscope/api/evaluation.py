@@ -28,7 +28,7 @@ from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import ARM_TITLES, arm_cells, arm_labels
 from glyphscope.evals.running import evaluation as running
-from glyphscope.evals.running.place import Place, read_place
+from glyphscope.evals.running.place import SamplesPlace, read_place
 from glyphscope.evals.running.progress import ModelMissing, Progress, ProgressWords
 from glyphscope.events import (
     DEFAULT_LOAD,
@@ -162,7 +162,7 @@ def evaluate(
         raise TypeError(f"evaluate() has no setting {unknown[0]!r}")
     if on and "jobs" in axes:
         raise TypeError("evaluate() takes either on or jobs")
-    place = read_place(on) if on else Place(axes.get("jobs", 1))
+    place = read_place(on) if on else SamplesPlace(axes.get("jobs", 1))
     axes["jobs"] = place.jobs
     given = {"suites": _texts(suites), "models": _texts(models), "orders": (None,), **axes}
     try:

@@ -20,7 +20,7 @@ from glyphscope.cli.output import TextTable, console, print_json, print_note, pr
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sizes import call_of
 from glyphscope.cli.streaming import interrupted, run_all
-from glyphscope.evals.ab import AbReport, AbResults, Judge, Pair, expecting, is_valid
+from glyphscope.evals.ab import AbPair, AbReport, AbResults, Judge, expecting, is_valid
 from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, seeds_of
 from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
 from glyphscope.models.opening import EMBEDDED
@@ -177,7 +177,7 @@ def _print(report: AbReport) -> None:
         print_text(line)
 
 
-def _trial_words(pair: Pair, place: int) -> str:
+def _trial_words(pair: AbPair, place: int) -> str:
     trial = (pair.first, pair.second)[place]
     mark = "·" if trial.ok is None else "✓" if trial.ok else "✗"
     words = visible(trial.call if trial.ok or not trial.why else trial.why)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
-    from glyphscope.evals.ab import Pair, Trial, ab_report, pair_of, what_differs
+    from glyphscope.evals.ab import AbPair, Trial, ab_report, pair_of, what_differs
     from glyphscope.evals.alignment import (
         MAX_LENGTH,
         TOOL,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from glyphscope.evals.costs import run_figures
     from glyphscope.evals.statistics import (
         Cluster,
-        Table,
+        PairTable,
         effective_n,
         holm,
         mcnemar,

@@ -18,7 +18,7 @@ from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, run_key
 from glyphscope.evals.results.words import mcnemar_words, points, share_words
 from glyphscope.evals.scoring.matching import Matcher
-from glyphscope.evals.statistics import Share, Table, mcnemar, newcombe, share
+from glyphscope.evals.statistics import PairTable, Share, mcnemar, newcombe, share
 from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
@@ -42,7 +42,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
+class AbPair(msgspec.Struct, frozen=True, kw_only=True):
     """Both runs of a seed. `difference` is the first difference of their calls, in words; empty if there is none."""
 
     seed: int
@@ -63,7 +63,7 @@ class AbReport(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     seeds: tuple[int, ...]
     shares: tuple[Share, Share]
-    table: Table
+    table: PairTable
     same: int
     difference: float | None = None
     low: float | None = None
@@ -72,7 +72,7 @@ class AbReport(msgspec.Struct, frozen=True, kw_only=True):
     exact: bool = True
     prompt_tokens: tuple[int | None, int | None] = (None, None)
     differ: tuple[str, ...] = ()
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[AbPair, ...] = ()
     words: tuple[str, ...] = ()
 
 
@@ -118,12 +118,12 @@ def trial_of(state: RunState, judge: Judge) -> Trial:
 
 def pair_of(
     seed: int, states: tuple[RunState, RunState], names: tuple[str, str], judge: Judge = is_valid
-) -> Pair:
+) -> AbPair:
     """Both runs of a seed, judged and aligned."""
     first, second = (trial_of(state, judge) for state in states)
     alignment = align(list(states))
     words = difference_words(alignment, names) if alignment.first is not None else ""
-    return Pair(seed=seed, first=first, second=second, difference=words)
+    return AbPair(seed=seed, first=first, second=second, difference=words)
 
 
 class AbResults:
@@ -142,7 +142,7 @@ class AbResults:
         self.plan, self.names = plan, names
         self.states: dict[RunKey, RunState] = {}
         self.trials: dict[RunKey, Trial] = {}
-        self.pairs: dict[int, Pair] = {}
+        self.pairs: dict[int, AbPair] = {}
         """By seed."""
         self._judge, self._measure = judge, measure
 
@@ -172,7 +172,7 @@ class AbResults:
 
 
 def ab_report(
-    pairs: Sequence[Pair],
+    pairs: Sequence[AbPair],
     names: tuple[str, str],
     *,
     measure: str = "valid",
@@ -181,7 +181,7 @@ def ab_report(
 ) -> AbReport:
     """The figures of those pairs, and the conclusions in sentences. `measure` is the word for a run that is ok."""
     decided = [pair for pair in pairs if pair.first.ok is not None and pair.second.ok is not None]
-    table = Table.of((bool(pair.first.ok), bool(pair.second.ok)) for pair in decided)
+    table = PairTable.of((bool(pair.first.ok), bool(pair.second.ok)) for pair in decided)
     n = len(decided)
     verdict = mcnemar(table.only_first, table.only_second)
     low, high = newcombe(table.both, table.only_first, table.only_second, table.neither)

@@ -39,7 +39,7 @@ The token is None for a character of an endpoint's stream; both are None for the
 _END: Step = (None, None)
 
 
-class Option(msgspec.Struct, frozen=True, kw_only=True, rename={"sampled": "drawn"}):
+class TokenOption(msgspec.Struct, frozen=True, kw_only=True, rename={"sampled": "drawn"}):
     """A token sampled where runs diverge, and its count. `groups` are the indices of the groups to which it leads.
 
     `raw` is the model's own probability, `final` the one after mask and sampler; None if unknown. `end` means that the
@@ -68,10 +68,10 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     token: int | None
     before: str
     runs: int
-    options: tuple[Option, ...]
+    options: tuple[TokenOption, ...]
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True, rename={"divergence": "parting"}):
+class AnswerGroup(msgspec.Struct, frozen=True, kw_only=True, rename={"divergence": "parting"}):
     """The runs with the same answer: the same calls, or the same reason why there is none.
 
     Calls are the same if their tools are and their arguments are equal as JSON values. `divergence` is the index of the
@@ -92,7 +92,7 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True, rename={"divergenc
     """
 
     n: int
-    groups: tuple[Group, ...] = ()
+    groups: tuple[AnswerGroup, ...] = ()
     divergences: tuple[Divergence, ...] = ()
     failed: tuple[int, ...] = ()
     words: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ def distribution(runs: Sequence[SeedRun]) -> Distribution:
         same = [run for run in counted_runs if run.answer == answer]
         shared = [n for n, each in enumerate(found) if {0, at} <= each.groups]
         groups.append(
-            Group(
+            AnswerGroup(
                 label=same[0].label,
                 ok=same[0].ok,
                 seeds=tuple(run.seed for run in same),
@@ -171,7 +171,7 @@ class SeedResults:
         return self._report
 
 
-def option_words(option: Option) -> str:
+def option_words(option: TokenOption) -> str:
     """The token in quotation marks, with all characters visible."""
     text = option.text or (f"⟨{option.data.hex(' ').upper()}⟩" if option.data else "")
     if option.end and not text:
@@ -285,15 +285,15 @@ def _stage_of(step: Step) -> int:
     return int(step[0][0])
 
 
-def _option(run: SeedRun, depth: int, sampled: int, groups: tuple[int, ...]) -> Option:
+def _option(run: SeedRun, depth: int, sampled: int, groups: tuple[int, ...]) -> TokenOption:
     if depth >= len(run.steps):
-        return Option(text="", end=True, sampled=sampled, groups=groups)
+        return TokenOption(text="", end=True, sampled=sampled, groups=groups)
     key, token = run.steps[depth]
     if token is None:
         assert isinstance(key, tuple)
-        return Option(text=str(key[1]), sampled=sampled, groups=groups)
+        return TokenOption(text=str(key[1]), sampled=sampled, groups=groups)
     step = token.step
-    return Option(
+    return TokenOption(
         text=step.text,
         data=step.data,
         end=step.end,

@@ -154,7 +154,7 @@ class PairedTest(msgspec.Struct, frozen=True):
     discordant: int
 
 
-class Table(msgspec.Struct, frozen=True):
+class PairTable(msgspec.Struct, frozen=True):
     """The numbers of pairs in one scenario, or in all: right in both arms, only in the first or second, in neither."""
 
     both: int = 0
@@ -163,7 +163,7 @@ class Table(msgspec.Struct, frozen=True):
     neither: int = 0
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[bool, bool]]) -> Table:
+    def of(cls, pairs: Iterable[tuple[bool, bool]]) -> PairTable:
         """The table of pairs of verdicts: whether each arm is right."""
         counts = Counter(pairs)
         cells = ((True, True), (True, False), (False, True), (False, False))
@@ -187,7 +187,7 @@ def mcnemar(only_first: int, only_second: int) -> PairedTest:
     return sign_flip([1] * only_second + [-1] * only_first)
 
 
-def scenario_test(tables: Iterable[Table]) -> PairedTest:
+def scenario_test(tables: Iterable[PairTable]) -> PairedTest:
     """McNemar's test over scenarios, each with all of its trials: see the module. One table per scenario."""
     filled = [table for table in tables if table.pairs]
     if len({table.pairs for table in filled}) == 1:  # the same test, without fractions
@@ -258,7 +258,7 @@ def _square_and_add(one: float, other: float, phi: float) -> float:
     return math.sqrt(max(0.0, one * one - 2 * phi * one * other + other * other))
 
 
-def paired_interval(tables: Sequence[Table]) -> tuple[float, float, float]:
+def paired_interval(tables: Sequence[PairTable]) -> tuple[float, float, float]:
     """Newcombe's interval over scenarios with several trials, and the number of independent pairs behind it.
 
     The effective number of pairs comes from the design effect of their differences (`effective_n`): the difficulty of a
@@ -275,9 +275,9 @@ def paired_interval(tables: Sequence[Table]) -> tuple[float, float, float]:
     return low, high, worth
 
 
-def sum_of(tables: Iterable[Table]) -> Table:
+def sum_of(tables: Iterable[PairTable]) -> PairTable:
     """All pairs of several tables."""
-    return Table(*map(sum, zip(*map(msgspec.structs.astuple, tables))))
+    return PairTable(*map(sum, zip(*map(msgspec.structs.astuple, tables))))
 
 
 def holm(values: Sequence[float]) -> list[float]:

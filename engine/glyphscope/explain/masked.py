@@ -21,13 +21,13 @@ from glyphscope.grammar import Limits, MatchLimit, State, build_value_grammar, c
 from glyphscope.grammar.builder.uncallable import uncallable, without
 from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.grammar.match.earley import ActiveRule
-from glyphscope.grammar.match.words import Expectation
+from glyphscope.grammar.match.words import Continuation
 from glyphscope.grammar.tree import Grammar, Origin, with_suffix
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.state import NO_STAGE, StagePlace, StageState
 from glyphscope.runs.strategies.constraints import expected_answer, expected_calls, expected_part
 from glyphscope.runs.strategies.loop.guards import calls_per_turn
-from glyphscope.runs.strategies.loop.tool_loop import Plan, plan_expects, plan_request, plan_validator
+from glyphscope.runs.strategies.loop.tool_loop import TurnPlan, plan_expects, plan_request, plan_validator
 from glyphscope.runs.strategies.routing.route import choice_schema, choice_validator, only
 from glyphscope.runs.strategies.turns import answer_validator, turn_form
 from glyphscope.runs.strategies.two_stage import AFTER_ARGUMENTS
@@ -278,7 +278,7 @@ def begins_inside_character(one: Alternative) -> bool:
     return bool(one.data) and 0x80 <= one.data[0] < 0xC0
 
 
-def listed_expectations(possible: Sequence[Expectation]) -> str:
+def listed_expectations(possible: Sequence[Continuation]) -> str:
     """`0-9, "," or "}"`: the first `FEW`."""
     shown = list(dict.fromkeys(one.words for one in possible))
     shown = [*shown[:FEW], "more"] if len(shown) > FEW else shown
@@ -374,7 +374,7 @@ def _turn(
     if last and settings.fix_empty_final_disable_tools:
         return StageConstraint()
     words = settings.tool_use != "enforced" or place.called
-    plan = Plan(registry, calls_per_turn(settings) if registry.allowed else 0, words=words, last=last)
+    plan = TurnPlan(registry, calls_per_turn(settings) if registry.allowed else 0, words=words, last=last)
     asked = plan_request(request, plan)
 
     def grammar() -> Grammar:

@@ -36,9 +36,9 @@ from glyphscope.lessons.tables import (
     QUESTIONS,
     Block,
     ChoiceTable,
-    LessonExperiment,
+    ExperimentTable,
     LessonHead,
-    LessonRun,
+    RunTable,
     Section,
     place,
     read_toml,
@@ -202,7 +202,7 @@ class _Reading:
         return None
 
     def _run(self, block: Block) -> Watch | None:
-        table = self._table(block, LessonRun)
+        table = self._table(block, RunTable)
         if table is None or not self._is_name(block, table["name"]):
             return None
         name, settings = table["name"], {key: value for key, value in table.items() if key in NAMES}
@@ -216,7 +216,7 @@ class _Reading:
             self._add_run(block, name, settings)
         self.used.append(_Mention(name, block, "name"))
         self.last = name
-        watch = msgspec.convert({key: table[key] for key in table.keys() - NAMES}, ready(LessonRun))
+        watch = msgspec.convert({key: table[key] for key in table.keys() - NAMES}, ready(RunTable))
         if watch.start < 0 or (watch.stop is not None and watch.stop <= watch.start):
             self._report_at(
                 block,
@@ -233,7 +233,7 @@ class _Reading:
         )  # fmt: skip
 
     def _experiment(self, block: Block) -> Experiment | None:
-        table = self._table(block, LessonExperiment)
+        table = self._table(block, ExperimentTable)
         if table is None or not self._is_name(block, table["name"]):
             return None
         name, of = table["name"], table.get("of", self.last)
@@ -249,7 +249,7 @@ class _Reading:
             return None
         given = {key: value for key, value in table.items() if key in NAMES}
         self._add_run(block, name, merged(self.asked[of], given), given)
-        own = msgspec.convert({key: table[key] for key in table.keys() - NAMES}, ready(LessonExperiment))
+        own = msgspec.convert({key: table[key] for key in table.keys() - NAMES}, ready(ExperimentTable))
         request = self.runs.get(name)
         for name_or_place in own.vary:
             if name_or_place in VARY or request is None:

@@ -52,7 +52,7 @@ _MEMBERS = ("description", "enabled", "required", *OTHERS["object"])
 """The members of a tool that are not arguments; in a place, they follow its name."""
 
 
-class RunSettings(Sampling, frozen=True, kw_only=True):
+class LessonRunSettings(Sampling, frozen=True, kw_only=True):
     """The settings of a run in a block. `change` and `remove` edit the registry at places such as
     `search/max_results/maximum`; `written` is the prefix of the answer. `calls` 0 is any number of calls.
     """
@@ -87,7 +87,7 @@ class RunSettings(Sampling, frozen=True, kw_only=True):
 
 _Made = TypeVar("_Made")
 
-NAMES = frozenset(RunSettings.__struct_fields__)
+NAMES = frozenset(LessonRunSettings.__struct_fields__)
 _SAMPLING = tuple(settings_of(Sampling))
 VARY = (
     "prompt", "notation", "shape", "constraint", "constrain_from", "thinking", "stop_on", "max_tokens", *_SAMPLING,
@@ -134,7 +134,7 @@ def bound_problems(given: Mapping[str, Any]) -> Iterator[Found]:
 def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest | None, list[Found]]:
     """The request, or all errors in its settings; types and bounds were already checked."""
     found: list[Found] = []
-    settings = msgspec.convert(dict(given), ready(RunSettings))
+    settings = msgspec.convert(dict(given), ready(LessonRunSettings))
     if not settings.prompt.strip():
         found.append((("prompt",), "A run has a prompt: what the user says to the model."))
     registry = _tried(found, "registry", lambda: _registry(settings, folder))
@@ -184,7 +184,7 @@ def varied_request(
     settings.update({name: value for name, value in changes.items() if name in VARY})
     if places := {name: value for name, value in changes.items() if name not in VARY}:
         settings["change"] = {**settings.get("change", {}), **places}
-    found = [*problems_of(RunSettings, settings)] or [*bound_problems(settings)]
+    found = [*problems_of(LessonRunSettings, settings)] or [*bound_problems(settings)]
     request = None
     if not found:
         request, found = request_of(settings, folder)
@@ -214,7 +214,7 @@ def _tried(found: list[Found], name: str, make: Callable[[], _Made]) -> _Made | 
     return None
 
 
-def _registry(settings: RunSettings, folder: Path | None) -> ToolRegistry:
+def _registry(settings: LessonRunSettings, folder: Path | None) -> ToolRegistry:
     source = settings.registry
     registry = open_registry(source, folder)
     unknown = [name for name in settings.tools or () if registry.get(name) is None]
@@ -224,7 +224,7 @@ def _registry(settings: RunSettings, folder: Path | None) -> ToolRegistry:
     return only_allowed(registry, settings.tools)
 
 
-def _changed(registry: ToolRegistry, settings: RunSettings, found: list[Found]) -> ToolRegistry | None:
+def _changed(registry: ToolRegistry, settings: LessonRunSettings, found: list[Found]) -> ToolRegistry | None:
     if not (settings.change or settings.remove):
         return registry
     document = copy.deepcopy(registry.to_document())

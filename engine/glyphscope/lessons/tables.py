@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from glyphscope.lessons.lesson import CharacterQuestion, NextQuestion, Option, Part, View
-from glyphscope.lessons.run_settings import RunSettings
+from glyphscope.lessons.run_settings import LessonRunSettings
 from glyphscope.registry.document import plain
 from glyphscope.registry.pointer import Path
 
@@ -115,7 +115,7 @@ class LessonHead(msgspec.Struct, frozen=True, kw_only=True):
     order: int = 1000
 
 
-class LessonRun(RunSettings, frozen=True, kw_only=True):
+class RunTable(LessonRunSettings, frozen=True, kw_only=True):
     """The block `run`: the settings of a new run, or only the name of an already defined one, and its playback."""
 
     name: str
@@ -137,7 +137,7 @@ class ChoiceTable(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-class LessonExperiment(RunSettings, frozen=True, kw_only=True):
+class ExperimentTable(LessonRunSettings, frozen=True, kw_only=True):
     """The block `experiment`."""
 
     name: str

@@ -66,7 +66,7 @@ class BundledFile(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class BundleManifest(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of the run, and the contents of the bundle.
 
     `versions` are the packages that ran, `packed_with` those that made the other files. `request` is the run's request
@@ -91,7 +91,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 class Bundle(NamedTuple):
     """`files` by name, including the manifest and the record, as written."""
 
-    manifest: Manifest
+    manifest: BundleManifest
     record: Record
     files: dict[str, bytes]
 
@@ -117,7 +117,7 @@ def make_bundle(events: Sequence[AnyEvent], where: str = "") -> Bundle:
     return Bundle(manifest, again, files)
 
 
-def write_bundle(path: Path, events: Sequence[AnyEvent], where: str = "") -> Manifest:
+def write_bundle(path: Path, events: Sequence[AnyEvent], where: str = "") -> BundleManifest:
     """Pack the run into that file, completely or not at all. `where` as in `make_bundle`.
 
     Raises StorageError, also for a run that is too large for a bundle.
@@ -127,7 +127,7 @@ def write_bundle(path: Path, events: Sequence[AnyEvent], where: str = "") -> Man
     return bundle.manifest
 
 
-def write_run(path: Path, events: Sequence[AnyEvent]) -> Manifest | None:
+def write_run(path: Path, events: Sequence[AnyEvent]) -> BundleManifest | None:
     """Write the run as a bundle, returning its manifest, or as a record, depending on the file's suffix.
 
     Raises StorageError like `write_bundle`.
@@ -160,7 +160,7 @@ def parse_bundle(data: bytes, where: str = "") -> Bundle:
         raise lacks(MANIFEST)
     manifest = convert_versioned(
         json_or_text(files[MANIFEST]),
-        Manifest,
+        BundleManifest,
         (_KEY, VERSION, _MIGRATIONS),
         inside(MANIFEST),
         what="The manifest",
@@ -234,10 +234,10 @@ def _makers(run: RecordedRun) -> dict[str, Callable[[], str]]:
     }
 
 
-def _manifest(run: RecordedRun, files: dict[str, bytes], missing: dict[str, str]) -> Manifest:
+def _manifest(run: RecordedRun, files: dict[str, bytes], missing: dict[str, str]) -> BundleManifest:
     request = json.loads(encode_event(run.started))["request"]
     del request["registry"]
-    return Manifest(
+    return BundleManifest(
         run=run.started.run,
         time=run.started.time,
         model=run.started.model,

@@ -37,9 +37,9 @@ from glyphscope.evals.suites.suite import (
     Expectation,
     ExpectedCall,
     Scenario,
+    ScenarioTurn,
     ScriptedResult,
     Suite,
-    Turn,
     expectations,
 )
 from glyphscope.registry.document import parse_text, plain
@@ -131,7 +131,9 @@ class _Entries:
             group=name.rpartition("_")[0] or name,
             prompt=prompts[0],
             expect=expected[0],
-            turns=tuple(Turn(prompt=p, expect=e) for p, e in zip(prompts[1:], expected[1:], strict=True)),
+            turns=tuple(
+                ScenarioTurn(prompt=p, expect=e) for p, e in zip(prompts[1:], expected[1:], strict=True)
+            ),
             registry=registry,
         )
         return _checked(scenario, known)

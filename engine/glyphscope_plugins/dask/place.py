@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.evals.running.place import Place, not_a_place
+from glyphscope.evals.running.place import SamplesPlace, not_a_place
 from glyphscope.evals.running.worker_pool import Workers
 from glyphscope.store.named_models import NamedModels
 
@@ -15,7 +15,7 @@ _ADDRESS = re.compile(r"(?:dask|tcp)://([\w.-]+|\[[0-9A-Fa-f:]+\]):(\d{1,5})/?")
 
 
 @dataclass(frozen=True)
-class DaskPlace(Place):
+class DaskPlace(SamplesPlace):
     """The workers of the Dask scheduler at HOST:PORT."""
 
     scheduler: str = ""

@@ -28,7 +28,7 @@ from glyphscope.evals.results.manifest import Machine, this_machine
 from glyphscope.evals.running.local_workers import LocalWorker, facts_of, open_judges
 from glyphscope.evals.running.progress import SampleGrew
 from glyphscope.evals.running.sample_runs import SampleAndRuns, run_sample, stopped_sample
-from glyphscope.evals.running.worker_pool import ModelFacts
+from glyphscope.evals.running.worker_pool import OpenedModel
 from glyphscope.evals.scoring.assertions import AssertionOptions
 from glyphscope.models.files import FileHash
 from glyphscope.models.interface import Model
@@ -133,7 +133,7 @@ class _OpenJob:
         self._wait_for_use()
 
     @property
-    def facts(self) -> ModelFacts:
+    def facts(self) -> OpenedModel:
         judges = {judge.name: judge.info for judge in self._assertions.judges.values()}
         return replace(facts_of(self._model, self.job.suites, self.job.arms), judges=judges)
 
@@ -216,7 +216,7 @@ _jobs: dict[tuple[str, str], _OpenJob] = {}
 """The open jobs by worker, as several may be in one process, and id."""
 
 
-def open_job(job: Job) -> tuple[ModelFacts, Mapping[str, str]] | str:
+def open_job(job: Job) -> tuple[OpenedModel, Mapping[str, str]] | str:
     """Open the models of a job, for `make_sample`: the facts and the files' hashes; or the reason why that fails."""
     here = get_worker().address
     for (worker, _), other in list(_jobs.items()):

@@ -32,7 +32,7 @@ from glyphscope.evals.matrix.needs import Needs
 from glyphscope.evals.matrix.plan import Plan, Planned
 from glyphscope.evals.running.progress import Control, SampleGrew
 from glyphscope.evals.running.sample_runs import SampleAndRuns, stopped_sample, unanswered
-from glyphscope.evals.running.worker_pool import Candidate, WorkerLost, WorkerOpened, WorkerPool
+from glyphscope.evals.running.worker_pool import WorkerCandidate, WorkerLost, WorkerOpened, WorkerPool
 from glyphscope.events import ModelInfo
 from glyphscope.models.files import FileHash
 from glyphscope.models.opening import EMBEDDED
@@ -279,7 +279,7 @@ class _Samples:
                 for future in closing:
                     future.result(timeout=max(0.1, deadline - time.monotonic()))
 
-    def joining(self, idle: bool) -> list[Candidate]:
+    def joining(self, idle: bool) -> list[WorkerCandidate]:
         """The workers that are new. Raises GlyphscopeError where there is none for `WAIT_SECONDS`."""
         self.cluster.look()
         new = self.cluster.present - self._known
@@ -295,7 +295,7 @@ class _Samples:
             )
         hosts = Counter(urlsplit(address).hostname for address in self.cluster.present)
         return [
-            Candidate(address, partial(self._open, address, hosts[urlsplit(address).hostname]))
+            WorkerCandidate(address, partial(self._open, address, hosts[urlsplit(address).hostname]))
             for address in sorted(new)
         ]
 

@@ -19,7 +19,7 @@ from glyphscope.evals.suites.suite import Scenario, expected_words
 from glyphscope.events import Message, Sampling, ToolCall
 from glyphscope.events.encoding import encode_json
 from glyphscope.store.exports import RecordedRun
-from glyphscope.store.exports.steps import Execution, Generation, RunSteps, run_steps, wall_clock
+from glyphscope.store.exports.steps import Execution, RunSteps, StepGeneration, run_steps, wall_clock
 
 Document = dict[str, Any]
 
@@ -156,7 +156,7 @@ def _run_events(run: RunSteps, model: str, since: datetime, role: str = "") -> l
     before = (run.began - since).total_seconds()
     events = []
     for step in run.steps:
-        if isinstance(step, Generation):
+        if isinstance(step, StepGeneration):
             event = _model_event(run, step, model, tools)
         else:
             event = _tool_event(step)
@@ -169,11 +169,11 @@ def _run_events(run: RunSteps, model: str, since: datetime, role: str = "") -> l
         if role:
             event["role"] = role
         events.append(event)
-        events += _violations(run, step, event) if isinstance(step, Generation) else []
+        events += _violations(run, step, event) if isinstance(step, StepGeneration) else []
     return events
 
 
-def _model_event(run: RunSteps, made: Generation, model: str, tools: list[Document]) -> Document:
+def _model_event(run: RunSteps, made: StepGeneration, model: str, tools: list[Document]) -> Document:
     request = run.run.request
     config = {**sampling_document(request.sampling), "max_tokens": request.max_tokens}
     if request.stop:
@@ -193,7 +193,7 @@ def _model_event(run: RunSteps, made: Generation, model: str, tools: list[Docume
     return event
 
 
-def _output(run: RunSteps, made: Generation, model: str) -> Document:
+def _output(run: RunSteps, made: StepGeneration, model: str) -> Document:
     choice = {
         "message": {**message_document(made.answer), "model": model},
         "stop_reason": "tool_calls" if made.stage.calls else _STOPS.get(made.reason, "unknown"),
@@ -209,7 +209,7 @@ def _output(run: RunSteps, made: Generation, model: str) -> Document:
     }
 
 
-def _logprobs(made: Generation) -> list[Document] | None:
+def _logprobs(made: StepGeneration) -> list[Document] | None:
     """The model's own log-probabilities, before mask and sampler; None if one is unknown."""
     tokens = []
     for token in made.stage.tokens:
@@ -227,7 +227,7 @@ def _logprobs(made: Generation) -> list[Document] | None:
     return tokens or None
 
 
-def _usage(made: Generation) -> Document:
+def _usage(made: StepGeneration) -> Document:
     """Tokens by Inspect's names: the prompt's tokens in the cache are counted separately."""
     prompt = made.stage.prompt
     asked, cached = (prompt.tokens, min(prompt.cached, prompt.tokens)) if prompt is not None else (0, 0)
@@ -262,7 +262,7 @@ def _tool_event(made: Execution) -> Document:
     return event
 
 
-def _violations(run: RunSteps, made: Generation, event: Document) -> list[Document]:
+def _violations(run: RunSteps, made: StepGeneration, event: Document) -> list[Document]:
     """An entry of the transcript with the violations of a text, at the characters that decided them."""
     found = [
         {

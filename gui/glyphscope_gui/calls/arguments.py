@@ -27,7 +27,7 @@ from glyphscope_gui.theme import mono_font
 
 
 @dataclass(frozen=True)
-class ArgumentCheck:
+class ArgumentProblems:
     """`by_name` has the first violation of each invalid argument, `whole` those that belong to no single argument."""
 
     by_name: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class ArgumentCheck:
         return not self.by_name and not self.whole
 
 
-def check_arguments(tool: Tool, arguments: dict[str, Any], *, closed: bool = True) -> ArgumentCheck:
+def check_arguments(tool: Tool, arguments: dict[str, Any], *, closed: bool = True) -> ArgumentProblems:
     """The verdict on arguments that the user may have written. In any thread; never raises, for any arguments."""
     try:
         text = json.dumps(arguments, ensure_ascii=False)
@@ -46,7 +46,7 @@ def check_arguments(tool: Tool, arguments: dict[str, Any], *, closed: bool = Tru
         validator.feed(text)
         validator.finish()
     except (RecursionError, ValueError) as error:
-        return ArgumentCheck(whole=tr("The arguments cannot be checked: {error}", error=error))
+        return ArgumentProblems(whole=tr("The arguments cannot be checked: {error}", error=error))
     by_name: dict[str, str] = {}
     whole: list[str] = []
     for violation in validator.violations:
@@ -57,7 +57,7 @@ def check_arguments(tool: Tool, arguments: dict[str, Any], *, closed: bool = Tru
             whole.append(violation.message.replace("the value lacks", "The call lacks"))
     if not by_name and not whole and not validator.valid:
         whole.append(tr("The arguments are invalid."))
-    return ArgumentCheck(by_name, " ".join(whole))
+    return ArgumentProblems(by_name, " ".join(whole))
 
 
 MISSING = object()
@@ -259,7 +259,7 @@ class ArgumentRows:
                 row.show_verdict("impossible", str(error))
         return found
 
-    def show_check(self, check: ArgumentCheck | None) -> None:
+    def show_check(self, check: ArgumentProblems | None) -> None:
         """Show the verdict on each argument that is given; None if they were not checked."""
         for name, row in self.by_name.items():
             wrong = check.by_name.get(name, "") if check is not None else ""

@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, Signal
 from glyphscope.evals.matrix.seeds import RequestPlan
 from glyphscope.events import RunFailed
 from glyphscope.runs import PreparedRequest
-from glyphscope_gui.compare.experiment import Experiment, ExperimentRun, RunPhase
+from glyphscope_gui.compare.experiment import ExperimentRun, RunExperiment, RunPhase
 from glyphscope_gui.compare.variants import (
     MAX_COLUMNS,
     MIN_COLUMNS,
@@ -42,7 +42,7 @@ def has_turn(column: Column) -> bool:
     return column.phase is not RunPhase.STOPPED or column.state.started is not None
 
 
-class Comparison(Experiment):
+class Comparison(RunExperiment):
     """`arranged` is emitted when the columns change. The keys of the runs are the columns' places."""
 
     arranged = Signal()

@@ -68,7 +68,7 @@ class ExperimentRun:
         return failed is not None and (self.is_without_model or failed.code in _HOPELESS)
 
 
-class Experiment(QObject):
+class RunExperiment(QObject):
     """The runs of a `plan` by their keys, and the `results` to which each is added when it ends. `changed` carries the
     key of a run whose phase changed, None for several; `grew` the key of a run with new events; `ended` the events of a
     run that ended or was stopped; `runningChanged` whether any runs.

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QPushButton
 
-from glyphscope_gui.compare.experiment import Experiment, ExperimentRun
+from glyphscope_gui.compare.experiment import ExperimentRun, RunExperiment
 from glyphscope_gui.compare.words import ANOTHER_RUN
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase
@@ -35,7 +35,7 @@ class ExperimentPresenter(QObject):
     """
 
     def __init__(
-        self, context: AppContext, page: ExperimentView, experiment: Experiment, parent: QObject
+        self, context: AppContext, page: ExperimentView, experiment: RunExperiment, parent: QObject
     ) -> None:
         super().__init__(parent)
         self._context, self._view, self._runs = context, page, context.runs

@@ -22,7 +22,7 @@ from glyphscope.store import load_project
 from glyphscope.store.project import SUFFIX, StoredProject
 from glyphscope_gui.compare.ab_page import NAMES, AbPage, AbRow
 from glyphscope_gui.compare.comparison import Comparison
-from glyphscope_gui.compare.experiment import Experiment
+from glyphscope_gui.compare.experiment import RunExperiment
 from glyphscope_gui.compare.experiment_presenter import ExperimentPresenter
 from glyphscope_gui.compare.seeds_page import SeedsPage
 from glyphscope_gui.compare.variants import (
@@ -59,7 +59,7 @@ _FIELDS = {
 class AbPresenter(ExperimentPresenter):
     def __init__(self, context: AppContext, page: AbPage, parent: QObject) -> None:
         stopped = tr("Stopped: the figures cover the finished pairs.")
-        super().__init__(context, page, Experiment(context.runs, stopped), parent)
+        super().__init__(context, page, RunExperiment(context.runs, stopped), parent)
         self._page = page
         self._last: RunRequest | None = None
         self._saved_prompt: RunRequest | None = None
@@ -290,7 +290,7 @@ class SeedsPresenter(ExperimentPresenter):
 
     def __init__(self, context: AppContext, page: SeedsPage, comparison: Comparison, parent: QObject) -> None:
         stopped = tr("Stopped: the figures cover the finished runs.")
-        super().__init__(context, page, Experiment(context.runs, stopped), parent)
+        super().__init__(context, page, RunExperiment(context.runs, stopped), parent)
         self._page = page
         self._comparison = comparison
         self._chosen = 0

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 from glyphscope.base.figures import UNKNOWN, percent
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
-from glyphscope.evals.answers import Distribution, Divergence, Group, Option, divergence_words
+from glyphscope.evals.answers import AnswerGroup, Distribution, Divergence, TokenOption, divergence_words
 from glyphscope.evals.results.words import rate_words, share_words
 from glyphscope.evals.statistics import Share
 from glyphscope_gui.compare.page import LOW
@@ -45,7 +45,7 @@ _BAR_HEIGHT = 9
 _WIDEST_RATE, _WIDEST_PERCENT, _WIDEST_COUNT = "> 99.9% [100, 100]", "> 99.9%", "000 of 000"
 
 
-class AnswersModel(TableModel[Group]):
+class AnswersModel(TableModel[AnswerGroup]):
     """A row for each different answer, the most frequent first."""
 
     titles = ("#", tr("Answer"), tr("Runs"), tr("Share, 95% interval"), tr("First difference"))
@@ -66,7 +66,7 @@ class AnswersModel(TableModel[Group]):
         self._result = result
         self.show_rows(result.groups)
 
-    def words(self, row: Group, column: int) -> str:
+    def words(self, row: AnswerGroup, column: int) -> str:
         divergence = None if row.divergence is None else self._result.divergences[row.divergence]
         return (
             str(self._rows.index(row) + 1),
@@ -76,14 +76,14 @@ class AnswersModel(TableModel[Group]):
             UNKNOWN if divergence is None else tr("character {char:,}", char=divergence.char),
         )[column]
 
-    def tip(self, row: Group, column: int) -> str:
+    def tip(self, row: AnswerGroup, column: int) -> str:
         return f"{_label(row)}\n{share_words(row.share)}"
 
-    def extra(self, row: Group, column: int, role: int) -> Any:
+    def extra(self, row: AnswerGroup, column: int, role: int) -> Any:
         return row.share if role == SHARE_ROLE else None
 
 
-def _label(group: Group) -> str:
+def _label(group: AnswerGroup) -> str:
     return f"{'✓' if group.ok else '✕'} {visible(group.label, spaces=True)}"
 
 
@@ -116,7 +116,7 @@ def _paint_share(painter: QPainter, bar: QRectF, share: Share) -> None:
         painter.drawLine(QLineF(x, y - 3, x, y + 3))
 
 
-class OptionsModel(TableModel[Option]):
+class OptionsModel(TableModel[TokenOption]):
     """The tokens sampled where the answers diverge."""
 
     titles = (tr("Token"), tr("Sampled"), tr("Raw"), tr("Final"), tr("Answers"))
@@ -137,7 +137,7 @@ class OptionsModel(TableModel[Option]):
         self._runs = 0 if divergence is None else divergence.runs
         self.show_rows(() if divergence is None else divergence.options)
 
-    def words(self, row: Option, column: int) -> str:
+    def words(self, row: TokenOption, column: int) -> str:
         data = row.data or row.text.encode(errors="surrogatepass")
         return (
             tr("⟨end⟩") if row.end and not row.text else token_text(data, row.text),
@@ -248,7 +248,7 @@ class SeedsPage(FollowsSize, SeededPage):
         vbox(self.setting_card, (self.splitter, 1), parent=self, margins=(GAP + 4, GAP), spacing=GAP)
 
     @property
-    def _group(self) -> Group | None:
+    def _group(self) -> AnswerGroup | None:
         return self.answers_model.row(self.answers.currentIndex().row())
 
     @property

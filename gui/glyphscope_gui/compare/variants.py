@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from glyphscope.evals.matrix.questions import QUESTIONS, Question
+from glyphscope.evals.matrix.questions import QUESTIONS, SettingsQuestion
 from glyphscope.evals.running.requests import changed_request
 from glyphscope.events import RunRequest, Sampling, settings_of
 from glyphscope.runs import PreparedRequest
@@ -91,7 +91,7 @@ def _with_each(basis: Basis, name: str, values: Sequence[Any]) -> tuple[Variant,
     return tuple({**basis.variant, name: value} for value in values)
 
 
-def _columns(question: Question, basis: Basis) -> tuple[Variant, ...]:
+def _columns(question: SettingsQuestion, basis: Basis) -> tuple[Variant, ...]:
     return tuple({**basis.variant, **settings} for settings in question.columns())
 
 

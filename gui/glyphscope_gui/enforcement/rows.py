@@ -13,7 +13,7 @@ from glyphscope.explain.proof import EngineName, Proof, iterate_proofs
 from glyphscope.notation import parse_value
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of
-from glyphscope_gui.enforcement.table import Cell, EnforcementRow
+from glyphscope_gui.enforcement.table import EnforcementCell, EnforcementRow
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.verdict import Enforcement
 
@@ -65,21 +65,21 @@ def badges(
     return found
 
 
-def _cell(proof: Proof) -> Cell:
+def _cell(proof: Proof) -> EnforcementCell:
     if proof.status == "enforced":
         words = tr("Rejected all {count:,} violating texts and accepted a valid one.", count=proof.examples)
-        return Cell("enforced", "", f"{words}\n{capitalised(proof.why)}" if proof.why else words)
+        return EnforcementCell("enforced", "", f"{words}\n{capitalised(proof.why)}" if proof.why else words)
     if not proof.witness:
-        return Cell("error" if proof.engine == "converter" else "unknown", "", proof.why)
+        return EnforcementCell("error" if proof.engine == "converter" else "unknown", "", proof.why)
     why = capitalised(proof.what)
     if proof.why:
         why = f"{why}\n{proof.why}" if why else proof.why
     if proof.engine == "converter" and proof.what:
         value = leaking_value(proof.witness, proof.pointer, "json")
-        return Cell("leaks", value, tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
+        return EnforcementCell("leaks", value, tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
     if proof.what:
-        return Cell(proof.status, "", tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
-    return Cell("unknown", "", tr("Rejected: {text}", text=proof.witness) + f"\n{why}")
+        return EnforcementCell(proof.status, "", tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
+    return EnforcementCell("unknown", "", tr("Rejected: {text}", text=proof.witness) + f"\n{why}")
 
 
 def leaking_value(text: str, pointer: str, notation: Notation) -> str:

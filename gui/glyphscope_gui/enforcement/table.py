@@ -41,7 +41,7 @@ CONSTRAINT = 0
 
 
 @dataclass(frozen=True)
-class Cell:
+class EnforcementCell:
     """The enforcement of one constraint by one engine. `state` is a key of _LOOKS; `witness` is short, `why` is not."""
 
     state: str
@@ -57,7 +57,7 @@ class EnforcementRow:
     pointer: str
     keyword: str
     words: str
-    cells: dict[str, Cell]
+    cells: dict[str, EnforcementCell]
 
 
 _LOOKS = {
@@ -132,16 +132,16 @@ class EnforcementModel(TableModel[EnforcementRow]):
     def _constraint(self, row: EnforcementRow) -> str:
         return row.words if self._of_one_tool else f"{row.tool} · {row.words}"
 
-    def _cell(self, row: EnforcementRow, column: int) -> Cell | None:
+    def _cell(self, row: EnforcementRow, column: int) -> EnforcementCell | None:
         return row.cells.get(self.engines[column - 1][0])
 
 
-def _cell_words(cell: Cell) -> str:
+def _cell_words(cell: EnforcementCell) -> str:
     words = _LOOKS.get(cell.state, _LOOKS["error"])[0]
     return f"{words} {cell.witness}" if cell.state == "leaks" and cell.witness else words
 
 
-def _cell_tip(cell: Cell) -> str:
+def _cell_tip(cell: EnforcementCell) -> str:
     lines = [_LOOKS.get(cell.state, _LOOKS["error"])[2]]
     if cell.why:
         lines.append(cell.why)

@@ -16,13 +16,13 @@ from glyphscope.base.errors import GlyphscopeError, RecordError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Plan
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import publish
-from glyphscope.evals.results.table import Table
+from glyphscope.evals.results.table import SampleTable
 from glyphscope.evals.running.evaluation import evaluate
 from glyphscope.evals.running.local_workers import LocalWorkers
 from glyphscope.evals.running.progress import (
     Begun,
     Control,
-    Ended,
+    EvaluationEnded,
     ModelMissing,
     ModelOpened,
     Progress,
@@ -239,7 +239,7 @@ class Growing:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._table: Table | None = None
+        self._table: SampleTable | None = None
         self._changed = False
         self._next = 0.0
 
@@ -247,7 +247,7 @@ class Growing:
         """The result after that event, if it is time to read it."""
         self._changed |= isinstance(event, Begun | ModelOpened | SampleDone)
         began = time.monotonic()
-        if not self._changed or (began < self._next and not isinstance(event, ModelOpened | Ended)):
+        if not self._changed or (began < self._next and not isinstance(event, ModelOpened | EvaluationEnded)):
             return None
         result = None
         with suppress(StorageError, RecordError):  # the evaluation continues; its end reads the result again

@@ -16,10 +16,10 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import OFFERED, values_of
 from glyphscope.evals.matrix.needs import PythonFile, needs_of
 from glyphscope.evals.matrix.plan import Matrix
-from glyphscope.evals.matrix.questions import QUESTIONS, Question
+from glyphscope.evals.matrix.questions import QUESTIONS, SettingsQuestion
 from glyphscope.evals.results.export import EXPORTERS, Exported, export_samples
 from glyphscope.evals.results.folder import ResultRow, list_results
-from glyphscope.evals.running.place import Place
+from glyphscope.evals.running.place import SamplesPlace
 from glyphscope.evals.suites.imported import endings
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.events import settings_of
@@ -30,9 +30,9 @@ from glyphscope_gui.evaluate.evaluations import EvalJob, EvalPhase, EvalProgress
 from glyphscope_gui.evaluate.page import RESULT, EvalPage
 from glyphscope_gui.evaluate.reading import (
     EvalReading,
-    Opened,
+    OpenedResult,
     OpenedRun,
-    Priced,
+    PricedPlan,
     made_report,
     planned_again,
     priced,
@@ -82,7 +82,7 @@ class EvaluatePresenter(Page):
         self._results = EvalResultsModel(self)
         self._model = ""
         """The window's model in the list of models."""
-        self._priced: Priced | None = None
+        self._priced: PricedPlan | None = None
         """The price of the set-up; None while it is computed."""
         self._is_made = False
         """Whether the contents of the page are made."""
@@ -273,7 +273,7 @@ class EvaluatePresenter(Page):
             self.view.models_model.put(_model_row(str(path), str(path.parent)), ticked=True)
         self._setup_changed()
 
-    def _ask(self, question: Question) -> None:
+    def _ask(self, question: SettingsQuestion) -> None:
         self.view.setup.show_matrix(question.members())
         self._setup_changed()
 
@@ -298,7 +298,7 @@ class EvaluatePresenter(Page):
         else:
             self.reading.start_with_files("price", partial(priced, matrix), self._show_price)
 
-    def _show_price(self, found: Priced) -> None:
+    def _show_price(self, found: PricedPlan) -> None:
         setup = self.view.setup
         if found.matrix != setup.matrix():
             return  # changed since: its new price is being computed
@@ -358,7 +358,7 @@ class EvaluatePresenter(Page):
         )
         dialog.open()
 
-    def _placed(self, job: EvalJob, place: Place) -> EvalJob:
+    def _placed(self, job: EvalJob, place: SamplesPlace) -> EvalJob:
         matrix = msgspec.structs.replace(job.plan.matrix, jobs=place.jobs)
         job = replace(job, plan=replace(job.plan, matrix=matrix))
         if place.is_local:
@@ -428,18 +428,18 @@ class EvaluatePresenter(Page):
         self.view.title.setText(tr("Reading {name}…", name=path.name))
         self.reading.start("open", partial(read_result, path, self.reading.measure), self._opened)
 
-    def _opened(self, opened: Opened) -> None:
+    def _opened(self, opened: OpenedResult) -> None:
         self._show_opened(opened)
         self.view.show_view(RESULT)
         if self.context.navigator.current is PageId.EVALUATE:
             self.view.result.table.setFocus()
 
-    def _refreshed(self, opened: Opened) -> None:
+    def _refreshed(self, opened: OpenedResult) -> None:
         """Show the result in place of the old one, without leaving the user's view."""
         if self.result_presenter.path == opened.result.path:
             self._show_opened(opened)
 
-    def _show_opened(self, opened: Opened) -> None:
+    def _show_opened(self, opened: OpenedResult) -> None:
         page, result = self.view, opened.result
         running = self.evaluations.result
         if self.evaluations.is_busy and running is not None and running.path == result.path:

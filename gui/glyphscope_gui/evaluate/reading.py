@@ -19,19 +19,19 @@ from glyphscope.evals.alignment import Alignment, align
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import needs_of, rubrics_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
-from glyphscope.evals.results.changes import Changes, changes_between
+from glyphscope.evals.results.changes import ResultChanges, changes_between
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder
 from glyphscope.evals.results.report import REPORT, SUMMARY, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import summarise
-from glyphscope.evals.results.table import INDEXED_FROM, Samples, Table
+from glyphscope.evals.results.table import INDEXED_FROM, Samples, SampleTable
 from glyphscope.evals.results.wrong_token import bad_token, bad_turn
 from glyphscope.evals.running.evaluation import saved_plan
 from glyphscope.events import AnyEvent
 from glyphscope.runs import run_state
 from glyphscope_gui.evaluate.evaluations import EvalJob
-from glyphscope_gui.evaluate.result import EvalResult, Pair, read_samples
+from glyphscope_gui.evaluate.result import ComparedPair, EvalResult, read_samples
 from glyphscope_gui.evaluate.setup import Price, price, suite_choice
 from glyphscope_gui.evaluate.setup_lists import ScenarioRow, scenario_rows
 from glyphscope_gui.evaluate.words import MeasureName
@@ -45,7 +45,7 @@ _Outcome = TypeVar("_Outcome")
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedResult:
     """A completely read result. `note` warns of its state, such as unfinished; "" for a complete result."""
 
     result: EvalResult
@@ -63,17 +63,17 @@ class OpenedRun:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedResults:
     """`result`, and its changes since another result, which `before` names; `arms` are the arms of both."""
 
     before: str
     result: EvalResult
-    changes: Changes
+    changes: ResultChanges
     arms: list[Arm]
 
 
 @dataclass(frozen=True)
-class Priced:
+class PricedPlan:
     """A plan and its price; without a price, why it cannot be evaluated. `rubrics`: whether a judge is needed."""
 
     matrix: Matrix
@@ -127,7 +127,7 @@ class EvalReading(QObject):
         self.start("run", lambda: _judge_run(result.folder, sample, number), self.runOpened.emit)
 
 
-def read_result(path: Path, measure: MeasureName = "ok") -> Opened:
+def read_result(path: Path, measure: MeasureName = "ok") -> OpenedResult:
     """Read a result, to show it by a measure. Raises StorageError, and RecordError for one that is invalid, newer, or
     damaged.
     """
@@ -138,10 +138,10 @@ def read_result(path: Path, measure: MeasureName = "ok") -> Opened:
     result = EvalResult(path, folder.manifest, table, summary).prepared(measure)
     ended = folder.ended_in_the_middle(table)
     unfinished = (ended > 0 or not folder.manifest.finished) and not folder.is_being_written
-    return Opened(result, _note(folder, result, ended), unfinished)
+    return OpenedResult(result, _note(folder, result, ended), unfinished)
 
 
-def _saved_summary(folder: ResultFolder, table: Table) -> Summary | None:
+def _saved_summary(folder: ResultFolder, table: SampleTable) -> Summary | None:
     """The summary in the folder of a large result; None if it is missing, or older than the samples or the manifest."""
     path = folder.path / SUMMARY
     if len(table) < INDEXED_FROM:
@@ -194,18 +194,18 @@ def made_report(path: Path) -> Path:
     return report
 
 
-def priced(matrix: Matrix) -> Priced:
+def priced(matrix: Matrix) -> PricedPlan:
     """Whether an evaluation as set up can begin, and its price."""
     try:
         plan = plan_of(matrix)
     except GlyphscopeError as error:
-        return Priced(matrix, problem=str(error))
+        return PricedPlan(matrix, problem=str(error))
     rubrics, rows = rubrics_of(plan) > 0, scenario_rows(plan)
     try:
         needs_of(plan)
     except GlyphscopeError as error:
-        return Priced(matrix, plan, problem=judge_words(error), rubrics=rubrics, scenarios=rows)
-    return Priced(matrix, plan, price(plan), rubrics=rubrics, scenarios=rows)
+        return PricedPlan(matrix, plan, problem=judge_words(error), rubrics=rubrics, scenarios=rows)
+    return PricedPlan(matrix, plan, price(plan), rubrics=rubrics, scenarios=rows)
 
 
 def judge_words(error: GlyphscopeError) -> str:
@@ -213,12 +213,12 @@ def judge_words(error: GlyphscopeError) -> str:
     return tr("{suite}: {why} Choose one under Judge.", suite=error.where, why=error.message)
 
 
-def compared(before: Path, result: EvalResult) -> Compared:
+def compared(before: Path, result: EvalResult) -> ComparedResults:
     """The changes from another result to this one."""
     first, second = ResultFolder.open(before), result.folder
     changes = changes_between(*((folder.manifest, _readable(folder)) for folder in (first, second)))
     arms = {arm.id: arm for arm in (*first.manifest.arms, *result.manifest.arms)}
-    return Compared(when(first.manifest.started), result, changes, list(arms.values()))
+    return ComparedResults(when(first.manifest.started), result, changes, list(arms.values()))
 
 
 def _readable(folder: ResultFolder) -> Samples:
@@ -245,7 +245,7 @@ def _judge_run(folder: ResultFolder, sample: Sample, number: int) -> OpenedRun:
     return OpenedRun(sample, folder.record(sample.judged[number].run).events, None)
 
 
-def aligned(result: EvalResult, pair: Pair) -> Alignment:
+def aligned(result: EvalResult, pair: ComparedPair) -> Alignment:
     """Both runs of a pair by field; of several turns, the first in which either went wrong."""
     turn = min((bad_turn(sample) for sample in pair if sample.failures), default=1)
     folder = result.folder

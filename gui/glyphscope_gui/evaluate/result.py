@@ -19,10 +19,18 @@ from glyphscope.evals.results.comparing import pairs_of
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.measuring import Part
+from glyphscope.evals.results.measuring import CellPart
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import is_greedy
-from glyphscope.evals.results.table import NO_NUMBER, Cell, FirstFailure, ReadList, Rows, Table, table_of
+from glyphscope.evals.results.table import (
+    NO_NUMBER,
+    Cell,
+    FirstFailure,
+    ReadList,
+    Rows,
+    SampleTable,
+    table_of,
+)
 from glyphscope.evals.statistics import share, share_of_counts
 from glyphscope_gui.evaluate.words import BY_NAME, MeasureName
 from glyphscope_gui.shared.language import tr
@@ -38,7 +46,7 @@ RowKind = Literal["all", "suite", "group", "scenario"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RunRow:
     """A row of the heat map: all scenarios, a suite, a group of one, or a scenario.
 
     Controls have separate rows: a row, like its parents, counts either only controls (`control`) or none.
@@ -69,7 +77,7 @@ class CellFigure(NamedTuple):
     correct: int = 0
 
 
-class Samples(ReadList[Sample]):
+class CellSamples(ReadList[Sample]):
     """Samples of a result; `numbers` are their cells in the table, found when they are used if not given."""
 
     def __init__(self, places: np.ndarray, result: EvalResult, numbers: Sequence[int] | None = None) -> None:
@@ -101,7 +109,7 @@ class EvalResult:
     """A result at some moment, with the `table` of its samples then; while it grows, another one takes its place."""
 
     def __init__(
-        self, path: Path, manifest: Manifest, table: Table | None = None, summary: Summary | None = None
+        self, path: Path, manifest: Manifest, table: SampleTable | None = None, summary: Summary | None = None
     ) -> None:
         self.path = path
         self.manifest = manifest
@@ -115,7 +123,7 @@ class EvalResult:
             members = self._order.setdefault(cell.suite, {}).setdefault(cell.group, {})
             members.setdefault(cell.scenario, cell.control)
             self._numbers.setdefault(cell.key, {}).setdefault(cell.arm, []).append(number)
-        self._figures: dict[tuple[Row, str, str], CellFigure] = {}
+        self._figures: dict[tuple[RunRow, str, str], CellFigure] = {}
         """The figures that were shown, by row, arm and measure."""
         self._counts: dict[str, list[int]] = {}
         self._greatest: dict[MeasureName, float] = {}
@@ -159,14 +167,14 @@ class EvalResult:
         return sum(1 for _kind in self._kinds()) - self.controls
 
     @property
-    def samples(self) -> Samples:
+    def samples(self) -> CellSamples:
         """All samples."""
         import numpy as np
 
-        return Samples(np.arange(len(self), dtype=np.uint32), self)
+        return CellSamples(np.arange(len(self), dtype=np.uint32), self)
 
     @cached_property
-    def newest(self) -> Samples:
+    def newest(self) -> CellSamples:
         """The last samples that were made, the newest first."""
         import numpy as np
 
@@ -174,7 +182,7 @@ class EvalResult:
         for rows in self.table.blocks(range(len(self.table.cells))):
             places = np.concatenate([places, rows.places])
             places = places[self.values(places, "start").argsort()[-NEWEST:]]
-        return Samples(places[::-1], self)
+        return CellSamples(places[::-1], self)
 
     @property
     def right(self) -> int:
@@ -182,13 +190,15 @@ class EvalResult:
         return sum(self._count("ok"))
 
     @cached_property
-    def counted(self) -> Part:
+    def counted(self) -> CellPart:
         """The samples that the figures cover: the first row's."""
         cells = self.table.cells
-        return Part(self.table, [n for n, cell in enumerate(cells) if not (self.controls and cell.control)])
+        return CellPart(
+            self.table, [n for n, cell in enumerate(cells) if not (self.controls and cell.control)]
+        )
 
     @cached_property
-    def by_failure(self) -> list[tuple[FirstFailure, str, Samples]]:
+    def by_failure(self) -> list[tuple[FirstFailure, str, CellSamples]]:
         """The failed samples that the figures cover, by their first failure and arm."""
         import numpy as np
 
@@ -208,7 +218,7 @@ class EvalResult:
             (
                 self.table.failures[kind // len(arms)],
                 names[kind % len(arms)],
-                Samples(np.concatenate(found[kind]), self),
+                CellSamples(np.concatenate(found[kind]), self),
             )
             for kind in sorted(found)
         ]
@@ -256,15 +266,15 @@ class EvalResult:
         """The samples at these places; the error in place of the texts of those that cannot be read."""
         return read_samples(self.folder, self.table.cells, self.table.rows[places])
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[RunRow]:
         """All rows in order: everything, then each suite with its groups, if there are several, and its scenarios."""
         return self._rows
 
     @cached_property
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> list[RunRow]:
         return list(self._make_rows())
 
-    def samples_of(self, row: Row, arm: str | None = None, *, wrong_first: bool = False) -> Samples:
+    def samples_of(self, row: RunRow, arm: str | None = None, *, wrong_first: bool = False) -> CellSamples:
         """The samples of a cell, or of a row in all arms."""
         import numpy as np
 
@@ -279,9 +289,9 @@ class EvalResult:
         if wrong_first:
             right = self.values(places, "ok") == 1
             places = np.concatenate([places[~right], places[right]])
-        return Samples(places, self, numbers)
+        return CellSamples(places, self, numbers)
 
-    def figure(self, row: Row, arm: str, measure: MeasureName) -> CellFigure:
+    def figure(self, row: RunRow, arm: str, measure: MeasureName) -> CellFigure:
         """The figure of a cell.
 
         Intervals are as in the summary: over scenarios like these, with each scenario's trials as a cluster. In a
@@ -292,7 +302,7 @@ class EvalResult:
             self._figures[key] = self._figure(row, arm, measure)
         return self._figures[key]
 
-    def _figure(self, row: Row, arm: str, measure: MeasureName) -> CellFigure:
+    def _figure(self, row: RunRow, arm: str, measure: MeasureName) -> CellFigure:
         scenarios = [self._numbers.get(each, {}).get(arm, []) for each in self._scenarios(row)]
         counts = self._count("n")
         n = sum(counts[number] for numbers in scenarios for number in numbers)
@@ -334,13 +344,13 @@ class EvalResult:
         n = sum(map(len, discordant))
         return Pairs(np.concatenate([*discordant, *other]), self, n), count
 
-    def _of_arm(self, arm: str) -> Part:
+    def _of_arm(self, arm: str) -> CellPart:
         numbers = (number for arms in self._numbers.values() for number in arms.get(arm, ()))
         cells = self.table.cells
-        return Part(self.table, [n for n in numbers if not (self.controls and cells[n].control)])
+        return CellPart(self.table, [n for n in numbers if not (self.controls and cells[n].control)])
 
     def _count(self, what: str) -> list[int]:
-        """A column of `Table.counts`, by cell."""
+        """A column of `SampleTable.counts`, by cell."""
         if what not in self._counts:
             self._counts[what] = self.table.counts[what].tolist()
         return self._counts[what]
@@ -351,34 +361,34 @@ class EvalResult:
             for members in groups.values():
                 yield from members.values()
 
-    def _make_rows(self) -> Iterator[Row]:
+    def _make_rows(self) -> Iterator[RunRow]:
         only_controls = not self.controls and any(self._kinds())
         name = tr("All scenarios except controls") if self.controls else tr("All scenarios")
-        yield Row("all", name, control=only_controls)
+        yield RunRow("all", name, control=only_controls)
         for suite, groups in self._order.items():
             if groups:
                 yield from self._rows_of_suite(suite, groups)
 
-    def _rows_of_suite(self, suite: str, groups: dict[str, dict[str, bool]]) -> Iterator[Row]:
+    def _rows_of_suite(self, suite: str, groups: dict[str, dict[str, bool]]) -> Iterator[RunRow]:
         controls = [name for members in groups.values() for name, control in members.items() if control]
         others = {
             group: names
             for group, members in groups.items()
             if (names := [name for name, control in members.items() if not control])
         }
-        yield Row("suite", suite, suite, control=not others)
+        yield RunRow("suite", suite, suite, control=not others)
         several = len(others) > 1
         for group, names in others.items():
             if several:
-                yield Row("group", group or tr("other"), suite, group, 1)
+                yield RunRow("group", group or tr("other"), suite, group, 1)
             for name in names:
-                yield Row("scenario", name, suite, group, 1 + several)
+                yield RunRow("scenario", name, suite, group, 1 + several)
         if controls and others:
-            yield Row("group", tr("controls"), suite, "", 1, control=True)
+            yield RunRow("group", tr("controls"), suite, "", 1, control=True)
         for name in controls:
-            yield Row("scenario", name, suite, "", 1 + bool(others), control=True)
+            yield RunRow("scenario", name, suite, "", 1 + bool(others), control=True)
 
-    def _scenarios(self, row: Row) -> Iterable[tuple[str, str]]:
+    def _scenarios(self, row: RunRow) -> Iterable[tuple[str, str]]:
         if row.kind == "scenario":
             return ((row.suite, row.name),)
         return (
@@ -415,14 +425,14 @@ def _median(values: np.ndarray) -> tuple[float, float, float]:
     return float(np.median(values, overwrite_input=True)), least, greatest
 
 
-class Pair(NamedTuple):
+class ComparedPair(NamedTuple):
     """The same scenario, trial and seed in two arms."""
 
     first: Sample
     second: Sample
 
 
-class Pairs(ReadList[Pair]):
+class Pairs(ReadList[ComparedPair]):
     """Pairs of samples; `places` are those of both, and `discordant` of them are right in one arm only."""
 
     def __init__(self, places: np.ndarray, result: EvalResult, discordant: int) -> None:
@@ -430,6 +440,6 @@ class Pairs(ReadList[Pair]):
         self.discordant = discordant
 
 
-def _read_pairs(result: EvalResult, places: np.ndarray) -> list[Pair]:
+def _read_pairs(result: EvalResult, places: np.ndarray) -> list[ComparedPair]:
     samples = iter(result.read(places.reshape(-1)))
-    return [Pair(first, next(samples)) for first in samples]
+    return [ComparedPair(first, next(samples)) for first in samples]

@@ -12,7 +12,7 @@ from glyphscope.evals.alignment import Alignment, difference_words
 from glyphscope.evals.results.sample import Reason, Sample
 from glyphscope.evals.results.table import FirstFailure
 from glyphscope.evals.results.words import REASON_WORDS
-from glyphscope_gui.evaluate.result import EvalResult, Pair, Samples
+from glyphscope_gui.evaluate.result import CellSamples, ComparedPair, EvalResult
 from glyphscope_gui.evaluate.words import why_words
 from glyphscope_gui.runs.compare_fields import CompareFields, CompareFieldsModel
 from glyphscope_gui.shared.fields import choice_box
@@ -31,7 +31,7 @@ class _Node(NamedTuple):
 
     words: str
     tip: str
-    samples: Samples
+    samples: CellSamples
 
 
 class EvalFailuresModel(TreeModel):
@@ -49,7 +49,7 @@ class EvalFailuresModel(TreeModel):
         """Show the failures of the samples that the result's figures cover."""
         import numpy as np
 
-        by_reason: dict[str, list[tuple[str, Samples]]] = {}
+        by_reason: dict[str, list[tuple[str, CellSamples]]] = {}
         for first, arm, samples in result.by_failure:
             words = " · ".join(part for part in (_exactly(first), labels.get(arm, arm)) if part)
             by_reason.setdefault(first.reason, []).append((words, samples))
@@ -61,7 +61,7 @@ class EvalFailuresModel(TreeModel):
         ):
             parts.sort(key=lambda part: -len(part[1]))
             above = self._tree.add(0)
-            everything = Samples(np.concatenate([found.places for _, found in parts]), result)
+            everything = CellSamples(np.concatenate([found.places for _, found in parts]), result)
             self._nodes.append(_Node(REASON_WORDS[cast("Reason", reason)], reason, everything))
             for words, found in parts:
                 self._tree.add(above)
@@ -164,28 +164,28 @@ MEASURED = 60
 """The rows by which the arms' columns are fitted: each is read from the result."""
 
 
-class EvalPairsModel(TableModel[Pair]):
+class EvalPairsModel(TableModel[ComparedPair]):
     """A row for each pair of samples: the same trial of a scenario in both arms."""
 
     speaks_titles = True
     titles: Sequence[str] = (tr("Scenario"), tr("Trial"), tr("First"), tr("Second"))
     figures = frozenset({TRIAL})
 
-    def show(self, pairs: Sequence[Pair], first: str, second: str) -> None:
+    def show(self, pairs: Sequence[ComparedPair], first: str, second: str) -> None:
         """`first` and `second` name the arms."""
         self.titles, self.tips = (*self.titles[:FIRST], first, second), ("", "", first, second)
         self.show_rows(pairs)
 
-    def words(self, row: Pair, column: int) -> str:
+    def words(self, row: ComparedPair, column: int) -> str:
         return (row.first.scenario, str(row.first.trial), _words(row.first), _words(row.second))[column]
 
-    def tip(self, row: Pair, column: int) -> str:
+    def tip(self, row: ComparedPair, column: int) -> str:
         if column not in (FIRST, SECOND):
             return ""
         sample = row[column - FIRST]
         return "\n".join(part for part in (why_words(sample), sample.text[:800]) if part)
 
-    def color(self, row: Pair, column: int) -> str:
+    def color(self, row: ComparedPair, column: int) -> str:
         if column not in (FIRST, SECOND):
             return ""
         return "holds" if row[column - FIRST].ok else "impossible"
@@ -220,7 +220,9 @@ class _PairsTable(PlainTable):
 
 
 class EvalPair(QWidget):
-    """`armsChosen` carries two ids when the user picks them, `pairChosen` a Pair, `openRequested` a Sample of one."""
+    """`armsChosen` carries two ids when the user picks them, `pairChosen` a ComparedPair, `openRequested` a Sample of
+    one.
+    """
 
     armsChosen = Signal(str, str)
     pairChosen = Signal(object)

@@ -13,14 +13,14 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.evals.alignment import Alignment
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.results.changes import ArmChange, Change, ChangeKind, Changes
+from glyphscope.evals.results.changes import ArmChange, ChangeKind, ResultChanges, SampleChange
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import p_words
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.evaluate.page import EvalPage
-from glyphscope_gui.evaluate.reading import Compared, EvalReading, aligned, compared
-from glyphscope_gui.evaluate.result import EvalResult, Pair, Pairs, Row, Samples
+from glyphscope_gui.evaluate.reading import ComparedResults, EvalReading, aligned, compared
+from glyphscope_gui.evaluate.result import CellSamples, ComparedPair, EvalResult, Pairs, RunRow
 from glyphscope_gui.evaluate.words import (
     WIDEST_ARM,
     WIDEST_REASON,
@@ -51,9 +51,9 @@ class EvalResultPresenter(QObject):
         self._page = page
         self._view = page.result
         self._reading = reading
-        self._cell: tuple[Row, str] | None = None
+        self._cell: tuple[RunRow, str] | None = None
         """The row and the arm of the chosen cell."""
-        self._pair: Pair | None = None
+        self._pair: ComparedPair | None = None
         self.result: EvalResult | None = None
         self.title = ""
         self._growing = QTimer(self, singleShot=True, interval=GROWN_MS)
@@ -143,7 +143,7 @@ class EvalResultPresenter(QObject):
     def _show_runs(self, words: str, samples: Sequence[Sample]) -> None:
         self._view.runs_model.show(samples, self._view.model.labels)
         self._view.show_runs_of(words, len(samples))
-        self._view.judge.show_sample(samples.first_judged if isinstance(samples, Samples) else None)
+        self._view.judge.show_sample(samples.first_judged if isinstance(samples, CellSamples) else None)
 
     def _measure_chosen(self, _place: int) -> None:
         self._reading.measure = self._view.chosen_measure
@@ -207,7 +207,7 @@ class EvalResultPresenter(QObject):
             names,
         )
 
-    def _pair_chosen(self, pair: Pair) -> None:
+    def _pair_chosen(self, pair: ComparedPair) -> None:
         self._pair = pair
         if self.result is None:
             return
@@ -221,7 +221,7 @@ class EvalResultPresenter(QObject):
             shown = partial(self._show_alignment, pair)
             self._reading.start("align", partial(aligned, self.result, pair), shown)
 
-    def _show_alignment(self, pair: Pair, alignment: Alignment) -> None:
+    def _show_alignment(self, pair: ComparedPair, alignment: Alignment) -> None:
         if pair == self._pair:
             self._view.pair.show_alignment(alignment)
 
@@ -294,7 +294,7 @@ class ResultComparing(QObject):
     def _compare(self, before: Path, result: EvalResult) -> None:
         self._reading.start("compare", partial(compared, before, result), self._show)
 
-    def _show(self, found: Compared) -> None:
+    def _show(self, found: ComparedResults) -> None:
         result = found.result
         after = when(result.manifest.started)
         dialog = ChangesDialog(found.changes, found.arms, found.before, after, self._context.window)
@@ -310,18 +310,18 @@ WORDS: dict[ChangeKind, str] = {
 }
 
 
-class ChangesModel(TableModel[Change]):
+class ChangesModel(TableModel[SampleChange]):
     """A row for each change, regressions first."""
 
     speaks_titles = True
     titles = (tr("Change"), tr("Scenario"), tr("Arm"), tr("Before"), tr("After"))
 
-    def __init__(self, changes: Changes, labels: dict[str, str], parent: QObject | None = None) -> None:
+    def __init__(self, changes: ResultChanges, labels: dict[str, str], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows = changes.changes
         self._labels = labels
 
-    def words(self, row: Change, column: int) -> str:
+    def words(self, row: SampleChange, column: int) -> str:
         sample = row.after
         return (
             WORDS[row.kind],
@@ -331,14 +331,14 @@ class ChangesModel(TableModel[Change]):
             _result_words(row.after),
         )[column]
 
-    def tip(self, row: Change, column: int) -> str:
+    def tip(self, row: SampleChange, column: int) -> str:
         if column not in (BEFORE, AFTER):
             return ""
         sample = row.before if column == BEFORE else row.after
         detail = sample.failures[0].detail if sample.failures else ""
         return "\n".join(part for part in (detail, sample.text[:800]) if part)
 
-    def color(self, row: Change, column: int) -> str:
+    def color(self, row: SampleChange, column: int) -> str:
         if column not in (CHANGE, BEFORE, AFTER):
             return ""
         good = {CHANGE: row.kind == "fix", BEFORE: row.before.ok, AFTER: row.after.ok}[column]
@@ -375,7 +375,7 @@ class ChangesDialog(PlainDialog):
     runRequested = Signal(object)
 
     def __init__(
-        self, changes: Changes, arms: list[Arm], before: str, after: str, parent: QWidget | None = None
+        self, changes: ResultChanges, arms: list[Arm], before: str, after: str, parent: QWidget | None = None
     ) -> None:
         title = tr("Changes from {before} to {after}", before=before, after=after)
         super().__init__("changesDialog", title, parent)

@@ -25,7 +25,7 @@ from glyphscope_gui.evaluate.table import EvalRuns, EvalRunsModel, EvalTable
 from glyphscope_gui.evaluate.table_model import EvalTableModel
 from glyphscope_gui.evaluate.words import MEASURES, MeasureName
 from glyphscope_gui.runs.compare_fields import CompareFieldsModel
-from glyphscope_gui.shared.card import Card, Heading
+from glyphscope_gui.shared.card import Card, CardHeading
 from glyphscope_gui.shared.chart import BarChart, Chart, Series
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import ElidedLabel, named, words_label
@@ -305,7 +305,7 @@ class EvalCharts(ScrollArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent=parent)
-        self._headings: dict[Chart, Heading] = {}
+        self._headings: dict[Chart, CardHeading] = {}
         self._waiting: tuple[Summary | None, dict[str, str]] | None = None
 
     def show_summary(self, summary: Summary | None, labels: dict[str, str]) -> None:
@@ -332,7 +332,7 @@ class EvalCharts(ScrollArea):
             (self.times, tr("Time"), tr("median ms: first token, total")),
             (self.savings, tr("Saved by early abort"), tr("tokens, measured runs only")),
         ):
-            heading = Heading(title, hint, parent=inside)
+            heading = CardHeading(title, hint, parent=inside)
             self._headings[chart] = heading
             column.addWidget(heading)
             column.addWidget(chart)

@@ -17,7 +17,7 @@ from glyphscope.base.visible import visible
 from glyphscope.evals.matrix.arms import OFFERED, values_of
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS
-from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
+from glyphscope.evals.running.place import MAX_JOBS, SamplesPlace, read_place
 from glyphscope.evals.suites.imported import endings
 from glyphscope_gui.evaluate.setup_lists import MARGINS, ScenarioPicker, TickList, TicksModel
 from glyphscope_gui.shared.card import Card
@@ -150,7 +150,7 @@ class PlaceField(LineEdit):
         named(self, "evalPlace")
         self.setPlaceholderText(tr("This computer"))
         self.setClearButtonEnabled(True)
-        self.place: Place | None = None
+        self.place: SamplesPlace | None = None
         self.problem = ""
         self.textChanged.connect(self._read)
 

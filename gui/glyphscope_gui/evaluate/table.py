@@ -23,7 +23,7 @@ from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS
-from glyphscope_gui.evaluate.result import Samples
+from glyphscope_gui.evaluate.result import CellSamples
 from glyphscope_gui.evaluate.table_model import (
     COLLAPSED_ROLE,
     ROW_ROLE,
@@ -333,7 +333,7 @@ class EvalRunsModel(TableModel[Sample]):
         self.beginResetModel()
         self._rows, self._labels = samples, labels
         self._shown = min(PORTION, len(samples))
-        cells = samples.cells if isinstance(samples, Samples) else samples
+        cells = samples.cells if isinstance(samples, CellSamples) else samples
         scenarios = {(cell.suite, cell.scenario) for cell in cells}
         arms = {cell.arm for cell in cells}
         self._same = frozenset(

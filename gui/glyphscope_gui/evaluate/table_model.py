@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
 from glyphscope.base.figures import percent
-from glyphscope_gui.evaluate.result import CellFigure, EvalResult, Row
+from glyphscope_gui.evaluate.result import CellFigure, EvalResult, RunRow
 from glyphscope_gui.evaluate.words import (
     BY_NAME,
     MEASURES,
@@ -24,7 +24,7 @@ from glyphscope_gui.shared.table_model import NO_INDEX, Index
 SHOWN_ROLE = Qt.ItemDataRole.UserRole + 1
 """A CellShown."""
 ROW_ROLE = Qt.ItemDataRole.UserRole + 2
-"""The Row of a row's header."""
+"""The RunRow of a row's header."""
 COLLAPSED_ROLE = Qt.ItemDataRole.UserRole + 3
 """For a row's header: whether the row's children are hidden."""
 MANY = 60
@@ -57,7 +57,7 @@ class EvalTableModel(QAbstractTableModel):
         self.labels: dict[str, str] = {}
         self._tips: dict[str, str] = {}
         self._collapsed: set[_Key] = set()
-        self._rows: list[Row] = []
+        self._rows: list[RunRow] = []
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
@@ -97,10 +97,10 @@ class EvalTableModel(QAbstractTableModel):
         self.measure = BY_NAME[name]
         self._changed()
 
-    def row(self, place: int) -> Row:
+    def row(self, place: int) -> RunRow:
         return self._rows[place]
 
-    def place_of(self, row: Row, arm: str) -> tuple[int, int]:
+    def place_of(self, row: RunRow, arm: str) -> tuple[int, int]:
         """Return the row and column of a cell; those of the first cell if it is not visible."""
         if row not in self._rows or arm not in self._arms:
             return 0, 0
@@ -112,7 +112,7 @@ class EvalTableModel(QAbstractTableModel):
     def label(self, arm: str) -> str:
         return self.labels.get(arm, arm)
 
-    def is_collapsed(self, row: Row) -> bool:
+    def is_collapsed(self, row: RunRow) -> bool:
         return _key(row) in self._collapsed
 
     def toggle(self, place: int) -> bool:
@@ -196,8 +196,8 @@ class EvalTableModel(QAbstractTableModel):
     def _arrange(self) -> None:
         self._rows = self._visible()
 
-    def _visible(self) -> list[Row]:
-        shown: list[Row] = []
+    def _visible(self) -> list[RunRow]:
+        shown: list[RunRow] = []
         hidden_below: int | None = None
         for row in self.result.rows() if self.result is not None else ():
             if hidden_below is not None and row.depth > hidden_below:
@@ -249,13 +249,13 @@ def figure_words(figure: CellFigure, measure: MeasureSpec) -> str:
     )
 
 
-def _key(row: Row) -> _Key:
+def _key(row: RunRow) -> _Key:
     """Return a row's identity, which stays the same while its result grows."""
     is_scenario, is_group = row.kind == "scenario", row.kind == "group"
     return (row.kind, row.suite, row.group, row.name if is_scenario else "", row.control and is_group)
 
 
-def _row_tip(row: Row) -> str:
+def _row_tip(row: RunRow) -> str:
     if row.kind == "all":
         return tr("All scenarios of all suites; controls have separate rows")
     control = "\n" + tr("Controls: prompts that should not lead to a call.") if row.control else ""

@@ -21,7 +21,7 @@ from glyphscope_gui.grammar.page import GrammarPage
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.grammar.railroad_drawing import RailroadDrawing
 from glyphscope_gui.grammar.step_tokens_presenter import StepTokensPresenter
-from glyphscope_gui.grammar.work import Checked, CheckedExamples, Comparison, StepView
+from glyphscope_gui.grammar.work import Checked, CheckedExamples, GrammarComparison, StepView
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
@@ -288,7 +288,7 @@ class GrammarPresenter(Page):
         if texts and not self.view.step.text:
             self.view.step.set_text(texts[-1])
 
-    def _show_comparison(self, found: Comparison | None, why: str) -> None:
+    def _show_comparison(self, found: GrammarComparison | None, why: str) -> None:
         if found is None:
             self.view.differences.show_rows(
                 [], why or tr("Edit the grammar to see which texts it newly accepts or rejects.")

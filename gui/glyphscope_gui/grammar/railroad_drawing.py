@@ -107,7 +107,7 @@ def _dress(diagram: Any, colors: Mapping[str, str], family: str, boxes: list[Rai
             continue
         if not isinstance(item, railroad.DiagramItem):
             continue
-        kind = owner.kind if isinstance(owner, (Piece, Link)) else ""
+        kind = owner.kind if isinstance(owner, (RailroadPiece, Link)) else ""
         if item.name == "rect":
             _dress_box(item, owner, kind, colors, boxes)
         elif item.name == "text":
@@ -122,7 +122,9 @@ def _dress(diagram: Any, colors: Mapping[str, str], family: str, boxes: list[Rai
                 }
             )
         inner = (
-            item if isinstance(item, (Piece, Link)) else (owner if item.name in ("rect", "text") else None)
+            item
+            if isinstance(item, (RailroadPiece, Link))
+            else (owner if item.name in ("rect", "text") else None)
         )
         waiting += [(child, inner) for child in item.children]
 
@@ -165,7 +167,7 @@ railroad.CHAR_WIDTH = 8.2
 railroad.COMMENT_CHAR_WIDTH = 6.6
 
 
-class Piece(railroad.Terminal):  # type: ignore[misc]
+class RailroadPiece(railroad.Terminal):  # type: ignore[misc]
     """A rounded box: a literal text. `tip` is the full text if the words are shortened."""
 
     def __init__(self, words: str, tip: str = "", kind: str = "text") -> None:
@@ -204,23 +206,25 @@ class RailroadItems:
         self._room -= 1
         if isinstance(node, Quoted):
             return (
-                Piece(text_words(node.text), tr("The text {text!r}", text=node.text))
+                RailroadPiece(text_words(node.text), tr("The text {text!r}", text=node.text))
                 if node.text
                 else railroad.Skip()
             )
         if isinstance(node, Class):
             words = class_words(_ranges(node), tr)
-            return Piece(words, tr("One character: {characters}", characters=words), "class")
+            return RailroadPiece(words, tr("One character: {characters}", characters=words), "class")
         if isinstance(node, AnyCharacter):
-            return Piece(tr("any character"), tr("Any one character"), "class")
+            return RailroadPiece(tr("any character"), tr("Any one character"), "class")
         if isinstance(node, Reference):
             return Link(node.name)
         if isinstance(node, Token):
             shown = f"<{node.token}>" if isinstance(node.token, str) else f"<[{node.token}]>"
             if node.negated:
                 tip = tr("Any token of the model’s vocabulary except this one")
-                return Piece(tr("any token but {token}", token=shown), tip, "class")
-            return Piece(tr("token {token}", token=shown), tr("One token of the model's vocabulary"), "class")
+                return RailroadPiece(tr("any token but {token}", token=shown), tip, "class")
+            return RailroadPiece(
+                tr("token {token}", token=shown), tr("One token of the model's vocabulary"), "class"
+            )
         return self._repeat(node, depth)
 
     def _sequence(self, node: Sequence, depth: int) -> railroad.DiagramItem:
@@ -263,10 +267,10 @@ class RailroadItems:
         loop = railroad.OneOrMore(body, railroad.Comment(words)) if words else railroad.OneOrMore(body)
         return loop if least else railroad.Optional(loop)
 
-    def _more(self, *nodes: Syntax) -> Piece:
+    def _more(self, *nodes: Syntax) -> RailroadPiece:
         count = _size(nodes)
         self.left_out += count
-        return Piece(
+        return RailroadPiece(
             "…",
             tr(
                 "{count} more, not drawn; see the grammar text",

@@ -31,7 +31,7 @@ from glyphscope.models.interface import Vocabulary
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope_gui.enforcement.rows import constraint_row_words, leaking_value
-from glyphscope_gui.enforcement.table import CUSTOM, Cell, EnforcementRow
+from glyphscope_gui.enforcement.table import CUSTOM, EnforcementCell, EnforcementRow
 from glyphscope_gui.grammar.problems import GrammarProblem, to_problems
 from glyphscope_gui.shared.language import tr
 
@@ -45,7 +45,7 @@ EXAMPLE_LIMITS = Limits(items=300_000)
 
 
 @dataclass(frozen=True)
-class Generated:
+class GeneratedExamples:
     """The tools' grammar as text, with the schema place of each rule."""
 
     text: str
@@ -105,10 +105,10 @@ def _collector_resting(rests: bool) -> Iterator[None]:
 
 def generate(
     registry: ToolRegistry, notation: Notation, shape: Shape, order: ArgumentOrder = "schema"
-) -> Generated:
+) -> GeneratedExamples:
     """The tools' grammar for llama.cpp. Raises GrammarError if a tool cannot be called."""
     emitted = emit_gbnf(build_call_grammar(registry, notation, shape, TurnOptions(order=order)))
-    return Generated(emitted.text, emitted.origins)
+    return GeneratedExamples(emitted.text, emitted.origins)
 
 
 def check(text: str, cancel: Callable[[], bool]) -> Checked:
@@ -201,7 +201,7 @@ def step_tokens(
 
 
 @dataclass(frozen=True)
-class Comparison:
+class GrammarComparison:
     """The shortest texts that only one of two versions accepts, or None; `note` states the extent of the search."""
 
     now: str | None
@@ -213,7 +213,7 @@ COMPARE_BOUND = Bound(seconds=3.0)
 """Limit for each direction, as the user waits for the answer, which states the extent of the search."""
 
 
-def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Comparison:
+def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> GrammarComparison:
     """Compare a grammar with its previous version. Raises GrammarError if that has errors."""
     base = check_gbnf(before, cancel=cancel).grammar
     if base is None:
@@ -224,7 +224,7 @@ def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Compar
         note = tr("Both versions accept exactly the same texts.")
     else:
         note = "" if found.exhausted else bound
-    return Comparison(found.only_second, found.only_first, note)
+    return GrammarComparison(found.only_second, found.only_first, note)
 
 
 def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:
@@ -271,7 +271,7 @@ def _tool_rows(
     registry: ToolRegistry, tool: Tool, notation: Notation, shape: Shape, accepted: Callable[[str], bool]
 ) -> list[EnforcementRow]:
     found = boundary_examples(tool, closed=registry.unknown_arguments == "refuse")
-    cells: dict[tuple[str, str], Cell] = {}
+    cells: dict[tuple[str, str], EnforcementCell] = {}
     callable_at_all = False
     for example in found.examples:
         key = (example.pointer, example.keyword)
@@ -287,13 +287,15 @@ def _tool_rows(
             continue  # the first example is the nearest
         if leak is not None:
             value = leaking_value(leak, example.pointer, notation)
-            cells[key] = Cell(
+            cells[key] = EnforcementCell(
                 "leaks", value, tr("Accepted: {call}\n{violation}", call=leak, violation=example.what)
             )
         elif right and (before is None or before.state == "unknown"):
-            cells[key] = Cell("enforced", "", tr("Rejected every violating text and accepted a valid one."))
+            cells[key] = EnforcementCell(
+                "enforced", "", tr("Rejected every violating text and accepted a valid one.")
+            )
         elif before is None:
-            cells[key] = Cell(
+            cells[key] = EnforcementCell(
                 "unknown", "", tr("The grammar also rejects a valid call: {call}", call=valid[0])
             )
     if not callable_at_all:

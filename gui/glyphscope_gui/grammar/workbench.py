@@ -16,7 +16,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope_gui.enforcement.rows import EnforcementRows, prove
 from glyphscope_gui.grammar import work
 from glyphscope_gui.grammar.railroad_drawing import draw_rule
-from glyphscope_gui.grammar.work import Checked, ExampleVerdict, Generated, custom_grammar_rows
+from glyphscope_gui.grammar.work import Checked, ExampleVerdict, GeneratedExamples, custom_grammar_rows
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import Background, this_task
@@ -178,7 +178,7 @@ class GrammarBench(QObject):
             failed,
         )
 
-    def _generated(self, made: Generated) -> None:
+    def _generated(self, made: GeneratedExamples) -> None:
         self.origins = dict(made.origins)
         self.generated.emit(made)
         self._document.set_generated(made.text)

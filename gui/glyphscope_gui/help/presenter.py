@@ -323,7 +323,7 @@ _NARROWED = re.compile(r" \([^)]*\)$")
 _AROUND = " \t\n:…*?&"
 
 
-class Entry(NamedTuple):
+class GlossaryEntry(NamedTuple):
     """A row of the glossary; `term` as it is written there, such as `constraint (of a run)`."""
 
     term: str
@@ -331,15 +331,15 @@ class Entry(NamedTuple):
 
 
 @cache
-def glossary() -> dict[str, tuple[Entry, ...]]:
+def glossary() -> dict[str, tuple[GlossaryEntry, ...]]:
     """The entries by the terms that they explain, in small letters. Empty where the page is missing."""
     try:
         page = read_page(GLOSSARY)
     except OSError:
         return {}
-    found: dict[str, tuple[Entry, ...]] = {}
+    found: dict[str, tuple[GlossaryEntry, ...]] = {}
     for row in list(_ROW.finditer(page))[1:]:  # the first row is the table's head
-        entry = Entry(row["term"], row["meaning"].replace("`", ""))
+        entry = GlossaryEntry(row["term"], row["meaning"].replace("`", ""))
         if not entry.term.strip("-| "):
             continue
         for name in _NARROWED.sub("", entry.term).split(", "):
@@ -347,7 +347,7 @@ def glossary() -> dict[str, tuple[Entry, ...]]:
     return found
 
 
-def entries(words: str) -> tuple[Entry, ...]:
+def entries(words: str) -> tuple[GlossaryEntry, ...]:
     """The glossary's entries for a label whose words are a term, or the plural of one. Empty for all others."""
     terms = glossary()
     label = " ".join(words.strip(_AROUND).casefold().split())
@@ -395,7 +395,7 @@ class GlossaryHints(QObject):
             each.installEventFilter(self)
 
 
-def hint(found: Sequence[Entry]) -> str:
+def hint(found: Sequence[GlossaryEntry]) -> str:
     """The meanings, each with its term, as rich text: only that is wrapped."""
     lines = [f"<b>{html.escape(entry.term)}</b>: {html.escape(entry.meaning)}." for entry in found]
     key = tr("F1 opens the glossary.")  # lupdate reads no text inside an f-string

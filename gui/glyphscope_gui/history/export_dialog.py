@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu, QPlainTextEdit, QPushButton, QWidget
 
 from glyphscope.base.visible import visible
 from glyphscope.store.exports import EXPORTS, export_forms, form_named
-from glyphscope_gui.runs.export_formats import Exported
+from glyphscope_gui.runs.export_formats import ExportedRun
 from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import in_language, tr
@@ -50,7 +50,7 @@ class ExportDialog(PlainDialog):
 
     saveRequested = Signal(str, str)
 
-    def __init__(self, exported: Exported, parent: QWidget | None = None) -> None:
+    def __init__(self, exported: ExportedRun, parent: QWidget | None = None) -> None:
         form = in_language(form_named(exported.form).menu).replace("&", "").rstrip("…")
         super().__init__("exportDialog", tr("Export the run: {form}", form=form), parent)
         self._exported = exported

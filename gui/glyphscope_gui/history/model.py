@@ -8,7 +8,7 @@ from glyphscope.runs.endings import outcome_words, status_of
 from glyphscope.store import HistoryRow
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.run_words import sampling_words, value_words
-from glyphscope_gui.shared.table_model import Line, ListModel
+from glyphscope_gui.shared.table_model import CellLine, ListModel
 from glyphscope_gui.shared.verdict import VERDICTS
 
 _SAMPLED = 0.6
@@ -38,15 +38,15 @@ class HistoryModel(ListModel[HistoryRow]):
         )  # fmt: skip
         return "\n".join(filter(None, lines))
 
-    def lines(self, row: HistoryRow) -> tuple[Line, ...]:
+    def lines(self, row: HistoryRow) -> tuple[CellLine, ...]:
         """Prompt and time, outcome and sampling, facts."""
         time = (tr("Pinned · ") if row.pinned else "") + when(row.time)
         status = status_of(row.outcome)
         outcome = f"{VERDICTS[status].sign} {outcome_words(row.outcome, tr)}"
         return (
-            Line(self.words(row, 0), "text", time, "accent" if row.pinned else "text-faint", small=False),
-            Line(outcome, status, sampled(row, short=True), share=_SAMPLED),
-            Line(facts(row), "text-muted"),
+            CellLine(self.words(row, 0), "text", time, "accent" if row.pinned else "text-faint", small=False),
+            CellLine(outcome, status, sampled(row, short=True), share=_SAMPLED),
+            CellLine(facts(row), "text-muted"),
         )
 
 

@@ -51,7 +51,7 @@ def _of_step(number: int, step: Step) -> list[Slide]:
 Found = TypeVar("Found")
 
 
-class Opened(NamedTuple):
+class OpenedLesson(NamedTuple):
     """`events` by the names of runs, `sheets` by the numbers of questions; a missing one is replaced by its error."""
 
     place: LessonPlace
@@ -72,9 +72,9 @@ class Opened(NamedTuple):
         return _or_raise(self.sheets[self.number_of(question)])
 
 
-def open_lesson(place: LessonPlace) -> Opened:
+def open_lesson(place: LessonPlace) -> OpenedLesson:
     """Raises LessonError and StorageError if the file cannot be used; a missing run is replaced by its error."""
-    opened = Opened(place, place.read(), {}, {})
+    opened = OpenedLesson(place, place.read(), {}, {})
     lesson = opened.lesson
     for name in lesson.runs:
         try:

@@ -25,7 +25,7 @@ from glyphscope.lessons.website import export_website
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.lecture import Lecture
-from glyphscope_gui.lessons.opened import Opened, Slide, lecture_slides, open_lesson, reading_slides
+from glyphscope_gui.lessons.opened import OpenedLesson, Slide, lecture_slides, open_lesson, reading_slides
 from glyphscope_gui.lessons.page import LessonPage, LessonRow
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.reader import make_part
@@ -40,7 +40,7 @@ from glyphscope_gui.shared.page_ids import MenuId, PageId
 _FILES = tr("Lessons (*.md);;All files (*)")
 
 
-class Exported(NamedTuple):
+class ExportedLesson(NamedTuple):
     """The index page of so many exported lessons; `invalid` are the others, each with its error."""
 
     page: Path
@@ -48,7 +48,7 @@ class Exported(NamedTuple):
     invalid: list[str]
 
 
-def _exported(places: Sequence[LessonPlace], folder: Path) -> Exported:
+def _exported(places: Sequence[LessonPlace], folder: Path) -> ExportedLesson:
     valid, invalid = [], []
     for place in places:
         try:
@@ -57,7 +57,7 @@ def _exported(places: Sequence[LessonPlace], folder: Path) -> Exported:
             invalid.append(f"{place.name} ({visible(error.message, spaces=True)})")
         else:
             valid.append(place)
-    return Exported(export_website(valid, folder)[0], len(valid), invalid)
+    return ExportedLesson(export_website(valid, folder)[0], len(valid), invalid)
 
 
 class LessonsPresenter(Page):
@@ -70,7 +70,7 @@ class LessonsPresenter(Page):
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
         self.widget = self.view = LessonPage()
-        self.opened: Opened | None = None
+        self.opened: OpenedLesson | None = None
         self.slides: list[Slide] = []
         self.at = 0
         self._background = Background(self)
@@ -136,7 +136,7 @@ class LessonsPresenter(Page):
         )
         self._show_obstacle()
 
-    def _answers(self, opened: Opened, slide: Slide) -> str:
+    def _answers(self, opened: OpenedLesson, slide: Slide) -> str:
         """The correct answers to the questions of a slide, for the presenter."""
         sheets = [opened.sheets[opened.number_of(part)] for part in slide.parts if isinstance(part, Question)]
         right = [right_words(sheet) for sheet in sheets if isinstance(sheet, Sheet)]
@@ -272,7 +272,7 @@ class LessonsPresenter(Page):
             "export", lambda: _exported(places, folder), self._show_exported, self._show_not_exported
         )
 
-    def _show_exported(self, exported: Exported) -> None:
+    def _show_exported(self, exported: ExportedLesson) -> None:
         words = tr("%n lesson(s) exported to {folder}.", "", exported.lessons, folder=exported.page.parent)
         if exported.invalid:
             words += " " + tr("Not exported: {names}.", names="; ".join(exported.invalid))
@@ -289,7 +289,7 @@ class LessonsPresenter(Page):
             self.view.notice.hide()
             self.context.show_error(error)
 
-    def _show_lesson(self, opened: Opened) -> None:
+    def _show_lesson(self, opened: OpenedLesson) -> None:
         self.opened = opened
         self.view.notice.hide()
         missing = [name for name, found in opened.events.items() if isinstance(found, GlyphscopeError)]
@@ -396,7 +396,7 @@ class LiveRun(QObject):
             return tr("The model is in use on another page.")
         return ""
 
-    def start(self, card: LessonExperiment, opened: Opened, changes: dict[str, Any]) -> None:
+    def start(self, card: LessonExperiment, opened: OpenedLesson, changes: dict[str, Any]) -> None:
         """Run the experiment with the reader's changes, unless another run is under way."""
         if self._runs.is_busy:
             return

@@ -14,7 +14,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.visible import visible
 from glyphscope.lessons.lesson import AnyPart, Experiment, Prose, Question, Watch
 from glyphscope_gui.lessons.experiment import LessonExperiment
-from glyphscope_gui.lessons.opened import Opened
+from glyphscope_gui.lessons.opened import OpenedLesson
 from glyphscope_gui.lessons.player import LessonPlayer, first_of_stage
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.question import LessonQuestion
@@ -28,7 +28,7 @@ from glyphscope_gui.theme.sizes import scale
 Active: TypeAlias = LessonRun | LessonQuestion | LessonExperiment
 
 
-def make_part(part: AnyPart, opened: Opened, parent: QWidget) -> Active | QLabel:
+def make_part(part: AnyPart, opened: OpenedLesson, parent: QWidget) -> Active | QLabel:
     """Make a run, question or experiment; if its recording is missing, a label that says why."""
     try:
         if isinstance(part, Watch):
@@ -43,7 +43,7 @@ def make_part(part: AnyPart, opened: Opened, parent: QWidget) -> Active | QLabel
         return words_label(visible(error.words, spaces=True), "problem", parent)
 
 
-def _run(part: Watch, opened: Opened, parent: QWidget) -> LessonRun:
+def _run(part: Watch, opened: OpenedLesson, parent: QWidget) -> LessonRun:
     events = opened.events_of(part.run)
     begin, end = first_of_stage(events, part.stage) if part.stage else (0, None)
     last = end if part.stop is None else begin + part.stop

@@ -30,7 +30,7 @@ _MIN_SPAN = 0.1
 """Seconds below which the speed is unknown."""
 
 
-class Phase(Enum):
+class DownloadPhase(Enum):
     """The current task: none, a search or list of files, or a download."""
 
     IDLE = auto()
@@ -77,7 +77,7 @@ class ModelDownloads(QObject):
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.folder = folder
-        self.phase = Phase.IDLE
+        self.phase = DownloadPhase.IDLE
         self.repository: RepositoryFiles | None = None
         self.hits: tuple[Hit, ...] = ()
         self.downloading: Downloading | None = None
@@ -93,18 +93,18 @@ class ModelDownloads(QObject):
 
         `searched`, `filesListed` or `failed` carries the answer. A request in progress is cancelled.
         """
-        if self.phase is Phase.DOWNLOADING:
+        if self.phase is DownloadPhase.DOWNLOADING:
             return
         self.cancel()
         self.repository, self.hits = None, ()
         try:
             if is_words(text):
                 search = Search(text, available_memory())
-                self._start(search, Phase.SEARCHING, search.hits, self._has_searched)
+                self._start(search, DownloadPhase.SEARCHING, search.hits, self._has_searched)
                 return
             asked = read_request(text)
         except GlyphscopeError as error:
-            self._set_phase(Phase.IDLE)
+            self._set_phase(DownloadPhase.IDLE)
             self.failed.emit(error)
             return
         lookup = Lookup(asked)
@@ -116,11 +116,11 @@ class ModelDownloads(QObject):
             except GlyphscopeError as error:
                 return RepositoryFiles(listing, None, error)
 
-        self._start(lookup, Phase.SEARCHING, work, self._has_listed)
+        self._start(lookup, DownloadPhase.SEARCHING, work, self._has_listed)
 
     def choose(self, hit: Hit) -> None:
         """Show the files of a repository from the search. `filesListed` or `failed` is emitted at once."""
-        if self.phase is not Phase.IDLE:
+        if self.phase is not DownloadPhase.IDLE:
             return
         self.repository = None
         if hit.listing is not None:
@@ -130,13 +130,13 @@ class ModelDownloads(QObject):
 
     def download(self, listing: Listing, choice: Choice) -> None:
         """Download a model, or resume an earlier download of it."""
-        if self.phase is not Phase.IDLE:
+        if self.phase is not DownloadPhase.IDLE:
             return
         download = Download(listing, choice, self.folder)
         self._samples.clear()
         self.downloading = Downloading(choice, download.progress, 0.0)
         self._timer.start()
-        self._start(download, Phase.DOWNLOADING, download.run_to_end, self._has_downloaded)
+        self._start(download, DownloadPhase.DOWNLOADING, download.run_to_end, self._has_downloaded)
 
     def cancel(self) -> None:
         """Stop the current task at once; a partial download is kept."""
@@ -146,7 +146,7 @@ class ModelDownloads(QObject):
     def _start(
         self,
         task: Search | Lookup | Download,
-        phase: Phase,
+        phase: DownloadPhase,
         work: Callable[[], Any],
         done: Callable[[Any], None],
     ) -> None:
@@ -159,32 +159,32 @@ class ModelDownloads(QObject):
 
         self._background.start("task", work, if_current(done), if_current(self._ended_early))
 
-    def _set_phase(self, phase: Phase) -> None:
+    def _set_phase(self, phase: DownloadPhase) -> None:
         self.phase = phase
-        if phase is not Phase.DOWNLOADING:
+        if phase is not DownloadPhase.DOWNLOADING:
             self._timer.stop()
-        if phase is Phase.IDLE:
+        if phase is DownloadPhase.IDLE:
             self._task = None
         self.phaseChanged.emit()
 
     def _has_searched(self, hits: list[Hit]) -> None:
         self.hits = tuple(hits)
-        self._set_phase(Phase.IDLE)
+        self._set_phase(DownloadPhase.IDLE)
         self.searched.emit(self.hits)
 
     def _has_listed(self, files: RepositoryFiles) -> None:
         self.repository = files
-        self._set_phase(Phase.IDLE)
+        self._set_phase(DownloadPhase.IDLE)
         self.filesListed.emit(files)
 
     def _has_downloaded(self, got: DownloadResult) -> None:
-        self._set_phase(Phase.IDLE)
+        self._set_phase(DownloadPhase.IDLE)
         self.downloaded.emit(got)
 
     def _ended_early(self, error: BaseException) -> None:
         if isinstance(self._task, Download):
             self._report_progress()
-        self._set_phase(Phase.IDLE)
+        self._set_phase(DownloadPhase.IDLE)
         if isinstance(error, Stopped):
             self.stopped.emit()
         else:

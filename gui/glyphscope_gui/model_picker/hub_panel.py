@@ -14,7 +14,7 @@ from glyphscope.base.visible import visible
 from glyphscope.models.hub.files import Choice
 from glyphscope.models.hub.jobs import DownloadResult, Hit
 from glyphscope.models.hub.part import Unfinished
-from glyphscope_gui.model_picker.downloads import Downloading, ModelDownloads, Phase, RepositoryFiles
+from glyphscope_gui.model_picker.downloads import Downloading, DownloadPhase, ModelDownloads, RepositoryFiles
 from glyphscope_gui.model_picker.offers import DOWNLOADS, FITS, QUANTISATION, SIZE, ChoicesModel, HitsModel
 from glyphscope_gui.model_picker.words import FIX_HUB, hub_is_here, progress_words
 from glyphscope_gui.shared.labels import named, push_button, set_role, show_words, words_label
@@ -90,7 +90,7 @@ class HubPanel(QWidget):
                 self._show_hits(downloads.hits, files.listing.repo if files else "")
             if files is not None:
                 self._show_files(files)
-        if downloads.phase is Phase.DOWNLOADING and downloads.downloading is not None:
+        if downloads.phase is DownloadPhase.DOWNLOADING and downloads.downloading is not None:
             self._show_progress(downloads.downloading)
 
     def show_unfinished(self, found: list[Unfinished]) -> None:
@@ -165,7 +165,7 @@ class HubPanel(QWidget):
 
     def _look(self) -> None:
         text = self.name_edit.text().strip()
-        if text and self._downloads.phase is not Phase.DOWNLOADING and self.name_edit.isEnabled():
+        if text and self._downloads.phase is not DownloadPhase.DOWNLOADING and self.name_edit.isEnabled():
             self._path = ""
             self._downloads.look(text)
 
@@ -206,19 +206,19 @@ class HubPanel(QWidget):
     def _show_phase(self) -> None:
         phase = self._downloads.phase
         choice = self._choice()
-        idle = phase is Phase.IDLE
+        idle = phase is DownloadPhase.IDLE
         self.look_button.setEnabled(
-            phase is not Phase.DOWNLOADING
+            phase is not DownloadPhase.DOWNLOADING
             and bool(self.name_edit.text().strip())
             and self.name_edit.isEnabled()
         )
-        self.name_edit.setReadOnly(phase is Phase.DOWNLOADING)
+        self.name_edit.setReadOnly(phase is DownloadPhase.DOWNLOADING)
         self.hits_table.setVisible(self.hits.rowCount() > 0)
         self.hits_table.setEnabled(idle)
         self.table.setVisible(self.choices.rowCount() > 0)
         self.table.setEnabled(idle)
         self.bar.setVisible(not idle)
-        self.bar.setMaximum(STEPS if phase is Phase.DOWNLOADING else 0)
+        self.bar.setMaximum(STEPS if phase is DownloadPhase.DOWNLOADING else 0)
         self.cancel_button.setVisible(not idle)
         self.use_button.setVisible(idle and bool(self._path))
         self.download_button.setVisible(idle and choice is not None and not self._path)
@@ -228,7 +228,7 @@ class HubPanel(QWidget):
             self.download_button.setEnabled(not choice.missing)
         for row in self._rows:
             row.setVisible(idle)
-        if phase is Phase.SEARCHING:
+        if phase is DownloadPhase.SEARCHING:
             self.hits.show_rows(())
             self.choices.show_rows(())
             self.hits_table.hide()

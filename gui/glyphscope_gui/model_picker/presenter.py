@@ -18,10 +18,10 @@ from glyphscope.models.opening import model_name_of
 from glyphscope.models.remote import is_address
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.model_picker.dialog import EndpointDialog, ModelDialog
-from glyphscope_gui.model_picker.downloads import Downloading, ModelDownloads, Phase
+from glyphscope_gui.model_picker.downloads import Downloading, DownloadPhase, ModelDownloads
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.words import progress_words
-from glyphscope_gui.runs.run_controller import Phase as RunPhase
+from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file, open_once
@@ -101,7 +101,7 @@ class ModelPresenter(QObject):
 
     @property
     def is_busy(self) -> bool:
-        return self.downloads.phase is not Phase.IDLE
+        return self.downloads.phase is not DownloadPhase.IDLE
 
     def _show_status(self, status: ModelStatus) -> None:
         """Show that the model is loaded or unloaded, and its name and quantisation from the file once it is loaded."""
@@ -119,7 +119,7 @@ class ModelPresenter(QObject):
         """Show the state of the model's process, and whether it can be ended now."""
         runs = self._context.runs
         loaded = runs.model.phase == "ready" and not runs.model.is_endpoint
-        can_unload = loaded and runs.phase is RunPhase.IDLE
+        can_unload = loaded and runs.phase is Phase.IDLE
         self._context.actions.unload_model.setEnabled(can_unload)
         if self._dialog is not None:
             self._dialog.open_line.show_status(runs.model, can_unload=can_unload)

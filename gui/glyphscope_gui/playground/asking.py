@@ -18,7 +18,13 @@ from glyphscope.base.visible import one_line, unseen, visible
 from glyphscope.events import ApprovalNeeded
 from glyphscope.registry import Tool
 from glyphscope.runs import Decision
-from glyphscope_gui.calls.arguments import MISSING, ArgumentCheck, ArgumentRows, TextArgument, check_arguments
+from glyphscope_gui.calls.arguments import (
+    MISSING,
+    ArgumentProblems,
+    ArgumentRows,
+    TextArgument,
+    check_arguments,
+)
 from glyphscope_gui.calls.call_texts import argument_text, claim_words, json_text
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
@@ -35,7 +41,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import ScrollArea, grid_layout, hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import LineEdit, SubmitEdit
-from glyphscope_gui.shared.whole_text import Whole, show_whole
+from glyphscope_gui.shared.whole_text import WholeText, show_whole
 
 MAX_ARGUMENTS = 60
 """Arguments that are shown; the rest are sent unchanged, which the card says."""
@@ -227,7 +233,7 @@ class ApprovalCard(Card):
 
     def _open_argument(self, name: str, value: Any) -> None:
         note = tr("The call runs with all of it.")
-        show_whole(Whole(name, lambda: argument_text(value), note, "argument.txt"), self)
+        show_whole(WholeText(name, lambda: argument_text(value), note, "argument.txt"), self)
 
     def _fill_menu(self, needed: ApprovalNeeded) -> None:
         self.menu.clear()
@@ -280,7 +286,7 @@ class ApprovalCard(Card):
             self._not_checked,
         )
 
-    def _show_check(self, check: ArgumentCheck | None) -> None:
+    def _show_check(self, check: ArgumentProblems | None) -> None:
         if self._needed is None:
             return
         self.rows.show_check(check)

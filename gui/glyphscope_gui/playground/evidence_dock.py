@@ -24,7 +24,7 @@ from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.token_rules import Refusal, TokenRule
 from glyphscope_gui.runs.worker.jobs import Measured
-from glyphscope_gui.shared.card import Heading
+from glyphscope_gui.shared.card import CardHeading
 from glyphscope_gui.shared.chart_roles import edge_role
 from glyphscope_gui.shared.labels import (
     ElidedLabel,
@@ -235,11 +235,11 @@ class EvidenceDock(ScrollArea):
     def _lay_out(self) -> None:
         self._body = body = QWidget(self)
         body.setObjectName("right")
-        self.alternatives_heading = Heading(tr("Alternatives"), parent=self)
-        self.size_heading = Heading(tr("Size of this call"))
+        self.alternatives_heading = CardHeading(tr("Alternatives"), parent=self)
+        self.size_heading = CardHeading(tr("Size of this call"))
         self.alternatives.hide()
         self.all_button.hide()
-        self.branch_heading = Heading(tr("This branch"))
+        self.branch_heading = CardHeading(tr("This branch"))
         self.branch_section = _section(self.branch_heading, self.branch_panel)
         self.branch_section.hide()
         alternatives = _section(
@@ -251,21 +251,21 @@ class EvidenceDock(ScrollArea):
             self.alternatives_note,
             self.branch_bar,
         )
-        self.turn_section = _section(Heading(tr("Turn")), self.turn)
+        self.turn_section = _section(CardHeading(tr("Turn")), self.turn)
         self.size_section = _section(
             self.size_heading, _legend(STYLES.values()), self._size_place, self.size_note
         )
         steps = _section(
-            Heading(tr("Steps"), actions=(self.measure,)),
+            CardHeading(tr("Steps"), actions=(self.measure,)),
             self._step_place,
             _legend(
                 ((tr("sampled"), "chart-main"), (tr("forced by grammar"), "chart-forced")),
                 slim="chart-forced",
             ),
         )
-        self.mask_impact_section = _section(Heading(tr("Mask impact")), self.mask_impact)
+        self.mask_impact_section = _section(CardHeading(tr("Mask impact")), self.mask_impact)
         self.savings_section = _section(
-            Heading(tr("Saved by early abort")),
+            CardHeading(tr("Saved by early abort")),
             _legend(SAVED),
             self._savings_place,
             words_label(tr("Tokens decoded without and with early abort, measured by continuing each run.")),
@@ -287,7 +287,7 @@ class EvidenceDock(ScrollArea):
         self.setWidget(body)
 
 
-def _section(heading: Heading, *widgets: QWidget) -> QFrame:
+def _section(heading: CardHeading, *widgets: QWidget) -> QFrame:
     """A heading and its widgets, with a line below."""
     box = named(QFrame(), "evidenceSection")
     vbox(heading, *widgets, parent=box, margins=(PAD, 12), spacing=8)

@@ -24,7 +24,7 @@ from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_edits import break_anywhere_if_needed, break_at_words_again
-from glyphscope_gui.shared.whole_text import Whole, show_whole
+from glyphscope_gui.shared.whole_text import WholeText, show_whole
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme, ui_font
 
 Kind: TypeAlias = Literal["heading", "words", "problem", "text", "difference", "image", "link"]
@@ -44,14 +44,14 @@ _ROLES = {"gone": "impossible", "new": "holds"}
 
 
 @dataclass(frozen=True)
-class Block:
+class NoteBlock:
     """`text` for words and texts, `pieces` for a difference, `data` for a picture, `whole` for a link."""
 
     kind: Kind
     text: str = ""
     pieces: tuple[Piece, ...] = ()
     data: bytes = b""
-    whole: Whole | None = None
+    whole: WholeText | None = None
 
 
 class NotesView(FollowsLooks, QTextBrowser):
@@ -74,12 +74,12 @@ class NotesView(FollowsLooks, QTextBrowser):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.document().setDocumentMargin(10)
         self.setStyleSheet("QTextEdit#notesView { background: transparent; border: none; padding: 0; }")
-        self._blocks: list[Block] = []
+        self._blocks: list[NoteBlock] = []
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, 60)
 
-    def show_blocks(self, blocks: list[Block]) -> None:
+    def show_blocks(self, blocks: list[NoteBlock]) -> None:
         """Show these from the top; showing the same blocks again does not scroll the view."""
         before, self._blocks = self._blocks, list(blocks)
         if blocks != before:
@@ -118,7 +118,7 @@ class NotesView(FollowsLooks, QTextBrowser):
         if whole is not None:
             show_whole(whole, self)
 
-    def _insert(self, cursor: QTextCursor, number: int, block: Block) -> None:
+    def _insert(self, cursor: QTextCursor, number: int, block: NoteBlock) -> None:
         match block.kind:
             case "link":
                 link = self._format("link")
@@ -154,7 +154,7 @@ class NotesView(FollowsLooks, QTextBrowser):
             format_.setFontUnderline(kind == "new")
         return format_
 
-    def _insert_image(self, cursor: QTextCursor, block: Block) -> None:
+    def _insert_image(self, cursor: QTextCursor, block: NoteBlock) -> None:
         image, why = read_picture(block.data, IMAGE_ROOM)
         if image is None:
             cursor.insertText(why, self._format("problem"))
@@ -162,9 +162,9 @@ class NotesView(FollowsLooks, QTextBrowser):
             cursor.insertImage(image)
 
 
-def notes_of(events: tuple[AnyEvent, ...]) -> list[Block]:
+def notes_of(events: tuple[AnyEvent, ...]) -> list[NoteBlock]:
     """The blocks of a row's events, in order; after a user's answer, also how long the run waited for it."""
-    blocks: list[Block] = []
+    blocks: list[NoteBlock] = []
     asked: float | None = None
     for event in events:
         row = describe(event, tr)
@@ -177,12 +177,12 @@ def notes_of(events: tuple[AnyEvent, ...]) -> list[Block]:
         elif row.of and asked is not None:
             waited = duration(event.t - asked)
             words = tr("The run waited {time} for approval; limits do not include this time.", time=waited)
-            blocks.append(Block("words", words))
+            blocks.append(NoteBlock("words", words))
             asked = None
     return blocks
 
 
-def _blocks(note: Note) -> Iterator[Block]:
+def _blocks(note: Note) -> Iterator[NoteBlock]:
     match note.kind:
         case "text":
             yield from _text(note.title, note.text, note.tool)
@@ -190,47 +190,47 @@ def _blocks(note: Note) -> Iterator[Block]:
             yield from _json(note.title, note.value, note.tool)
         case "claims":
             if words := claim_words(note.value):
-                yield Block("words", tr("Annotations (not verified): {claims}", claims=", ".join(words)))
+                yield NoteBlock("words", tr("Annotations (not verified): {claims}", claims=", ".join(words)))
         case "difference":
             yield _difference(*note.value)
         case "image" if len(note.value) <= MAX_IMAGE:
-            yield Block("image", note.title, data=note.value)
+            yield NoteBlock("image", note.title, data=note.value)
         case "image":
             if note.text:
                 yield from _text(note.title, note.text, note.tool)
         case "heading" | "words" | "problem":
-            yield Block(note.kind, note.text)
+            yield NoteBlock(note.kind, note.text)
 
 
-def _text(title: str, text: str, tool: str = "") -> Iterator[Block]:
+def _text(title: str, text: str, tool: str = "") -> Iterator[NoteBlock]:
     """A text, and above it a link to all of it if the view is too small for it."""
     if len(text) > _SHORT or "\n" in text:
         yield _link(title, text, tool)
-    yield Block("text", cut(text))
+    yield NoteBlock("text", cut(text))
 
 
-def _json(title: str, value: Any, tool: str = "") -> Iterator[Block]:
+def _json(title: str, value: Any, tool: str = "") -> Iterator[NoteBlock]:
     """A value, and above it a link to all of it if the view is too small for it."""
     text = json_text(value)
     if len(text) > _SHORT:
         yield _link(title, lambda: whole_json(value), tool)
-    yield Block("text", text)
+    yield NoteBlock("text", text)
 
 
-def _link(title: str, text: str | Callable[[], str], tool: str) -> Block:
+def _link(title: str, text: str | Callable[[], str], tool: str) -> NoteBlock:
     titled = f"{title} · {visible(tool, spaces=True)}" if tool else title
     note = tr(
         "The text is complete: a result that is larger than the run's limit is an error, and is not recorded."
     )
-    return Block("link", tr("Open"), whole=Whole(titled, text, note))
+    return NoteBlock("link", tr("Open"), whole=WholeText(titled, text, note))
 
 
-def _difference(before: str, after: str) -> Block:
+def _difference(before: str, after: str) -> NoteBlock:
     """A difference, character by character if both texts are short enough, otherwise line by line and cut."""
     if max(len(before), len(after)) <= MAX_DIFFERENCE:
-        return Block("difference", pieces=tuple(_pieces(before, after)))
+        return NoteBlock("difference", pieces=tuple(_pieces(before, after)))
     old, new = before[:MAX_LENGTH].splitlines(keepends=True), after[:MAX_LENGTH].splitlines(keepends=True)
-    return Block("difference", pieces=tuple(_pieces(old, new)))
+    return NoteBlock("difference", pieces=tuple(_pieces(old, new)))
 
 
 def _pieces(before: Sequence[str], after: Sequence[str]) -> Iterator[Piece]:

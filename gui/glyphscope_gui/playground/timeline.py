@@ -47,7 +47,7 @@ _TITLES = {
 
 
 @dataclass(frozen=True)
-class Budget:
+class LoopBudget:
     """`used` of `most`, under the name of its setting; `fired` if the limit was reached."""
 
     name: str
@@ -68,7 +68,7 @@ class Budget:
 
 def budgets(
     state: RunState, now: float, fired: Mapping[str, LimitReached] | None = None
-) -> tuple[Budget, ...]:
+) -> tuple[LoopBudget, ...]:
     """The budgets of this run's strategy, and all limits that were reached; `now` is in seconds since the run started.
 
     The time spent waiting for the user does not count.
@@ -77,7 +77,7 @@ def budgets(
     if state.started is None:
         return ()
     request = state.started.request
-    found: list[Budget] = []
+    found: list[LoopBudget] = []
     if request.strategy == "loop":
         limits = request.loop
         turns = max((stage.turn for stage in state.stages), default=0)
@@ -87,17 +87,17 @@ def budgets(
             ("max_total_tokens", tr("Tokens"), tokens, limits.max_total_tokens),
             ("max_seconds", tr("Time"), max(now - state.waited, 0.0), limits.max_seconds),
         ):
-            found.append(Budget(name, title, used, most, name in fired))
+            found.append(LoopBudget(name, title, used, most, name in fired))
     if request.repair.attempts:
         tried = sum(_count(stage.outline, RepairTried) for stage in state.stages)
-        found.append(Budget("attempts", tr("Repairs"), tried, request.repair.attempts))
+        found.append(LoopBudget("attempts", tr("Repairs"), tried, request.repair.attempts))
     asked = sum(_count(stage.outline, QuestionAsked) for stage in state.stages)
     if asked and request.strategy == "route-execute":
-        found.append(Budget("max_questions", tr("Questions"), asked, request.router.max_questions))
+        found.append(LoopBudget("max_questions", tr("Questions"), asked, request.router.max_questions))
     known = {budget.name for budget in found}
     for name, event in fired.items():
         if name not in known:
-            found.append(Budget(name, _TITLES.get(name, name), event.used, event.allowed, True))
+            found.append(LoopBudget(name, _TITLES.get(name, name), event.used, event.allowed, True))
     return tuple(found)
 
 
@@ -119,9 +119,9 @@ class BudgetGauges(QWidget):
         super().__init__(parent)
         self.setObjectName("budgetGauges")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._budgets: tuple[Budget, ...] = ()
+        self._budgets: tuple[LoopBudget, ...] = ()
 
-    def show_budgets(self, budgets: tuple[Budget, ...]) -> None:
+    def show_budgets(self, budgets: tuple[LoopBudget, ...]) -> None:
         if budgets == self._budgets:
             return
         self._budgets = budgets
@@ -155,7 +155,7 @@ class BudgetGauges(QWidget):
             paint_share(painter, QRectF(x, metrics.height() + 1, width, 3), share, fired=budget.fired)
             x += width + BETWEEN
 
-    def _words(self, budget: Budget) -> str:
+    def _words(self, budget: LoopBudget) -> str:
         return f"{FIRED if budget.fired else ''}{budget.words}"
 
     def _font(self) -> QFont:

@@ -34,7 +34,7 @@ from glyphscope_gui.shared.table_model import TableModel
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 SPENT_ROLE = Qt.ItemDataRole.UserRole + 1
-"""The `Spent` of a cell with a figure."""
+"""The `TimeSpent` of a cell with a figure."""
 COLUMNS = (
     (tr("Stage"), tr("Stages and turns in order, each with its decisions and results")),
     (tr("Result"), tr("The result, or the current state")),
@@ -58,7 +58,7 @@ MAX_ROWS = 400
 
 
 @dataclass(slots=True)
-class Spent:
+class TimeSpent:
     """A figure and its limit, None if there is no limit or it is unknown."""
 
     used: float | None = None
@@ -87,9 +87,9 @@ class TimelineRow:
     detail: str = ""
     mark: Mark = "note"
     events: tuple[AnyEvent, ...] = ()
-    tokens: Spent | None = None
-    bytes: Spent | None = None
-    ms: Spent | None = None
+    tokens: TimeSpent | None = None
+    bytes: TimeSpent | None = None
+    ms: TimeSpent | None = None
     prompt: str = ""
     tip: str = ""
     part: Segment | None = None
@@ -151,13 +151,15 @@ class StageRows:
         if stage.kind != "tool":
             self._fill_prompt(row, stage)
             most = self._request.max_tokens if self._request is not None else None
-            row.tokens = Spent(len(stage.tokens), most)
+            row.tokens = TimeSpent(len(stage.tokens), most)
             args = self._request.loop.max_tool_args_bytes if self._request and self._looped else None
-            row.bytes = Spent(self._bytes, args if stage.call is not None or not over else None)
+            row.bytes = TimeSpent(self._bytes, args if stage.call is not None or not over else None)
         done = stage.finished
         passed = max(now - stage.began - stage.waited, 0.0) * 1000
         ms = done.ms if done is not None and done.ms else passed
-        row.ms = Spent(ms, self._request.loop.max_seconds * 1000 if self._request and self._looped else None)
+        row.ms = TimeSpent(
+            ms, self._request.loop.max_seconds * 1000 if self._request and self._looped else None
+        )
 
     def _fill_prompt(self, row: TimelineRow, stage: StageState) -> None:
         total, cached = prompt_tokens(stage)
@@ -195,9 +197,9 @@ class StageRows:
         tokens = stage.tokens_between(part.start, part.end)
         row.title = part_title(part, tr)  # text may turn out to be reasoning
         row.words = part_words(stage, part)
-        row.tokens = Spent(len(tokens), self._budget(part))
-        row.bytes = Spent(sum(len(stage.tokens[place].step.data) for place in tokens))
-        row.ms = Spent(seconds_of(stage, tokens) * 1000)
+        row.tokens = TimeSpent(len(tokens), self._budget(part))
+        row.bytes = TimeSpent(sum(len(stage.tokens[place].step.data) for place in tokens))
+        row.ms = TimeSpent(seconds_of(stage, tokens) * 1000)
         if part.kind == "call":
             marks: dict[Status, Mark] = {"holds": "holds", "impossible": "impossible", "open": "running"}
             row.mark = marks[stage.call_at(part.call_index).status]
@@ -232,12 +234,12 @@ class StageRows:
         if self._uncalled and isinstance(event, FinalAnswer):
             row.mark = "note"
         if described.tokens is not None:
-            row.tokens = Spent(described.tokens)
+            row.tokens = TimeSpent(described.tokens)
         if described.bytes is not None:
             most = self._request.loop.max_tool_output_bytes if self._request and self._looped else None
-            row.bytes = Spent(described.bytes, most)
+            row.bytes = TimeSpent(described.bytes, most)
         if described.ms is not None:
-            row.ms = Spent(described.ms)
+            row.ms = TimeSpent(described.ms)
 
     def _continue(self, row: TimelineRow, described: EventRow, event: AnyEvent) -> None:
         """Put an event into the row of what it continues: an answer with the time that the run waited for it, and of
@@ -245,7 +247,7 @@ class StageRows:
         """
         if row.mark == "waits":
             waited = max(event.t - row.events[0].t, 0.0) * 1000
-            row.ms, row.detail = Spent(waited), tr("waited {time}", time=duration_ms(waited))
+            row.ms, row.detail = TimeSpent(waited), tr("waited {time}", time=duration_ms(waited))
             row.tip = tr("Time spent waiting for you; limits do not include it.")
         row.words = f"{row.words} {described.words}" if described.adds else described.words
         row.mark = described.mark
@@ -344,7 +346,7 @@ class TimelineModel(TableModel[TimelineRow]):
         self._insert(first + before, rows.rows[before:])
 
 
-def _spent(row: TimelineRow, column: int) -> Spent | None:
+def _spent(row: TimelineRow, column: int) -> TimeSpent | None:
     return {TOKENS: row.tokens, BYTES: row.bytes, TIME: row.ms}.get(column)
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from glyphscope_gui.prompt.costs import CostRows
     from glyphscope_gui.prompt.dock import MESSAGES, RENDERED, TEMPLATE, PromptDock
     from glyphscope_gui.prompt.presenter import PromptPresenter
-    from glyphscope_gui.prompt.rendered_prompt import PromptChanges, RenderedPrompt
+    from glyphscope_gui.prompt.rendered_prompt import PromptChanges, RenderedPromptView
     from glyphscope_gui.prompt.watch import PromptWatch, ShownPrompt
 else:
     __getattr__ = interface(__name__)

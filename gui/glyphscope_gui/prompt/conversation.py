@@ -39,7 +39,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import copy_text
-from glyphscope_gui.shared.table_model import Line, ListModel
+from glyphscope_gui.shared.table_model import CellLine, ListModel
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 from glyphscope_gui.theme import mono_font
 
@@ -107,13 +107,13 @@ class MessagesModel(ListModel[MessageRow]):
     def tip(self, row: MessageRow, column: int) -> str:
         return row.problem or line_of(row.message)
 
-    def lines(self, row: MessageRow) -> tuple[Line, ...]:
+    def lines(self, row: MessageRow) -> tuple[CellLine, ...]:
         """The role, with the tokens, and the message."""
         tokens = self._tokens.get(row.part, 0) if self._tokens else None  # an empty message is not sent
         counted = "" if tokens is None else tr("%n token(s)", "", tokens)
         role = f"! {row.role_words}" if row.problem else row.role_words
         color = "impossible" if row.problem else "text-muted"
-        return Line(role, color, counted, small=False), Line(self.words(row, 0) or "–", small=False)
+        return CellLine(role, color, counted, small=False), CellLine(self.words(row, 0) or "–", small=False)
 
 
 def line_of(message: Message) -> str:

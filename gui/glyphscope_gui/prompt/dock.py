@@ -16,7 +16,7 @@ from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.conversation import ConversationEditor
 from glyphscope_gui.prompt.costs import CostRows, PromptCosts, PromptCostsModel, spans_of
 from glyphscope_gui.prompt.places import PartPlace
-from glyphscope_gui.prompt.rendered_prompt import PromptChanges, RenderedPrompt
+from glyphscope_gui.prompt.rendered_prompt import PromptChanges, RenderedPromptView
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit
 from glyphscope_gui.shared.fields import choice_box
@@ -161,7 +161,7 @@ class PromptDock(QWidget):
         )
         self.system_edit.setLineWrapMode(CodeEdit.LineWrapMode.WidgetWidth)
         self.problem = words_label(role="problem", parent=self, name="promptProblem")
-        self.rendered_view = RenderedPrompt(self)
+        self.rendered_view = RenderedPromptView(self)
         self.caption = words_label(parent=self)
         self._shown_text = ""
         copy = tr("Copy the prompt")

@@ -12,7 +12,7 @@ from glyphscope_gui.prompt.dock import PromptDock
 from glyphscope_gui.prompt.places import PartPlace, edit, place_of
 from glyphscope_gui.prompt.watch import PromptWatch, ShownPrompt
 from glyphscope_gui.runs.model_queries import FIRST_PROMPT_KNOWN
-from glyphscope_gui.runs.worker.jobs import ModelStatus, Priced
+from glyphscope_gui.runs.worker.jobs import ModelStatus, PricedPrompt
 from glyphscope_gui.shared.page_ids import PageId
 
 ASK_MS = 50
@@ -77,8 +77,8 @@ class PromptPresenter(QObject):
         request = msgspec.structs.replace(options, **self._project.prompt.request_fields())
         self._runs.queries.price(PreparedRequest(request, self._project.tools.registry), self._priced)
 
-    def _priced(self, priced: Priced | None) -> None:
-        counted = priced or Priced(None)  # no model can count it
+    def _priced(self, priced: PricedPrompt | None) -> None:
+        counted = priced or PricedPrompt(None)  # no model can count it
         self._dock.conversation.show_counted(counted.prompt, counted.problem)
         if self._context.record.started is not None:  # a record was opened meanwhile
             return

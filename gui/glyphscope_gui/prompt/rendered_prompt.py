@@ -24,7 +24,7 @@ _MAX_SPANS = 100
 """Stretches that are marked; if a part has more, the first ones."""
 
 
-class RenderedPrompt(CodeEdit):
+class RenderedPromptView(CodeEdit):
     """Characters are code points of the prompt. `placeChosen` carries the character at the cursor after a click or a
     key, `placeHovered` the one under the mouse, or None.
     """

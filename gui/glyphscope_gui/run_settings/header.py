@@ -47,7 +47,7 @@ TWO_LINES_BRAND, TWO_LINES_SHORT = 1240, 1140
 """With two lines: widths in pixels from which the name is shown, and below which words are shortened."""
 
 
-class Header(FollowsSize, QFrame):
+class RunHeader(FollowsSize, QFrame):
     """`optionsChosen` carries a dict of the fields of RunRequest that the user changed; `picker` shows the model."""
 
     optionsChosen = Signal(object)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from glyphscope.base.figures import byte_size
 from glyphscope.events import AnyEvent, RunStarted
-from glyphscope.store.bundle import SUFFIX, Manifest, redacted
+from glyphscope.store.bundle import SUFFIX, BundleManifest, redacted
 from glyphscope.store.exports import RecordedRun, form_named
 from glyphscope.store.exports.grammars import constraint_note
 from glyphscope_gui.shared.language import in_language, tr
@@ -25,7 +25,7 @@ PAGE_SUFFIX = ".html"
 _GRAMMARS = ("gbnf", "lark")
 
 
-class Exported(NamedTuple):
+class ExportedRun(NamedTuple):
     """A run in another form: `name` is the proposed name of its file, `note` a line on its content."""
 
     form: str
@@ -34,14 +34,14 @@ class Exported(NamedTuple):
     note: str
 
 
-def exported(events: Sequence[AnyEvent], form: str, text: str) -> Exported:
+def exported(events: Sequence[AnyEvent], form: str, text: str) -> ExportedRun:
     """`text` is the run in that form."""
     note = in_language(form_named(form).holds)
     if form in _GRAMMARS and (constrained := constraint_note(RecordedRun(events))):
         note = f"{constrained} {note}"
     prefix = "test_" if form == "pytest" else ""
     slug = _slug(events).replace("-", "_") if prefix else _slug(events)
-    return Exported(form, text, f"{prefix}{slug}{form_named(form).ending}", note)
+    return ExportedRun(form, text, f"{prefix}{slug}{form_named(form).ending}", note)
 
 
 def file_name(events: Sequence[AnyEvent]) -> str:
@@ -49,7 +49,7 @@ def file_name(events: Sequence[AnyEvent]) -> str:
     return _slug(events) + SUFFIX
 
 
-def bundle_summary(path: Path, manifest: Manifest, size: int) -> str:
+def bundle_summary(path: Path, manifest: BundleManifest, size: int) -> str:
     """The content of a bundle that was just written, and what it omits. `size` is in bytes."""
     words = tr(
         "{name}, {size}. In it: the prompt, the answers and what tools answered. "

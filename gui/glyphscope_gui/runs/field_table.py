@@ -39,7 +39,7 @@ MAX_VALUE = 120
 
 
 @dataclass
-class Row:
+class FieldRow:
     """A row of the table; `state` is None for a missing argument. The row of a whole call has the call's
     `verdict`.
     """
@@ -62,7 +62,7 @@ class Row:
         return self.verdict is not None
 
 
-class FieldTableModel(TableModel[Row]):
+class FieldTableModel(TableModel[FieldRow]):
     """The fields of a stage's calls; once it is complete, also the missing arguments."""
 
     titles = COLUMNS
@@ -70,7 +70,7 @@ class FieldTableModel(TableModel[Row]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: list[Row] = []
+        self._rows: list[FieldRow] = []
         self._places: dict[_Key, int] = {}
         """The rows of fields and calls."""
         self._constraints: dict[_Key, str] = {}
@@ -151,12 +151,15 @@ class FieldTableModel(TableModel[Row]):
             and key not in self._places
         ]
         self._append(
-            [Row(path, None, call, tr("not set"), self._constraints[call, path]) for call, path in missing]
+            [
+                FieldRow(path, None, call, tr("not set"), self._constraints[call, path])
+                for call, path in missing
+            ]
         )
 
     # -- the table ---------------------------------------------------------------------------------------------
 
-    def words(self, row: Row, column: int) -> str:
+    def words(self, row: FieldRow, column: int) -> str:
         return (
             tr("Call {number}", number=row.call + 1) if row.is_call else self._name(row.path),
             row.value,
@@ -166,13 +169,13 @@ class FieldTableModel(TableModel[Row]):
             row.tokens,
         )[column]
 
-    def tip(self, row: Row, column: int) -> str:
+    def tip(self, row: FieldRow, column: int) -> str:
         return self.words(row, column)
 
-    def color(self, row: Row, column: int) -> str:
+    def color(self, row: FieldRow, column: int) -> str:
         return "text-faint" if row.status is None else "text"
 
-    def extra(self, row: Row, column: int, role: int) -> Any:
+    def extra(self, row: FieldRow, column: int, role: int) -> Any:
         if role == PILL_ROLE and column == VERDICT and row.status is not None:
             verdict = VERDICTS[row.status]
             return f"{verdict.sign} {verdict.words}", verdict.role
@@ -200,14 +203,14 @@ class FieldTableModel(TableModel[Row]):
         """Begin another call: the one before it is complete, and each has a row above its fields."""
         self._add_missing(state)
         if (self._call, _WHOLE) not in self._places:
-            row = Row(_WHOLE, None, self._call, verdict="open")
+            row = FieldRow(_WHOLE, None, self._call, verdict="open")
             self._fill(row, state)
             self._places = {key: place + 1 for key, place in self._places.items()}
             self._places[self._call, _WHOLE] = 0
             self._insert(0, [row])
         self._call = call
         self._begin_call(call)
-        row = Row(_WHOLE, None, call, verdict="open")
+        row = FieldRow(_WHOLE, None, call, verdict="open")
         self._fill(row, state)
         self._append([row])
 
@@ -231,17 +234,17 @@ class FieldTableModel(TableModel[Row]):
             if place is not None:
                 self._fill(self._rows[place], state)
                 self._changed(place, place + 1)
-        rows = [Row(path, state.call_at(call).fields[path], call) for call, path in new]
+        rows = [FieldRow(path, state.call_at(call).fields[path], call) for call, path in new]
         for row in rows:
             self._fill(row, state)
         self._append(rows)
 
-    def _append(self, rows: list[Row]) -> None:
+    def _append(self, rows: list[FieldRow]) -> None:
         first = len(self._rows)
         self._places |= {(row.call, row.path): place for place, row in enumerate(rows, first)}
         self._insert(first, rows)
 
-    def _fill(self, row: Row, state: StageState) -> None:
+    def _fill(self, row: FieldRow, state: StageState) -> None:
         if row.path == _WHOLE:
             self._fill_call(row, state)
             return
@@ -265,7 +268,7 @@ class FieldTableModel(TableModel[Row]):
         else:
             row.decided = tr("still open")
 
-    def _fill_call(self, row: Row, state: StageState) -> None:
+    def _fill_call(self, row: FieldRow, state: StageState) -> None:
         """Fill the row of a whole call: its tool, its verdict and its error."""
         call = state.call_at(row.call)
         row.verdict = call.status

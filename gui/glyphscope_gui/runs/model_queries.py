@@ -21,9 +21,9 @@ from glyphscope.runs import PreparedRequest
 from glyphscope.runs.settling import settle
 from glyphscope.runs.strategies.reading_ahead import ReadAhead, read_ahead
 from glyphscope.runs.strategies.request import first_prompt
-from glyphscope_gui.runs.worker.jobs import Priced
+from glyphscope_gui.runs.worker.jobs import PricedPrompt
 from glyphscope_gui.runs.worker.run_worker import RunWorker
-from glyphscope_gui.shared.background import Background, Line, this_task
+from glyphscope_gui.shared.background import Background, WorkLine, this_task
 
 T = TypeVar("T")
 FIRST_PROMPT_KNOWN = ("direct", "two-stage")
@@ -62,7 +62,7 @@ class ModelQueries(QObject):
     promptRead = Signal(object)
     promptPriced = Signal(object)
 
-    def __init__(self, worker: RunWorker, line: Line, parent: QObject | None = None) -> None:
+    def __init__(self, worker: RunWorker, line: WorkLine, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._worker = worker
         self._background = Background(self)
@@ -84,14 +84,14 @@ class ModelQueries(QObject):
         work_with_model = partial(self._worker.answer, work, stopped_to=stopped_to, generates=key == _IDLE)
         self._background.start(key, work_with_model, done, failed or self.crashed.emit, line=self._line)
 
-    def price(self, request: PreparedRequest, done: Callable[[Priced | None], None]) -> None:
+    def price(self, request: PreparedRequest, done: Callable[[PricedPrompt | None], None]) -> None:
         """Count the prompt of the request; `done` gets None without a model that can. `promptPriced` is emitted for a
         strategy with which it is the first prompt of a run.
         """
         direct = msgspec.structs.replace(request.request, strategy="direct")
         is_first = request.request.strategy in FIRST_PROMPT_KNOWN
 
-        def priced(result: Priced | None) -> None:
+        def priced(result: PricedPrompt | None) -> None:
             done(result)
             self.promptPriced.emit(result.prompt if result is not None and is_first else None)
 
@@ -152,16 +152,16 @@ def batches_measured(model: Model | None) -> BatchTimes | None:
     return model.measure_batches(lambda: model.cancel() if stop() else None)
 
 
-def priced_prompt_of(model: Model | None, prepared: PreparedRequest) -> Priced | None:
+def priced_prompt_of(model: Model | None, prepared: PreparedRequest) -> PricedPrompt | None:
     """The prompt of the request with the cost of each part; None without a model, or with a recorded model, which has
     only its own prompts.
     """
     if model is None or model.info.kind == "recorded":
         return None
     try:
-        return Priced(first_prompt(prepared, model))
+        return PricedPrompt(first_prompt(prepared, model))
     except GlyphscopeError as error:
-        return Priced(None, str(error))
+        return PricedPrompt(None, str(error))
 
 
 @dataclass(frozen=True)

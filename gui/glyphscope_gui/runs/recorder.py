@@ -19,7 +19,7 @@ from glyphscope.store.records import parse_record
 from glyphscope_gui.runs.copy_menu import copied_words
 from glyphscope_gui.runs.export_formats import (
     PAGE_SUFFIX,
-    Exported,
+    ExportedRun,
     bundle_summary,
     exported,
     page_summary,
@@ -112,10 +112,10 @@ class Recorder(QObject):
 
         self._write(path, work)
 
-    def export(self, events: tuple[AnyEvent, ...], form: str, then: Callable[[Exported], None]) -> None:
+    def export(self, events: tuple[AnyEvent, ...], form: str, then: Callable[[ExportedRun], None]) -> None:
         """Convert the run to another program's form, without details of this computer."""
 
-        def work() -> Exported:
+        def work() -> ExportedRun:
             run = tuple(redacted(events))
             return exported(run, form, export(RecordedRun(run), form))
 

@@ -32,8 +32,8 @@ from glyphscope_gui.runs.worker.jobs import (
     Asked,
     Batch,
     ContinueJob,
-    Ended,
     Job,
+    JobEnded,
     Measured,
     ModelStatus,
     ReplayJob,
@@ -44,7 +44,7 @@ from glyphscope_gui.runs.worker.jobs import (
 from glyphscope_gui.runs.worker.mailbox import Mailbox
 from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf, usual_options
 from glyphscope_gui.runs.worker.run_worker import RunWorker
-from glyphscope_gui.shared.background import Line, end_work
+from glyphscope_gui.shared.background import WorkLine, end_work
 
 _BEFORE = (
     RunStarted, StageStarted, CandidatesFound, TransformActed, PromptRendered, RunFailed, RunFinished
@@ -174,7 +174,7 @@ class RunController(QObject):
         self._closed = False
         self._mailbox = Mailbox(self)
         self._mailbox.batch.connect(self._take)
-        self._line = Line("glyphscope-run")
+        self._line = WorkLine("glyphscope-run")
         """The model's thread: runs, queries, opening and closing, one after the other."""
         self._worker = RunWorker(open_model, self._mailbox, sources, options_of)
         self._worker.modelStatusChanged.connect(self._model_changed, Qt.ConnectionType.QueuedConnection)
@@ -336,7 +336,7 @@ class RunController(QObject):
                 self.measured.emit(measured)
             case Asked() as asked:
                 self._ask(asked)
-            case Ended() as ended:
+            case JobEnded() as ended:
                 self._end(ended)
             case RunEvent():
                 self._apply(cast(tuple[AnyEvent, ...], batch.posts))
@@ -371,7 +371,7 @@ class RunController(QObject):
             self._asked = None
             self.asked.emit(None)
 
-    def _end(self, ended: Ended) -> None:
+    def _end(self, ended: JobEnded) -> None:
         self._no_longer_asked()
         if self.is_in_background:
             self._end_in_background(ended)
@@ -396,7 +396,7 @@ class RunController(QObject):
         if waiting is not None:
             waiting()
 
-    def _end_in_background(self, ended: Ended) -> None:
+    def _end_in_background(self, ended: JobEnded) -> None:
         """Emit the end before the phase changes, so that the next job may follow at once."""
         self._job = None
         stopped = self.phase is Phase.STOPPING

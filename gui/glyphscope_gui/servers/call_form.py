@@ -15,7 +15,13 @@ from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
-from glyphscope_gui.calls.arguments import MISSING, ArgumentCheck, ArgumentRows, TextArgument, check_arguments
+from glyphscope_gui.calls.arguments import (
+    MISSING,
+    ArgumentProblems,
+    ArgumentRows,
+    TextArgument,
+    check_arguments,
+)
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.code_edit import TAB_WORDS
@@ -54,8 +60,8 @@ class _Name(ElidedLabel):
         return QSize(round(LABEL * letters(self)), super().sizeHint().height())
 
 
-class CallForm(QStackedWidget):
-    """`changed` after every edit and for another tool. Soon after it, `checked` carries an ArgumentCheck, which it also
+class ServerCallForm(QStackedWidget):
+    """`changed` after every edit and for another tool. Soon after it, `checked` carries ArgumentProblems, which it also
     shows; or `unreadable`, at once, why the arguments cannot be parsed. `messageChanged` carries words about the
     arguments as a whole. `valuesRequested` carries the name of an argument, and whether the user requested values
     (Ctrl+Space), if the form `suggests` any.
@@ -198,7 +204,7 @@ class CallForm(QStackedWidget):
             work = partial(check_arguments, self._tool, self.arguments())
             self._background.start("check", work, self._checked)
 
-    def _checked(self, check: ArgumentCheck) -> None:
+    def _checked(self, check: ArgumentProblems) -> None:
         self._show_check(check)
         self.checked.emit(check)
 
@@ -210,7 +216,7 @@ class CallForm(QStackedWidget):
         else:
             self.rows.show_unreadable()
 
-    def _show_check(self, check: ArgumentCheck) -> None:
+    def _show_check(self, check: ArgumentProblems) -> None:
         if self.is_json:
             text = self.editor.toPlainText()
             known = places(text) if len(text) <= MAX_TEXT and isinstance(parse_object(text), dict) else {}

@@ -25,10 +25,10 @@ from glyphscope_gui.shared.layouts import STRETCH, hbox, replace_content, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import ReadBox
 from glyphscope_gui.shared.verdict import Pill
-from glyphscope_gui.shared.whole_text import Whole, formatted, show_whole
+from glyphscope_gui.shared.whole_text import WholeText, formatted, show_whole
 
 MAX_TEXT = 60_000
-"""Characters of a piece that are shown in place; `Piece.whole` has all."""
+"""Characters of a piece that are shown in place; `ResultPiece.whole` has all."""
 MAX_LINE_SHOWN = 1_000
 MAX_PIECES = 40
 IMAGE_SIDE = 640
@@ -68,14 +68,14 @@ class BinaryFile(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Piece:
+class ResultPiece:
     """`whole` is the server's complete text, None for pictures and the program's words; `file` is binary content."""
 
     kind: PieceKind
     title: str
     text: str = ""
     image: QImage | None = None
-    whole: Whole | None = None
+    whole: WholeText | None = None
     file: BinaryFile | None = None
 
 
@@ -87,23 +87,25 @@ class CallView:
     role: str
     tip: str
     figures: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ResultPiece, ...]
 
 
 def call_view(outcome: Outcome, seconds: float) -> CallView:
     """Prepare the outcome. Not for the window's thread, as an answer may have megabytes."""
     words, role = _FAULTS[outcome.fault]
-    pieces: list[Piece] = []
+    pieces: list[ResultPiece] = []
     repeated = {content.text.strip() for content in outcome.content}
     if outcome.message and outcome.message.strip() not in repeated:
-        pieces.append(Piece("problem", tr("Error"), outcome.message))
+        pieces.append(ResultPiece("problem", tr("Error"), outcome.message))
     if outcome.schema_problems:
         violations = "\n".join(outcome.schema_problems)
-        pieces.append(Piece("problem", tr("Output schema violated"), violations))
+        pieces.append(ResultPiece("problem", tr("Output schema violated"), violations))
         if not outcome.fault:
             words, role = tr("succeeded, output schema violated"), "mark"
     if outcome.findings:
-        pieces.append(Piece("problem", tr("Does not match the declaration"), "\n".join(outcome.findings)))
+        pieces.append(
+            ResultPiece("problem", tr("Does not match the declaration"), "\n".join(outcome.findings))
+        )
         if not outcome.fault:
             words, role = tr("succeeded, does not match the declaration"), "mark"
     for number, content in enumerate(outcome.content[:MAX_PIECES]):
@@ -111,12 +113,14 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
         spoken = outcome.roles[number] if number < len(outcome.roles) else ""
         pieces.append(replace(piece, title=f"{spoken} · {piece.title}") if spoken else piece)
     if (more := len(outcome.content) - MAX_PIECES) > 0:
-        pieces.append(Piece("note", tr("More"), tr("%n more pieces are not shown.", "", more)))
+        pieces.append(ResultPiece("note", tr("More"), tr("%n more pieces are not shown.", "", more)))
     if outcome.structured is not None:
         value, title = outcome.structured, tr("Structured content")
-        pieces.append(Piece("json", title, shown_json(value), whole=_whole(title, lambda: whole_json(value))))
+        pieces.append(
+            ResultPiece("json", title, shown_json(value), whole=_whole(title, lambda: whole_json(value)))
+        )
     if not pieces and not outcome.fault:
-        pieces.append(Piece("note", tr("Result"), tr("The result is empty.")))
+        pieces.append(ResultPiece("note", tr("Result"), tr("The result is empty.")))
     size = sum(_bytes(content) for content in outcome.content)
     figures = _time(outcome, seconds) + (f" · {byte_size(size)}" if size else "")
     return CallView(words, role, _FAULT_TIPS[outcome.fault], figures, tuple(pieces))
@@ -132,10 +136,12 @@ def raw_view(outcome: Outcome, seconds: float) -> CallView:
     """The result of any request, as the server sent it."""
     words, role = _FAULTS[outcome.fault]
     if not outcome.ok:
-        pieces = (Piece("problem", tr("Error"), outcome.message),)
+        pieces = (ResultPiece("problem", tr("Error"), outcome.message),)
     else:
         value, title = outcome.structured, tr("Result")
-        pieces = (Piece("json", title, shown_json(value), whole=_whole(title, lambda: whole_json(value))),)
+        pieces = (
+            ResultPiece("json", title, shown_json(value), whole=_whole(title, lambda: whole_json(value))),
+        )
     return CallView(words, role, _FAULT_TIPS[outcome.fault], _time(outcome, seconds), pieces)
 
 
@@ -158,32 +164,32 @@ def shown_text(text: str) -> str:
     return f"{shown}\n… " + tr("Open shows the rest.") if len(text) > MAX_TEXT else shown
 
 
-def _whole(title: str, text: str | Callable[[], str]) -> Whole:
+def _whole(title: str, text: str | Callable[[], str]) -> WholeText:
     note = tr(
         "The text is complete. Of one message of a server at most {limit} are read.",
         limit=byte_size(MAX_LINE),
     )
-    return Whole(title, text, note)
+    return WholeText(title, text, note)
 
 
-def _piece(content: ToolContent) -> Piece:
+def _piece(content: ToolContent) -> ResultPiece:
     size = content.size or len(content.data)
     about = " · ".join(part for part in (content.name, content.mime, byte_size(size) if size else "") if part)
     if content.kind == "image" or (
         content.kind == "resource" and content.mime.startswith("image/") and content.data
     ):
         image, why = read_picture(content.data, QSize(IMAGE_SIDE, IMAGE_SIDE))
-        return Piece(
+        return ResultPiece(
             "image" if image else "note",
             tr("Image · {about}", about=about) if about else tr("Image"),
             why,
             image,
         )
     if content.kind == "audio":
-        return Piece("note", tr("Audio · {about}", about=about), tr("Audio is not played here."))
+        return ResultPiece("note", tr("Audio · {about}", about=about), tr("Audio is not played here."))
     if content.kind == "link":
         target = f"{content.uri}\n{content.text}".strip()
-        return Piece(
+        return ResultPiece(
             "link",
             tr("Link to a resource · {about}", about=about) if about else tr("Link to a resource"),
             shown_text(target),
@@ -191,10 +197,10 @@ def _piece(content: ToolContent) -> Piece:
     if content.kind == "resource":
         title = " · ".join(part for part in (tr("Resource"), content.uri, about) if part)
         if not content.text:
-            return Piece("text", title, tr("%n byte(s) that are not text", "", len(content.data)))
-        return Piece("text", title, shown_text(content.text), whole=_whole(title, content.text))
+            return ResultPiece("text", title, tr("%n byte(s) that are not text", "", len(content.data)))
+        return ResultPiece("text", title, shown_text(content.text), whole=_whole(title, content.text))
     title = tr("Text")
-    return Piece(
+    return ResultPiece(
         _text_kind(content.text), title, _text_shown(content.text), whole=_whole(title, content.text)
     )
 
@@ -227,7 +233,7 @@ MAX_LINES = 16
 """Number of lines beyond which a piece's text scrolls."""
 
 
-class CallResult(QWidget):
+class CallResultView(QWidget):
     """Nothing in it is opened, loaded or followed: a link is shown as text. `saveRequested` carries a BinaryFile."""
 
     saveRequested = Signal(object)
@@ -275,7 +281,7 @@ class CallResult(QWidget):
         if self.view is not None:
             self.figures.setText(f"{self.view.figures} · {words}")
 
-    def _heading(self, piece: Piece) -> QHBoxLayout:
+    def _heading(self, piece: ResultPiece) -> QHBoxLayout:
         row = hbox((_title(piece), 1), spacing=12)
         if (file := piece.file) is not None:
             tip = tr("Save the binary content to a file")
@@ -290,11 +296,11 @@ class CallResult(QWidget):
         return row
 
 
-def _title(piece: Piece) -> QLabel:
+def _title(piece: ResultPiece) -> QLabel:
     return PlainLabel(visible(piece.title[:120]), role="section")
 
 
-def _picture(piece: Piece) -> QLabel:
+def _picture(piece: ResultPiece) -> QLabel:
     label = PlainLabel()
     assert piece.image is not None
     label.setPixmap(QPixmap.fromImage(piece.image))
@@ -302,7 +308,7 @@ def _picture(piece: Piece) -> QLabel:
     return label
 
 
-def _text(piece: Piece) -> QWidget:
+def _text(piece: ResultPiece) -> QWidget:
     if piece.kind in ("note", "problem"):
         role = "problem" if piece.kind == "problem" else "muted"
         return words_label(piece.text[:4000], role, selectable=True)

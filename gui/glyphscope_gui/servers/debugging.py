@@ -16,7 +16,7 @@ from glyphscope.tools.mcp.log import HIDDEN, Entry, LogLevel
 from glyphscope.tools.mcp.server import McpServer
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.mcp.server_source import ServerSource
-from glyphscope_gui.servers.call_result import CallResult, raw_view
+from glyphscope_gui.servers.call_result import CallResultView, raw_view
 from glyphscope_gui.servers.calls import ToolCalls
 from glyphscope_gui.servers.dialogs import RootsDialog
 from glyphscope_gui.servers.log import params_of
@@ -28,7 +28,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import splitter, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import LineEdit
-from glyphscope_gui.shared.whole_text import Whole, show_whole
+from glyphscope_gui.shared.whole_text import WholeText, show_whole
 
 METHODS = (
     "ping",
@@ -60,7 +60,7 @@ class RequestDialog(PlainDialog):
         self.method_box.addItems(METHODS)
         self.params_edit = named(JsonEditor(self), "requestParams", tr("Params as JSON"), minimumHeight=70)
         self.problem = words_label(role="problem", parent=self)
-        self.response = CallResult(self)
+        self.response = CallResultView(self)
         buttons = self.button_box(Standard.Close)
         self.send_button = push_button(tr("Send"), self, name="sendRequestButton", role="primary")
         self.cancel_button = QPushButton(tr("Cancel request"), self)
@@ -219,10 +219,10 @@ class DebugPresenter(QObject):
         if (source := self._source) is not None:
             title = tr("Instructions of {server}", server=source.name)
             text = source.server.about.instructions
-            show_whole(Whole(title, text, name="instructions.txt"), self._context.window)
+            show_whole(WholeText(title, text, name="instructions.txt"), self._context.window)
 
     def _show_changes(self) -> None:
         if (source := self._source) is not None:
             title = tr("Changed tools of {server}", server=source.name)
             text = source.server.tool_changes.difference
-            show_whole(Whole(title, text, name="tools.diff"), self._context.window)
+            show_whole(WholeText(title, text, name="tools.diff"), self._context.window)

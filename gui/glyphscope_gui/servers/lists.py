@@ -320,7 +320,7 @@ def _type(offer: Offer) -> str:
     return ", ".join(f"{each.name}*" if each.required else each.name for each in offer.arguments)
 
 
-class OfferList(FilteredList[Offer]):
+class OfferTable(FilteredList[Offer]):
     """`chosen` carries an Offer, or None."""
 
     model: OfferModel

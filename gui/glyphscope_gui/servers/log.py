@@ -26,7 +26,7 @@ from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.table_model import NO_INDEX, FilteredModel
 from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
-from glyphscope_gui.shared.whole_text import Whole, show_whole
+from glyphscope_gui.shared.whole_text import WholeText, show_whole
 from glyphscope_gui.theme import mono_font
 
 TIME, WAY, METHOD, ID, SIZE, TEXT = range(6)
@@ -386,7 +386,7 @@ class ServerLog(Card):
         missing = tr("Only the beginning is in the log.") if is_cut else ""
         title = entry.method or tr("Answer to {id}", id=entry.id)
         note = " ".join(part for part in (entry.note, missing) if part)
-        show_whole(Whole(title, entry.whole or entry.text, note, "message.json"), self)
+        show_whole(WholeText(title, entry.whole or entry.text, note, "message.json"), self)
 
 
 def _add_levels(menu: QMenu, first: tuple[tuple[str, str], ...], choose: Callable[[str], object]) -> None:

@@ -14,9 +14,9 @@ from glyphscope.tools.mcp.offers import Completion, Offer, Offers
 from glyphscope.tools.mcp.server import McpServer, Updates
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.mcp.server_source import ServerSource
-from glyphscope_gui.servers.call_form import CallForm
+from glyphscope_gui.servers.call_form import ServerCallForm
 from glyphscope_gui.servers.calls import SECONDS, CallPresenter
-from glyphscope_gui.servers.lists import OfferList, ToolRow
+from glyphscope_gui.servers.lists import OfferTable, ToolRow
 from glyphscope_gui.servers.page import ServersPage
 from glyphscope_gui.shared.background import Background, this_task
 from glyphscope_gui.shared.language import tr
@@ -73,7 +73,7 @@ class OffersPresenter(QObject):
         self._say(view.resources, "resources", offers, ready, tr("The server offers no resources."))
         self._say(view.prompts, "prompts", offers, ready, tr("The server offers no prompts."))
 
-    def _say(self, shown: OfferList, kind: str, offers: Offers, ready: bool, none: str) -> None:
+    def _say(self, shown: OfferTable, kind: str, offers: Offers, ready: bool, none: str) -> None:
         found = [visible(words) for of, words in offers.problems if of == kind]
         problem = "\n".join(found[:MAX_PROBLEMS])
         if (more := len(found) - MAX_PROBLEMS) > 0:
@@ -96,7 +96,7 @@ class OffersPresenter(QObject):
         """The server, if it is ready."""
         return self._source.server if self._source is not None and self._source.is_ready else None
 
-    def _complete(self, form: CallForm, offers: OfferList, name: str, asked: bool) -> None:
+    def _complete(self, form: ServerCallForm, offers: OfferTable, name: str, asked: bool) -> None:
         """Request values for an argument from a ready server; if `asked`, show why there are none."""
         self._background.drop("complete")
         server, offer = self._server, offers.current

@@ -13,9 +13,9 @@ from glyphscope.registry import Tool
 from glyphscope_gui.mcp.servers import DEMO, ServersController
 from glyphscope_gui.servers.card import ServerCard
 from glyphscope_gui.servers.demo_effects import DemoEffects
-from glyphscope_gui.servers.lists import OfferList, OfferModel, PromptModel, ServersToolModel, ServerTools
+from glyphscope_gui.servers.lists import OfferModel, OfferTable, PromptModel, ServersToolModel, ServerTools
 from glyphscope_gui.servers.log import ServerLog
-from glyphscope_gui.servers.questions import QuestionCard
+from glyphscope_gui.servers.questions import ServerQuestionCard
 from glyphscope_gui.servers.tool_panel import PROMPT, RESOURCE, ToolPanel
 from glyphscope_gui.servers.words import StateWords, demo_words, state_words
 from glyphscope_gui.shared.card import Card
@@ -26,7 +26,7 @@ from glyphscope_gui.shared.layouts import FollowsSize, holder, splitter, stack, 
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.table_model import Line, ListModel
+from glyphscope_gui.shared.table_model import CellLine, ListModel
 from glyphscope_gui.theme.sizes import GAP, is_crowded
 
 DEMO_TITLE = tr("Demo tools")
@@ -54,12 +54,12 @@ class ServersListModel(ListModel[str]):
             return tr("The tools bundled with Glyphscope. They have no effect outside this computer.")
         return source.problem or visible(source.identity, spaces=True)
 
-    def lines(self, row: str) -> tuple[Line, ...]:
+    def lines(self, row: str) -> tuple[CellLine, ...]:
         """The name, with the sign of the state, and the state in words."""
         state = self._state(row)
         role = state.role if state.role != "holds" else "text-muted"
-        name = Line(self.words(row, 0), small=False, sign=state.sign, sign_role=state.role)
-        return name, Line(state.words, role)
+        name = CellLine(self.words(row, 0), small=False, sign=state.sign, sign_role=state.role)
+        return name, CellLine(state.words, role)
 
     def _state(self, name: str) -> StateWords:
         source = self._servers.get(name)
@@ -133,11 +133,11 @@ class ServersPage(FollowsSize, QWidget):
         self.card = ServerCard(self)
         self.tools = ServerTools(ServersToolModel(in_registry, self), self)
         self.panel = ToolPanel(parent=self)
-        self.question = QuestionCard(self)
+        self.question = ServerQuestionCard(self)
         self.kinds = named(Segmented(KINDS, small=True), "offerKinds", tr("Tools, resources or prompts"))
-        self.resources = OfferList(OfferModel(self), tr("Resources of the server"), self)
+        self.resources = OfferTable(OfferModel(self), tr("Resources of the server"), self)
         self.resource = ToolPanel(RESOURCE, self)
-        self.prompts = OfferList(PromptModel(self), tr("Prompts of the server"), self)
+        self.prompts = OfferTable(PromptModel(self), tr("Prompts of the server"), self)
         self.prompt = ToolPanel(PROMPT, self)
         self.log = ServerLog(self)
         self.effects = DemoEffects(self)

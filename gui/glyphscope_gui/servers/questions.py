@@ -14,9 +14,9 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.visible import visible
 from glyphscope.runs.strategies.server_sampling import answer_sampling
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
-from glyphscope_gui.calls.arguments import ArgumentCheck
+from glyphscope_gui.calls.arguments import ArgumentProblems
 from glyphscope_gui.context import AppContext
-from glyphscope_gui.servers.call_form import CallForm
+from glyphscope_gui.servers.call_form import ServerCallForm
 from glyphscope_gui.servers.call_result import shown_text
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
@@ -33,7 +33,7 @@ BY_HAND = "human"
 """The model's name in an answer that the user wrote."""
 
 
-class QuestionCard(Card):
+class ServerQuestionCard(Card):
     """`answered` carries an Answer; `generateRequested` approves one by the open model, `stopRequested` ends that."""
 
     answered = Signal(object)
@@ -51,7 +51,7 @@ class QuestionCard(Card):
         self.message = words_label("", selectable=True)
         self.problem = words_label(role="problem")
         self.shown = ReadBox(7, tr("Request"), parent=body)
-        self.form = named(CallForm(body), "", tr("Form from the server"))
+        self.form = named(ServerCallForm(body), "", tr("Form from the server"))
         self.answer_edit = named(GrowingEdit(5, body), "samplingAnswerEdit", tr("Answer to the server"))
         self.answer_edit.setPlaceholderText(tr("Write the response, or generate it with the open model"))
         self.send_button = push_button(tr("Send"), body, name="sendAnswerButton", role="primary")
@@ -117,7 +117,7 @@ class QuestionCard(Card):
         self.decline_button.setText(tr("Reject") if kind == "sampling" else tr("Decline"))
         self._show_generating()
 
-    def _show_check(self, check: ArgumentCheck) -> None:
+    def _show_check(self, check: ArgumentProblems) -> None:
         """Show the verdicts on the form as filled in."""
         self.form.setFixedHeight(min(self.form.preferred_height, MAX_FORM))
         begun = not self.form.is_empty
@@ -218,7 +218,7 @@ SAMPLING = "sampling"
 class QuestionsPresenter(QObject):
     """Shows the oldest open request of all servers."""
 
-    def __init__(self, context: AppContext, card: QuestionCard) -> None:
+    def __init__(self, context: AppContext, card: ServerQuestionCard) -> None:
         super().__init__(card)
         self._context = context
         self._servers = context.services.servers

@@ -15,11 +15,11 @@ from glyphscope.base.visible import escaped, visible
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.registry import Tool
 from glyphscope.tools.mcp.server import Updates
-from glyphscope_gui.calls.arguments import ArgumentCheck
+from glyphscope_gui.calls.arguments import ArgumentProblems
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.table import EnforcementRow, EnforcementTable
-from glyphscope_gui.servers.call_form import CallForm
-from glyphscope_gui.servers.call_result import CallResult, CallView
+from glyphscope_gui.servers.call_form import ServerCallForm
+from glyphscope_gui.servers.call_result import CallResultView, CallView
 from glyphscope_gui.servers.lists import ToolRow
 from glyphscope_gui.servers.words import updates_words
 from glyphscope_gui.shared.card import Card
@@ -112,8 +112,8 @@ class ToolPanel(FollowsSize, Card):
         self.about = PlainLabel(body, wordWrap=True)
         self.annotations = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.problem = words_label(role="problem", parent=body)
-        self.form = CallForm(body, suggests=not words.has_schema)
-        self.result = CallResult(body)
+        self.form = ServerCallForm(body, suggests=not words.has_schema)
+        self.result = CallResultView(body)
         self.checks = named(EnforcementTable(body), "serverEnforcementTable")
         self.no_checks = PlainLabel(body, role="muted", alignment=Qt.AlignmentFlag.AlignCenter)
         self.schema = named(JsonEditor(body), "serverToolSchema", tr("Schema of the tool"), readOnly=True)
@@ -234,7 +234,7 @@ class ToolPanel(FollowsSize, Card):
         super().showEvent(event)
         QTimer.singleShot(0, self, self._fit)
 
-    def _show_check(self, check: ArgumentCheck) -> None:
+    def _show_check(self, check: ArgumentProblems) -> None:
         """Show the violations that no field shows beside the button."""
         self._refit()
         if self.form.is_empty and not check.ok:

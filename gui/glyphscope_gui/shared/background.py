@@ -23,7 +23,7 @@ def _raise(error: BaseException) -> None:
     raise error
 
 
-class Outcome(NamedTuple):
+class TaskOutcome(NamedTuple):
     """The outcome of a task by its number; without the thread, which a queued event must not keep alive."""
 
     number: int
@@ -52,15 +52,15 @@ class Task:
         """Take the reports since the last call."""
         return [self._reports.popleft() for _ in range(len(self._reports))]
 
-    def run(self) -> Outcome:
+    def run(self) -> TaskOutcome:
         if self.is_unwanted or self.work is None:
-            return Outcome(self.number)
+            return TaskOutcome(self.number)
         token = _TASK.set(self)
         try:
             with stopped_by(self.stopped.is_set):
-                return Outcome(self.number, self.work())
+                return TaskOutcome(self.number, self.work())
         except Exception as error:  # passed to `failed` in the window's thread, where it can be shown
-            return Outcome(self.number, error=error)
+            return TaskOutcome(self.number, error=error)
         finally:
             _TASK.reset(token)
 
@@ -74,7 +74,7 @@ def this_task() -> Task:
     return _TASK.get(None) or Task(lambda: None)
 
 
-class Line(QThread):
+class WorkLine(QThread):
     """A thread that makes calls one after the other. It starts with the first.
 
     It has no Qt parent, but is referenced by `_started` until it has ended: with a parent and deleteLater, garbage
@@ -101,7 +101,7 @@ class Line(QThread):
             self.start()
 
     def do(self, task: Task) -> None:
-        """Do a task after the calls before it; `outcome` carries its Outcome."""
+        """Do a task after the calls before it; `outcome` carries its TaskOutcome."""
         self.put(lambda: self.outcome.emit(task.run()))
 
     def end(self) -> None:
@@ -117,14 +117,14 @@ class Line(QThread):
                 sys.excepthook(*sys.exc_info())
 
 
-_started: set[Line] = set()
+_started: set[WorkLine] = set()
 """Threads that may still run: Qt aborts the program if one is destroyed before its end."""
 
 
 class _Entry(NamedTuple):
     key: str
     task: Task
-    thread: Line | None
+    thread: WorkLine | None
     """The task's own thread; None if it shares one."""
     done: Callable[[Any], object]
     failed: Callable[[BaseException], object]
@@ -144,17 +144,17 @@ class Background(QObject):
         self.cancel = cancel
         self._entries: dict[int, _Entry] = {}
         self._newest: dict[str, int] = {}
-        self._lines: list[Line] = []
+        self._lines: list[WorkLine] = []
         self._look = QTimer(self, interval=REPORT_MS)
         self._look.timeout.connect(self._report)
 
-    def line(self) -> Line:
+    def line(self) -> WorkLine:
         """Make a thread for tasks that wait for each other, which ends with `close`."""
-        line = self.join(Line())
+        line = self.join(WorkLine())
         self._lines.append(line)
         return line
 
-    def join(self, line: Line) -> Line:
+    def join(self, line: WorkLine) -> WorkLine:
         """Use a line whose owner ends it, for tasks of this object too."""
         line.outcome.connect(self._deliver)
         return line
@@ -167,7 +167,7 @@ class Background(QObject):
         failed: Callable[[BaseException], object] = _raise,
         *,
         progress: Callable[[list[Any]], object] | None = None,
-        line: Line | None = None,
+        line: WorkLine | None = None,
     ) -> None:
         """Call `work` in a thread, where it must not touch widgets; then `done` or `failed` with its outcome.
 
@@ -178,7 +178,7 @@ class Background(QObject):
             return
         self.drop(key)
         task = Task(work)
-        thread = self.join(Line()) if line is None else None
+        thread = self.join(WorkLine()) if line is None else None
         self._entries[task.number] = _Entry(key, task, thread, done, failed, progress)
         self._newest[key] = task.number
         if progress is not None:
@@ -234,7 +234,7 @@ class Background(QObject):
             entry.thread.wait()
         return entry
 
-    def _deliver(self, outcome: Outcome) -> None:
+    def _deliver(self, outcome: TaskOutcome) -> None:
         entry = self._end(outcome.number)
         if entry is None:
             return  # of another object, or closed

@@ -22,7 +22,7 @@ def section_label(title: str, parent: QWidget | None = None) -> QLabel:
     return label
 
 
-class Heading(QWidget):
+class CardHeading(QWidget):
     """A title on the left, a hint and actions on the right; the hint is shortened first."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Card(QFrame):
     ) -> None:
         super().__init__(parent)
         named(self, "card", title)
-        self.heading = Heading(title, hint, actions, self)
+        self.heading = CardHeading(title, hint, actions, self)
         self.heading.setContentsMargins(PAD, 8, PAD, 8)
         self._line = named(QFrame(self), "cardLine")
         inside = vbox(body, margins=((PAD, 10, PAD, 10) if padded else (5, 0, 5, 6)))

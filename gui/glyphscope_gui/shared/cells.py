@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from glyphscope.base.visible import visible
-from glyphscope_gui.shared.table_model import LINES_ROLE, MARK_ROLE, NOTE_ROLE, PILL_ROLE, Index, Line
+from glyphscope_gui.shared.table_model import LINES_ROLE, MARK_ROLE, NOTE_ROLE, PILL_ROLE, CellLine, Index
 from glyphscope_gui.shared.verdict import paint_pill, pill_font
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.fonts import smaller
@@ -186,15 +186,15 @@ def _style(option: QStyleOptionViewItem) -> QStyle:
 
 
 class LinesDelegate(QStyledItemDelegate):
-    """Paints the `Line`s of a row (LINES_ROLE), all rows of a list in the same height."""
+    """Paints the `CellLine`s of a row (LINES_ROLE), all rows of a list in the same height."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        lines: Sequence[Line] = index.data(LINES_ROLE)
+        lines: Sequence[CellLine] = index.data(LINES_ROLE)
         fonts = (smaller(option.font) if line.small else option.font for line in lines)
         return QSize(120, sum(QFontMetrics(font).height() + 2 for font in fonts) + 2 * SIDE - 2)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        lines: Sequence[Line] = index.data(LINES_ROLE)
+        lines: Sequence[CellLine] = index.data(LINES_ROLE)
         painter.save()
         paint_row(painter, option, QRectF(option.rect).adjusted(1, 1, -1, -1))
         box = option.rect.adjusted(SIDE + 2, SIDE, -SIDE - 2, -SIDE)

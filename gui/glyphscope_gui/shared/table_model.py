@@ -29,7 +29,7 @@ MARK_ROLE = Qt.ItemDataRole.UserRole + 2
 NOTE_ROLE = Qt.ItemDataRole.UserRole + 3
 """(words, theme role) of a note on the right of a row, or None."""
 LINES_ROLE = Qt.ItemDataRole.UserRole + 4
-"""The `Line`s of a row."""
+"""The `CellLine`s of a row."""
 MAX_TITLE = 24
 """Characters of a column's title that are always visible; a longer title, such as a model's name, is its tip too."""
 
@@ -39,7 +39,7 @@ NO_INDEX = QModelIndex()
 Row = TypeVar("Row")
 
 
-class Line(NamedTuple):
+class CellLine(NamedTuple):
     """A line of a row of a list: words, and others on its right, each with its theme role.
 
     `share`: without room for both, the words on the right keep this share of the line's width. `sign` is painted before
@@ -174,7 +174,7 @@ class TableModel(_Titles, QAbstractTableModel, Generic[Row]):
         """Return the cell's data for any other role."""
         return None
 
-    def lines(self, row: Row) -> Sequence[Line]:
+    def lines(self, row: Row) -> Sequence[CellLine]:
         """Return the lines of a row, for a list with `LinesDelegate`."""
         return ()
 

@@ -38,7 +38,7 @@ _JSON = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{},]', re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeText:
     """`text` is the text, or makes it in the background. `note` says what bounds its length, `name` is for a file."""
 
     title: str
@@ -47,7 +47,7 @@ class Whole:
     name: str = "result.txt"
 
 
-def show_whole(whole: Whole, parent: QWidget) -> WholeTextDialog:
+def show_whole(whole: WholeText, parent: QWidget) -> WholeTextDialog:
     """Open a text in a separate window."""
     dialog = WholeTextDialog(whole, parent.window())
     dialog.show()
@@ -103,7 +103,7 @@ def _indents(text: str) -> int:
 class WholeTextDialog(PlainDialog):
     """Opened with `show()`; it deletes itself. The text is there once `is_ready`."""
 
-    def __init__(self, whole: Whole, parent: QWidget | None = None) -> None:
+    def __init__(self, whole: WholeText, parent: QWidget | None = None) -> None:
         super().__init__("wholeText", one_line(whole.title)[:MAX_TITLE], parent)
         self._whole = whole
         self._sent = _ready("")

@@ -16,7 +16,7 @@ from glyphscope_gui.history.presenter import HistoryPresenter
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.presenter import ModelPresenter
 from glyphscope_gui.prompt.presenter import PromptPresenter
-from glyphscope_gui.run_settings.header import Header
+from glyphscope_gui.run_settings.header import RunHeader
 from glyphscope_gui.runs.recorder import Recorder
 from glyphscope_gui.runs.run_controller import RunController
 from glyphscope_gui.runs.run_rules import RunRules
@@ -230,7 +230,7 @@ class MainWindow(FollowsSize, QMainWindow):
 
     def _place_top(self) -> None:
         self.picker = ModelPicker(self.services.settings, self)
-        self.header = Header(self.picker, self.actions_.run, self.actions_.stop, self.actions_.step)
+        self.header = RunHeader(self.picker, self.actions_.run, self.actions_.stop, self.actions_.step)
         self._top = top = QWidget(self)
         self._bar = bar = QMenuBar(top)
         self.exports = ExportMenu(tr("E&xport run"), bar)

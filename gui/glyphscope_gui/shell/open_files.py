@@ -17,7 +17,7 @@ from glyphscope.store.bundle import SUFFIX as BUNDLE
 from glyphscope_gui.context import AppContext, FilePlace
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.export_dialog import ExportDialog, ExportMenu
-from glyphscope_gui.runs.export_formats import PAGE_SUFFIX, RECORD_SUFFIX, Exported, file_name
+from glyphscope_gui.runs.export_formats import PAGE_SUFFIX, RECORD_SUFFIX, ExportedRun, file_name
 from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
@@ -179,7 +179,7 @@ class OpenFiles(QObject):
         """Copy a run of the history in that form."""
         self._recorder.open(run, lambda events: self._recorder.copy(events, form))
 
-    def _show_export(self, exported: Exported) -> None:
+    def _show_export(self, exported: ExportedRun) -> None:
         dialog = ExportDialog(exported, self._window)
         dialog.saveRequested.connect(lambda path, text: self._recorder.write_text(Path(path), text))
         dialog.open()

@@ -12,7 +12,7 @@ from glyphscope.runs import prepare
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.history.model import when
 from glyphscope_gui.model_picker.picker import ModelPicker
-from glyphscope_gui.run_settings.header import Header
+from glyphscope_gui.run_settings.header import RunHeader
 from glyphscope_gui.shared.labels import ElidedLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox
@@ -92,7 +92,7 @@ class RecordPresenter(QObject):
     """Shows a record's settings only on the page that shows the run; other pages use the project's settings."""
 
     def __init__(
-        self, context: AppContext, bar: RecordBar, header: Header, picker: ModelPicker, panels: SidePanels
+        self, context: AppContext, bar: RecordBar, header: RunHeader, picker: ModelPicker, panels: SidePanels
     ) -> None:
         super().__init__(context.window)
         self._context = context

@@ -17,7 +17,7 @@ from glyphscope.runs.endings import end_of
 from glyphscope.runs.strategies.reading_ahead import ReadAhead
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.project.project_controller import first_project
-from glyphscope_gui.run_settings.header import Header
+from glyphscope_gui.run_settings.header import RunHeader
 from glyphscope_gui.runs.model_queries import problems_of
 from glyphscope_gui.runs.run_controller import NotStarted, Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
@@ -39,7 +39,7 @@ class WindowPresenter(QObject):
     def __init__(
         self,
         context: AppContext,
-        header: Header,
+        header: RunHeader,
         status: StatusLine,
         navigation: Navigation,
         dialogs: ProjectDialogs,

@@ -44,9 +44,9 @@ from glyphscope_gui.template.tables import (
     SLOTS,
     THINKING,
     VALUES,
-    Cell,
     Row,
     RowsTable,
+    TextCell,
 )
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import GAP, PAD
@@ -249,7 +249,7 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         self.parts.setSizes([round(width * share), round(width * (1 - share))])
 
 
-class Answer(NamedTuple):
+class TemplateAnswer(NamedTuple):
     """`text` is the model's output after a prompt that was rendered with that state of `thinking`.
 
     `steps` are its tokens. `form` is None if the run has none.
@@ -262,10 +262,10 @@ class Answer(NamedTuple):
     form: TurnForm | None = None
 
 
-def last_answer(state: RunState) -> Answer:
+def last_answer(state: RunState) -> TemplateAnswer:
     """The answer of the shown run; an empty one if there is none."""
     if state.started is None:
-        return Answer()
+        return TemplateAnswer()
     steps = tuple(token.step for token in state.tokens)
     request = state.started.request
     try:
@@ -273,7 +273,9 @@ def last_answer(state: RunState) -> Answer:
     except msgspec.ValidationError:
         form = None  # from a later version
     text = "".join(step.text for step in steps)
-    return Answer(text, {"on": True, "off": False}.get(request.thinking), steps, state.whole_registry, form)
+    return TemplateAnswer(
+        text, {"on": True, "off": False}.get(request.thinking), steps, state.whole_registry, form
+    )
 
 
 PAUSE_MS = 150
@@ -288,7 +290,11 @@ class ReadersDialog(PlainDialog):
     """`found` are the readings of the current text."""
 
     def __init__(
-        self, form: TurnForm | None, registry: ToolRegistry, answer: Answer, parent: QWidget | None = None
+        self,
+        form: TurnForm | None,
+        registry: ToolRegistry,
+        answer: TemplateAnswer,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__("readersDialog", tr("Parse an answer"), parent)
         self.found: tuple[Reading, ...] = ()
@@ -400,24 +406,24 @@ def _row(reading: Reading) -> Row:
     names = [call.name if call.valid else tr("{name} (not valid)", name=call.name) for call in reading.calls]
     calls = listed(names, 5) if names else tr("none")
     if reading.reads:
-        pill = Cell(tr("yes"), pill="holds") if reading.calls else Cell(tr("as text"), pill="open")
+        pill = TextCell(tr("yes"), pill="holds") if reading.calls else TextCell(tr("as text"), pill="open")
     else:
-        pill = Cell(tr("no"), pill="impossible")
+        pill = TextCell(tr("no"), pill="impossible")
     left = "" if reading.complete else tr("incomplete")
     if reading.left_at is not None:
         left = tr("character {at}: {why}", at=reading.left_at, why=reading.left_why)
     return (
-        Cell(_name(reading), "\n".join(reading.sources)),
+        TextCell(_name(reading), "\n".join(reading.sources)),
         pill,
-        Cell(visible(calls, lines=True)),
-        Cell(visible(left, lines=True)),
+        TextCell(visible(calls, lines=True)),
+        TextCell(visible(left, lines=True)),
     )
 
 
 def _rest(count: int) -> Row:
     """The readers that find no call, in one row."""
     words = tr("%n other notation(s)", "", count)
-    return Cell(words), Cell(tr("no call"), pill="open"), Cell(tr("none")), Cell("")
+    return TextCell(words), TextCell(tr("no call"), pill="open"), TextCell(tr("none")), TextCell("")
 
 
 def _name(reading: Reading) -> str:

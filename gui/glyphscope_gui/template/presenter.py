@@ -22,7 +22,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shared.run_words import model_name
 from glyphscope_gui.template.page import ReadersDialog, TemplatePage, last_answer
-from glyphscope_gui.template.tables import Cell, Row, on_one_line
+from glyphscope_gui.template.tables import Row, TextCell, on_one_line
 
 TURNS, MORE_TURNS = 200, 1000
 """Number of random turns that prove a form at first, and when the user tests it again."""
@@ -69,18 +69,18 @@ def _slot_row(slot: Slot, numbers: dict[str, int]) -> Row:
         words += ("; " if words else "") + tr("table")
     tip = "\n".join(slot.rows) if slot.rows else words
     return (
-        Cell(slot.title),
-        Cell(on_one_line(slot.value), f"{slot.value}\n{slot.note}".strip(), note=slot.note),
-        Cell(words, tip),
+        TextCell(slot.title),
+        TextCell(on_one_line(slot.value), f"{slot.value}\n{slot.note}".strip(), note=slot.note),
+        TextCell(words, tip),
     )
 
 
 def marker_rows(found: Inspection) -> list[Row]:
     return [
         (
-            Cell(on_one_line(marker.text)),
-            Cell(marker.words),
-            Cell(
+            TextCell(on_one_line(marker.text)),
+            TextCell(marker.words),
+            TextCell(
                 " · ".join(str(token.id) for token in marker.tokens),
                 " ".join(on_one_line(token.text) or str(token.id) for token in marker.tokens),
             ),
@@ -106,9 +106,9 @@ def thinking_rows(found: Inspection) -> list[Row]:
         words = [PROMPT_PARTS.get(each.part, ""), like]
         out.append(
             (
-                Cell(_STATES[each.state]),
-                Cell(on_one_line(each.prompt), each.prompt),
-                Cell("; ".join(word for word in words if word)),
+                TextCell(_STATES[each.state]),
+                TextCell(on_one_line(each.prompt), each.prompt),
+                TextCell("; ".join(word for word in words if word)),
             )
         )
     return out
@@ -120,19 +120,21 @@ def history_rows(found: Inspection) -> list[Row]:
     for key, words in _PARTS.items():
         if key in losses:
             loss, role = _LOSSES[losses[key]]
-            rows.append((Cell(words), Cell(loss, pill=role)))
+            rows.append((TextCell(words), TextCell(loss, pill=role)))
     if losses and not losses["calls"]:
         given = tr("as text") if found.arguments_as == "string" else tr("as an object")
-        rows.append((Cell(tr("Arguments are given")), Cell(given, pill="open")))
+        rows.append((TextCell(tr("Arguments are given")), TextCell(given, pill="open")))
     return rows
 
 
 def note_rows(found: Inspection) -> list[Row]:
-    out: list[Row] = [(Cell(tr("warning"), pill="impossible"), Cell(words)) for words in found.warnings]
+    out: list[Row] = [
+        (TextCell(tr("warning"), pill="impossible"), TextCell(words)) for words in found.warnings
+    ]
     for row in found.form.corrections:
         words = f"{capitalised(row.row)}: {row.reason} ({row.source})"
-        out.append((Cell(tr("table"), pill="forced"), Cell(words)))
-    return out or [(Cell(tr("none"), pill="holds"), Cell(tr("No notes.")))]
+        out.append((TextCell(tr("table"), pill="forced"), TextCell(words)))
+    return out or [(TextCell(tr("none"), pill="holds"), TextCell(tr("No notes.")))]
 
 
 def value_rows(found: Inspection) -> list[Row]:
@@ -142,8 +144,8 @@ def value_rows(found: Inspection) -> list[Row]:
         example = json.dumps(value["example"], ensure_ascii=False)
         if not preserved:
             example += f" → {json.dumps(value['read'], ensure_ascii=False)}"
-        pill = Cell(tr("yes"), pill="holds") if preserved else Cell(tr("no"), pill="impossible")
-        out.append((Cell(value["kind"]), pill, Cell(on_one_line(example))))
+        pill = TextCell(tr("yes"), pill="holds") if preserved else TextCell(tr("no"), pill="impossible")
+        out.append((TextCell(value["kind"]), pill, TextCell(on_one_line(example))))
     return out
 
 

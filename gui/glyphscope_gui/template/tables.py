@@ -39,7 +39,7 @@ MAX_MEASURED = 60
 """Number of rows that are measured for the width of a column without a share."""
 
 
-class Column(NamedTuple):
+class TextColumn(NamedTuple):
     """A column's title and its tip. `share` is its share of the table's width, 0 for the width that it needs.
 
     `kind`: words of the program, a text of the template in the fixed-pitch font, or a pill.
@@ -52,52 +52,52 @@ class Column(NamedTuple):
 
 
 SLOTS = (
-    Column(tr("Slot"), tr("A part of the form of a turn")),
-    Column(tr("Text"), tr("⏎ is a line feed; words in capitals are placeholders"), 5, "text"),
-    Column(
+    TextColumn(tr("Slot"), tr("A part of the form of a turn")),
+    TextColumn(tr("Text"), tr("⏎ is a line feed; words in capitals are placeholders"), 5, "text"),
+    TextColumn(
         tr("Derived from"),
         tr("The pairs of renderings that show the slot, and the corrections that apply"),
         3,
     ),
 )
 MARKERS = (
-    Column(tr("Marker"), tr("A fixed text of the form"), 3, "text"),
-    Column(tr("Kind"), tr("A special token, which text cannot produce, or text tokens"), 3),
-    Column(tr("Token ids"), tr("The token ids of the marker in this vocabulary"), 3, "text"),
+    TextColumn(tr("Marker"), tr("A fixed text of the form"), 3, "text"),
+    TextColumn(tr("Kind"), tr("A special token, which text cannot produce, or text tokens"), 3),
+    TextColumn(tr("Token ids"), tr("The token ids of the marker in this vocabulary"), 3, "text"),
 )
 THINKING = (
-    Column(tr("Thinking"), tr("The switch for thinking in the template: on, off, or not given")),
-    Column(tr("The prompt ends with"), tr("The model continues from here"), 2, "text"),
-    Column(
+    TextColumn(tr("Thinking"), tr("The switch for thinking in the template: on, off, or not given")),
+    TextColumn(tr("The prompt ends with"), tr("The model continues from here"), 2, "text"),
+    TextColumn(
         tr("Reasoning"),
         tr("Whether the prompt opens or closes the reasoning, or leaves it to the model"),
         1,
     ),
 )
 HISTORY = (
-    Column(tr("Part of a conversation"), tr("Contents of earlier turns"), 1),
-    Column(
+    TextColumn(tr("Part of a conversation"), tr("Contents of earlier turns"), 1),
+    TextColumn(
         tr("The template"),
         tr("Dropped: not rendered, without an error. Rejected: the template raises an error"),
         1,
         "pill",
     ),
 )
-NOTES = (Column(tr("Kind"), kind="pill"), Column(tr("Note"), share=1))
+NOTES = (TextColumn(tr("Kind"), kind="pill"), TextColumn(tr("Note"), share=1))
 VALUES = (
-    Column(tr("Kind of value"), tr("Rendered as an argument and parsed again"), 1),
-    Column(tr("Round trip"), tr("Whether the parsed value is identical"), 0, "pill"),
-    Column(tr("Example"), tr("The value and, if different, the parsed value"), 1, "text"),
+    TextColumn(tr("Kind of value"), tr("Rendered as an argument and parsed again"), 1),
+    TextColumn(tr("Round trip"), tr("Whether the parsed value is identical"), 0, "pill"),
+    TextColumn(tr("Example"), tr("The value and, if different, the parsed value"), 1, "text"),
 )
 READERS = (
-    Column(tr("Parser"), tr("The form, strict or lenient, and the notations of other models"), 4, "text"),
-    Column(tr("Accepts"), tr("Whether the parser accepts the answer or finds a call in it"), 0, "pill"),
-    Column(tr("Calls"), tr("The calls found"), 3),
-    Column(tr("Deviation"), tr("The first character that deviates from the form of this parser"), 4),
+    TextColumn(tr("Parser"), tr("The form, strict or lenient, and the notations of other models"), 4, "text"),
+    TextColumn(tr("Accepts"), tr("Whether the parser accepts the answer or finds a call in it"), 0, "pill"),
+    TextColumn(tr("Calls"), tr("The calls found"), 3),
+    TextColumn(tr("Deviation"), tr("The first character that deviates from the form of this parser"), 4),
 )
 
 
-class Cell(NamedTuple):
+class TextCell(NamedTuple):
     """The content of a cell. `pill` is the theme role of a pill with the words, `note` is smaller text below."""
 
     words: str
@@ -106,7 +106,7 @@ class Cell(NamedTuple):
     note: str = ""
 
 
-Row = Sequence[Cell]
+Row = Sequence[TextCell]
 """A cell for each column of its table."""
 
 
@@ -119,7 +119,7 @@ class RowsTable(PlainTable):
     """A table of these columns; fill it by `rows.show_rows`. `words` are its accessible name."""
 
     def __init__(
-        self, columns: Sequence[Column], words: str, name: str = "", parent: QWidget | None = None
+        self, columns: Sequence[TextColumn], words: str, name: str = "", parent: QWidget | None = None
     ) -> None:
         self.rows = RowsModel(columns)
         self._shares = [column.share for column in columns]
@@ -146,7 +146,7 @@ class RowsTable(PlainTable):
         return max(self.widest(column, MAX_MEASURED) + PILL, self.title_width(column)) + 6
 
 
-def _delegate(column: Column, parent: QWidget) -> QStyledItemDelegate:
+def _delegate(column: TextColumn, parent: QWidget) -> QStyledItemDelegate:
     match column.kind:
         case "words":
             return WordsDelegate(parent)
@@ -159,7 +159,7 @@ def _delegate(column: Column, parent: QWidget) -> QStyledItemDelegate:
 class RowsModel(TableModel[Row]):
     """A model whose columns are set for each table, not by the class."""
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[TextColumn]) -> None:
         super().__init__()
         self.titles = [column.title for column in columns]
         self.tips = [column.tip for column in columns]

@@ -218,7 +218,7 @@ FieldT = TypeVar("FieldT", bound=QWidget)
 
 
 @dataclass(frozen=True)
-class FormRow(Generic[FieldT]):
+class KeywordRow(Generic[FieldT]):
     """One row; its parts are shown and hidden together."""
 
     label: QLabel
@@ -241,11 +241,11 @@ class FormGrid(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._rows: list[FormRow[Any]] = []
+        self._rows: list[KeywordRow[Any]] = []
         self._grid = grid_layout(self, spacing=(0, 7), stretch=1)
         self._grid.setColumnMinimumWidth(0, 78)
 
-    def add_row(self, text: str, field: FieldT, hint: str = "", *, wide: bool = False) -> FormRow[FieldT]:
+    def add_row(self, text: str, field: FieldT, hint: str = "", *, wide: bool = False) -> KeywordRow[FieldT]:
         """Add a row; a `wide` field also takes the badge's room, for texts that no grammar enforces."""
         label = PlainLabel(text, self, role="muted", toolTip=plain_tip(hint))
         label.setBuddy(field)
@@ -257,7 +257,7 @@ class FormGrid(QWidget):
         self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
         self._grid.addWidget(field, row, 1, 1, 2 if wide else 1)
         self._grid.addWidget(badge, row, 2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._rows.append(form_row := FormRow(label, field, badge))
+        self._rows.append(form_row := KeywordRow(label, field, badge))
         form_row.fit_label()
         return form_row
 

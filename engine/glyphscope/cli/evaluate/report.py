@@ -15,7 +15,7 @@ from glyphscope.base.figures import percent, plain_number, pluralize
 from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import TextTable, console, print_json, print_line, print_note, print_text, to_json
 from glyphscope.evals.matrix.profiles import profiles as all_profiles
-from glyphscope.evals.results.changes import Change, Changes, changes_between
+from glyphscope.evals.results.changes import ResultChanges, SampleChange, changes_between
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
@@ -148,7 +148,7 @@ def compare(
     raise typer.Exit(1 if fail and changes.regressions else 0)
 
 
-def _json(changes: Changes) -> Iterator[bytes]:
+def _json(changes: ResultChanges) -> Iterator[bytes]:
     """The changes in parts: there may be many."""
     yield b'{"arms":' + to_json(changes.arms) + b',"changes":['
     for number, change in enumerate(changes.changes):
@@ -156,7 +156,7 @@ def _json(changes: Changes) -> Iterator[bytes]:
     yield b'],"notes":' + to_json(changes.notes) + b"}"
 
 
-def _show(changes: Changes, labels: dict[str, str]) -> None:
+def _show(changes: ResultChanges, labels: dict[str, str]) -> None:
     table = TextTable(
         "arm", "pairs", "ok before", "ok after", "regressions", "fixed", "McNemar", pad_edge=True
     )
@@ -175,7 +175,7 @@ def _show(changes: Changes, labels: dict[str, str]) -> None:
         print_text(f"No change in {pluralize(sum(arm.pairs for arm in changes.arms), 'pair')}.")
 
 
-def _line(change: Change, labels: dict[str, str]) -> str:
+def _line(change: SampleChange, labels: dict[str, str]) -> str:
     after = change.after
     trial = f", trial {after.trial}" if after.trial > 1 else ""
     name = f"{after.suite} · {after.scenario} · {labels.get(after.arm, after.arm)}{trial}"

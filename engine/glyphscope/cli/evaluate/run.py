@@ -34,11 +34,11 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results
 from glyphscope.evals.results.report import publish
 from glyphscope.evals.running.evaluation import evaluate, newest_result
-from glyphscope.evals.running.place import MAX_JOBS, Place, read_place
+from glyphscope.evals.running.place import MAX_JOBS, SamplesPlace, read_place
 from glyphscope.evals.running.progress import (
     Begun,
     Control,
-    Ended,
+    EvaluationEnded,
     ModelMissing,
     ModelOpened,
     ProgressWords,
@@ -198,7 +198,7 @@ def run(
         )
         for event in stack.enter_context(closing(progress)):
             view.show(event)
-            if isinstance(event, Begun | Ended):
+            if isinstance(event, Begun | EvaluationEnded):
                 folder = event.folder
             elif isinstance(event, ModelMissing):
                 missing += 1
@@ -219,14 +219,14 @@ def _is_good(summary: Summary, least: float | None) -> bool:
     )
 
 
-def _place(on: str, jobs: int | None) -> Place:
+def _place(on: str, jobs: int | None) -> SamplesPlace:
     """Raises InputError where both options are given, GlyphscopeError for an invalid place."""
     if on and jobs is not None:
         raise InputError("--on and --jobs exclude each other.", hint=f"--jobs {jobs} is --on local:{jobs}.")
     return read_place(on or f"local:{jobs or 1}")
 
 
-def _model_name(name: str, place: Place) -> str:
+def _model_name(name: str, place: SamplesPlace) -> str:
     """The file of a downloaded model, wherever workers are to open it."""
     try:
         return downloaded_file(name)
@@ -236,7 +236,7 @@ def _model_name(name: str, place: Place) -> str:
         raise
 
 
-def _require_installed(name: str, place: Place) -> None:
+def _require_installed(name: str, place: SamplesPlace) -> None:
     if place.is_local:
         require_installed(name)
 

@@ -32,7 +32,7 @@ class Nodes(NamedTuple):
     total: int
 
 
-class Verdict(NamedTuple):
+class CheckVerdict(NamedTuple):
     """A function's; `reason` may be empty."""
 
     passed: bool
@@ -96,7 +96,7 @@ def functions_of(source: str) -> tuple[str, ...]:
     return tuple(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
-def call_function(source: str, file: str, name: str, document: bytes) -> Verdict:
+def call_function(source: str, file: str, name: str, document: bytes) -> CheckVerdict:
     """Run the source, and call its function of that name with the JSON document. `file` is for messages."""
     module = ModuleType(_MODULE)
     module.__file__ = file
@@ -109,7 +109,7 @@ def call_function(source: str, file: str, name: str, document: bytes) -> Verdict
         if callable(function):
             return _verdict(function(json.loads(document)))
     except AssertionError as error:
-        return Verdict(False, _cut(str(error)) or f"assertion failed{_line(error, file)}")
+        return CheckVerdict(False, _cut(str(error)) or f"assertion failed{_line(error, file)}")
     except NoVerdict:
         raise
     except BaseException as error:  # also SystemExit and KeyboardInterrupt, which a function may raise
@@ -118,12 +118,12 @@ def call_function(source: str, file: str, name: str, document: bytes) -> Verdict
     raise NoVerdict(f"{file} has no function {name}")
 
 
-def _verdict(value: Any) -> Verdict:
+def _verdict(value: Any) -> CheckVerdict:
     """True and False, or an object such as the judge's: {"pass": false, "reason": "…"}."""
     if isinstance(value, bool):
-        return Verdict(value)
+        return CheckVerdict(value)
     if isinstance(value, Mapping) and isinstance(value.get("pass"), bool):
-        return Verdict(value["pass"], _cut(str(value.get("reason", ""))))
+        return CheckVerdict(value["pass"], _cut(str(value.get("reason", ""))))
     shown = shorten(_cut(repr(value)), 80)
     raise NoVerdict(f'returned {shown}, not True, False or {{"pass": …, "reason": …}}')
 

@@ -74,7 +74,7 @@ def functions_of(source: str) -> tuple[str, ...]:
     return _ask(_PATHS, PATH_SECONDS, child.functions_of, source)
 
 
-def call_function(source: str, file: str, name: str, document: Any) -> child.Verdict:
+def call_function(source: str, file: str, name: str, document: Any) -> child.CheckVerdict:
     """Run the source in a separate process. Only with the user's consent: it has the user's rights.
 
     Raises CheckFailed if the function raises an error (except AssertionError, which is a verdict), returns anything

@@ -142,7 +142,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Cost:
+class PlanCost:
     """The size of a plan, before the speed of the models is known. `runs` counts each turn of a user."""
 
     samples: int
@@ -175,11 +175,11 @@ class Plan:
         return PlannedSamples(self.order, range(len(self.order)))
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> PlanCost:
         scenarios = [scenario for suite in self.suites for scenario in suite.suite.scenarios]
         each = len(self.arms) * self.matrix.trials
         turns = sum(1 + len(scenario.turns) for scenario in scenarios)
-        return Cost(each * len(scenarios), each * turns, len(self.matrix.models))
+        return PlanCost(each * len(scenarios), each * turns, len(self.matrix.models))
 
     @property
     def digest(self) -> str:

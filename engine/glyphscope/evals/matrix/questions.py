@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from glyphscope.evals.matrix.arms import OFFERED, first_value, values_of
 
 
-class Question(NamedTuple):
+class SettingsQuestion(NamedTuple):
     """A question with a hint. The settings of an arm by name: `varied` has the values of each that is varied, `fixed`
     one value of others. In an evaluation, `arms` replace some of them.
     """
@@ -35,13 +35,13 @@ class Question(NamedTuple):
 
 
 QUESTIONS = (
-    Question(
+    SettingsQuestion(
         "mask",
         "Does the mask help?",
         "The same prompts without a constraint and with the mask",
         {"constraint": ("off", "mask")},
     ),
-    Question(
+    SettingsQuestion(
         "notation",
         "GLYPH or JSON?",
         "Both notations, without a constraint and with the mask: does GLYPH cost accuracy, does it save tokens?",
@@ -49,21 +49,21 @@ QUESTIONS = (
         {"constraint": "mask"},
         {"constraint": ("off", "mask")},
     ),
-    Question(
+    SettingsQuestion(
         "stages",
         "Direct or two-stage?",
         "One call at once, or first the tool and then its arguments",
         {"strategy": ("direct", "two-stage")},
         {"constraint": "mask"},
     ),
-    Question(
+    SettingsQuestion(
         "alone",
         "What does the model write unconstrained?",
         "All notations without a constraint: which one does the model know?",
         {"notation": ("glyph", "json", "native")},
         {"constraint": "off"},
     ),
-    Question(
+    SettingsQuestion(
         "begin",
         "When should the constraint begin?",
         "Native notation with the mask from the first token, after reasoning, and from the call: what does each cost "
@@ -72,7 +72,7 @@ QUESTIONS = (
         {"constraint": "mask", "strategy": "direct"},
         {"notation": ("native",)},
     ),
-    Question(
+    SettingsQuestion(
         "engine",
         "Mask or llama.cpp’s grammar sampler?",
         "The same prompts with the mask, with llama.cpp’s grammar sampler, and on suites without a constraint",

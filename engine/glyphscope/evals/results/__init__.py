@@ -35,10 +35,17 @@ if TYPE_CHECKING:
         report_html,
         write_summaries,
     )
-    from glyphscope.evals.results.sample import NO_ANSWER, Failure, JudgeVerdict, ModelCall, Reason, Sample
+    from glyphscope.evals.results.sample import (
+        NO_ANSWER,
+        JudgeVerdict,
+        ModelCall,
+        Reason,
+        Sample,
+        SampleFailure,
+    )
     from glyphscope.evals.results.segments import read_place
     from glyphscope.evals.results.summary import by_scenario, by_scenario_and_strategy, csv_text, summarise
-    from glyphscope.evals.results.table import INDEX, Samples, Table, table_of
+    from glyphscope.evals.results.table import INDEX, Samples, SampleTable, table_of
     from glyphscope.evals.results.tables import CheckResult, SizeResult, SuiteTables, suite_tables
     from glyphscope.evals.results.words import REASON_WORDS, arm_labels
     from glyphscope.evals.results.wrong_token import bad_token, bad_turn

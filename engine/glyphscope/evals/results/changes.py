@@ -13,9 +13,9 @@ import msgspec
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.comparing import pairs_of, tables_of
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.measuring import Part
+from glyphscope.evals.results.measuring import CellPart
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.table import ReadList, Samples, Table
+from glyphscope.evals.results.table import ReadList, Samples, SampleTable
 from glyphscope.evals.statistics import scenario_test, sum_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _ORDER: tuple[ChangeKind, ...] = ("regression", "fix", "other")
 """A regression has ok 0 now, a fix 1."""
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class SampleChange(msgspec.Struct, frozen=True, kw_only=True):
     """A sample with another result: right before and wrong now, the reverse, or wrong for another reason."""
 
     kind: ChangeKind
@@ -47,13 +47,13 @@ class ArmChange(msgspec.Struct, frozen=True, kw_only=True):
     p: float
 
 
-class Changes(NamedTuple):
+class ResultChanges(NamedTuple):
     """`changes` are regressions, then fixes, then samples wrong for another reason, each read when it is used. `notes`
     are for the reader.
     """
 
     arms: tuple[ArmChange, ...]
-    changes: Sequence[Change]
+    changes: Sequence[SampleChange]
     notes: tuple[str, ...] = ()
 
     @property
@@ -69,12 +69,12 @@ class _Changed(NamedTuple):
     after: np.ndarray
 
 
-def changes_between(before: tuple[Manifest, Samples], after: tuple[Manifest, Samples]) -> Changes:
+def changes_between(before: tuple[Manifest, Samples], after: tuple[Manifest, Samples]) -> ResultChanges:
     """The changes in the samples that both results have: of the same suite, scenario and trial."""
     (one, first), (other, second) = before, after
     pairs, notes = _paired(one.arms, other.arms)
     found = [_compared(old.id, first.table, new.id, second.table) for old, new in pairs]
-    return Changes(
+    return ResultChanges(
         arms=tuple(arm for arm, _ in found),
         changes=_listed([changed for _, changed in found], first, second),
         notes=(*notes, *_suite_notes(one, other)),
@@ -107,7 +107,7 @@ def _suite_notes(before: Manifest, after: Manifest) -> Iterator[str]:
         yield f"The numbers of sequences in a batch differ ({counts}): some changes may come from the last digits."
 
 
-def _compared(before: str, first: Table, after: str, second: Table) -> tuple[ArmChange, _Changed]:
+def _compared(before: str, first: SampleTable, after: str, second: SampleTable) -> tuple[ArmChange, _Changed]:
     import numpy as np
 
     reasons: dict[tuple[str, str], int] = {}
@@ -138,11 +138,11 @@ def _compared(before: str, first: Table, after: str, second: Table) -> tuple[Arm
     return arm, _Changed(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def _of_arm(table: Table, arm: str) -> Part:
-    return Part(table, [number for number, cell in enumerate(table.cells) if cell.arm == arm])
+def _of_arm(table: SampleTable, arm: str) -> CellPart:
+    return CellPart(table, [number for number, cell in enumerate(table.cells) if cell.arm == arm])
 
 
-def _listed(found: Sequence[_Changed], first: Samples, second: Samples) -> Sequence[Change]:
+def _listed(found: Sequence[_Changed], first: Samples, second: Samples) -> Sequence[SampleChange]:
     """All changes by kind, then by arm, in the order of the later samples."""
     import numpy as np
 
@@ -151,11 +151,11 @@ def _listed(found: Sequence[_Changed], first: Samples, second: Samples) -> Seque
     kinds, before, after = map(np.concatenate, zip(*found, strict=True))
     arms = np.repeat(np.arange(len(found)), [len(each.kinds) for each in found])
 
-    def read(places: np.ndarray) -> list[Change]:
+    def read(places: np.ndarray) -> list[SampleChange]:
         old = first.at(first.table.rows[before[places]])
         new = second.at(second.table.rows[after[places]])
         return [
-            Change(kind=_ORDER[kind], before=one, after=other)
+            SampleChange(kind=_ORDER[kind], before=one, after=other)
             for kind, one, other in zip(kinds[places].tolist(), old, new, strict=True)
         ]
 

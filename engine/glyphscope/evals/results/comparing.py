@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from glyphscope.evals.matrix.arms import Arm, baseline_place, varied
-from glyphscope.evals.results.figures import MEASURES, Comparison, Measure, Sensitivity
-from glyphscope.evals.results.measuring import Part
+from glyphscope.evals.results.figures import MEASURES, ArmComparison, Measure, Sensitivity
+from glyphscope.evals.results.measuring import CellPart
 from glyphscope.evals.results.table import Key, Selection
-from glyphscope.evals.statistics import Table, holm, paired_interval, scenario_test, sum_of
+from glyphscope.evals.statistics import PairTable, holm, paired_interval, scenario_test, sum_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +45,7 @@ class Paired(NamedTuple):
         return found
 
 
-def pairs_of(first: Part, second: Part) -> Iterator[Paired]:
+def pairs_of(first: CellPart, second: CellPart) -> Iterator[Paired]:
     """The samples with an answer in both parts that have the same scenario and trial, in blocks of whole scenarios.
     Scenarios are numbered in the order of the first part.
     """
@@ -63,7 +63,7 @@ def pairs_of(first: Part, second: Part) -> Iterator[Paired]:
         yield Paired(shared // n, rows.where(left), other_rows.where(right))
 
 
-def _answered(part: Part, keys: Sequence[Key], numbers: np.ndarray) -> tuple[np.ndarray, Selection]:
+def _answered(part: CellPart, keys: Sequence[Key], numbers: np.ndarray) -> tuple[np.ndarray, Selection]:
     """The scenarios and rows of the samples with an answer in the scenarios of these numbers."""
     import numpy as np
 
@@ -75,9 +75,9 @@ def _answered(part: Part, keys: Sequence[Key], numbers: np.ndarray) -> tuple[np.
     return scenarios[answered], rows.where(answered)
 
 
-def tables_of(pairs: Sequence[np.ndarray]) -> list[Table]:
+def tables_of(pairs: Sequence[np.ndarray]) -> list[PairTable]:
     """The tables of scenarios, of their numbers in blocks."""
-    return [Table(*row) for block in pairs for row in block.tolist()]
+    return [PairTable(*row) for block in pairs for row in block.tolist()]
 
 
 def what_differs(first: Arm, second: Arm) -> str:
@@ -88,9 +88,9 @@ def what_differs(first: Arm, second: Arm) -> str:
     return names[0] if len(names) == 1 else SEVERAL
 
 
-def compare_arms(arms: Sequence[Arm], parts: Mapping[str, Part]) -> tuple[Comparison, ...]:
+def compare_arms(arms: Sequence[Arm], parts: Mapping[str, CellPart]) -> tuple[ArmComparison, ...]:
     """All pairs of arms that differ in one setting, by each measure for which they have pairs; two arms always."""
-    found: list[Comparison] = []
+    found: list[ArmComparison] = []
     pairs = [(*pair, _tables(*(parts[arm.id] for arm in pair[:2]))) for pair in _pairs(arms, parts)]
     for measure in MEASURES:
         each = [
@@ -103,7 +103,7 @@ def compare_arms(arms: Sequence[Arm], parts: Mapping[str, Part]) -> tuple[Compar
     return tuple(found)
 
 
-def _tables(first: Part, second: Part) -> dict[Measure, list[np.ndarray]]:
+def _tables(first: CellPart, second: CellPart) -> dict[Measure, list[np.ndarray]]:
     found: dict[Measure, list[np.ndarray]] = {measure: [] for measure in MEASURES}
     for paired in pairs_of(first, second):
         for measure, tables in found.items():
@@ -111,7 +111,7 @@ def _tables(first: Part, second: Part) -> dict[Measure, list[np.ndarray]]:
     return found
 
 
-def _pairs(arms: Sequence[Arm], parts: Mapping[str, Part]) -> Iterator[tuple[Arm, Arm, str]]:
+def _pairs(arms: Sequence[Arm], parts: Mapping[str, CellPart]) -> Iterator[tuple[Arm, Arm, str]]:
     there = [arm for arm in arms if arm.id in parts]
     for first, second in combinations(there, 2):
         differ = what_differs(first, second)
@@ -127,13 +127,13 @@ def _place(differ: str, arm: Arm) -> float:
 
 
 def _compared(
-    first: Arm, second: Arm, differ: str, measure: Measure, tables: Sequence[Table]
-) -> Comparison | None:
+    first: Arm, second: Arm, differ: str, measure: Measure, tables: Sequence[PairTable]
+) -> ArmComparison | None:
     if not tables:
         return None
     total, verdict = sum_of(tables), scenario_test(tables)
     low, high, effective = paired_interval(tables)
-    return Comparison(
+    return ArmComparison(
         first=first.id,
         second=second.id,
         measure=measure,
@@ -149,7 +149,7 @@ def _compared(
     )
 
 
-def format_sensitivity(arms: Sequence[Arm], parts: Mapping[str, Part]) -> tuple[Sensitivity, ...]:
+def format_sensitivity(arms: Sequence[Arm], parts: Mapping[str, CellPart]) -> tuple[Sensitivity, ...]:
     """One result for each set of arms that differ only in notation and shape."""
     alike: dict[Arm, list[str]] = {}
     for arm in arms:
@@ -161,7 +161,7 @@ def format_sensitivity(arms: Sequence[Arm], parts: Mapping[str, Part]) -> tuple[
     return tuple(each for each in found if each is not None)
 
 
-def _sensitivity(parts: Mapping[str, Part], keys: Iterable[Key]) -> Sensitivity | None:
+def _sensitivity(parts: Mapping[str, CellPart], keys: Iterable[Key]) -> Sensitivity | None:
     if len(parts) < 2:
         return None
     import numpy as np

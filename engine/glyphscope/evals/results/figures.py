@@ -12,7 +12,7 @@ Measure: TypeAlias = Literal["ok", "parsed", "valid", "right_tool", "right_argum
 MEASURES: tuple[Measure, ...] = ("ok", "parsed", "valid", "right_tool", "right_arguments")
 
 
-class Saving(msgspec.Struct, frozen=True, kw_only=True):
+class ArmSaving(msgspec.Struct, frozen=True, kw_only=True):
     """The savings of early aborts: `aborted` runs, of which `measured` were continued; tokens are of these only."""
 
     aborted: int
@@ -48,7 +48,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     instructions: float
     first_token_ms: Spread | None
     total_ms: Spread | None
-    saving: Saving
+    saving: ArmSaving
     scenarios: int = 0
     tokens_per_ok: float | None = None
 
@@ -87,7 +87,7 @@ class ArmFigures(msgspec.Struct, frozen=True, kw_only=True):
     by_level: dict[str, Figures]
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class ArmComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Two arms on the same scenarios, trials and seeds, by one measure.
 
     `both`, `only_first`, `only_second`, `neither` count the pairs. The cases of the test are the `scenarios`, not their
@@ -142,6 +142,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     samples: int = 0
     planned: int = 0
     arms: tuple[ArmFigures, ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[ArmComparison, ...] = ()
     sensitivity: tuple[Sensitivity, ...] = ()
     notes: tuple[str, ...] = ()

@@ -33,10 +33,10 @@ from glyphscope.evals.results.table import (
     INDEX,
     INDEXED_FROM,
     READ_IN_TURN,
-    Line,
     Rows,
+    SampleLine,
     Samples,
-    Table,
+    SampleTable,
     TableBuilder,
     read_index,
     write_index,
@@ -177,7 +177,7 @@ class ResultFolder:
                     hint="Take the line out; its sample can be made again with --resume.",
                 ) from None
 
-    def table(self, before: Table | None = None) -> Table:
+    def table(self, before: SampleTable | None = None) -> SampleTable:
         """The samples as a table of numbers, from which each is read (`samples_at`); made from an earlier table of this
         folder and newer lines, if `before` is given. Raises as `samples`.
         """
@@ -186,7 +186,7 @@ class ResultFolder:
         end = 0 if before is None else before.end
         try:
             with closing(TableBuilder(before)) as builder:
-                for part, parsed in self._parsed(Line, end):
+                for part, parsed in self._parsed(SampleLine, end):
                     contents = iter(parsed)
                     for text in part.split(b"\n")[:-1]:
                         if text.strip():
@@ -229,7 +229,7 @@ class ResultFolder:
                 "sample can be made again with --resume.",
             ) from None
 
-    def ended_in_the_middle(self, table: Table) -> int:
+    def ended_in_the_middle(self, table: SampleTable) -> int:
         """The number of samples that resuming makes again (`was_ended`). Raises as `samples_at`."""
         import numpy as np
 

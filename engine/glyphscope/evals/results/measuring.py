@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from glyphscope.evals.results.figures import MEASURES, Figures, Measure, Saving
+from glyphscope.evals.results.figures import MEASURES, ArmSaving, Figures, Measure
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.table import COUNTS, Key, Selection, Table
+from glyphscope.evals.results.table import COUNTS, Key, SampleTable, Selection
 from glyphscope.evals.statistics import Share, Spread, pass_hat, share, share_of_counts, spread_of
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ MAX_K = 10
 """pass^k is reported up to this k."""
 
 
-class Part:
+class CellPart:
     """Some cells of a table: in the order of the manifest's suites, then by name, so that no figure depends on the
     order in which the samples were made. `of` selects some of them.
     """
 
-    def __init__(self, table: Table, numbers: Sequence[int]) -> None:
+    def __init__(self, table: SampleTable, numbers: Sequence[int]) -> None:
         self.table, self.numbers = table, numbers
 
     @classmethod
-    def whole(cls, table: Table, manifest: Manifest) -> Part:
+    def whole(cls, table: SampleTable, manifest: Manifest) -> CellPart:
         """All samples of a result."""
         suites = {suite.name: number for number, suite in enumerate(manifest.suites)}
 
@@ -38,8 +38,8 @@ class Part:
 
         return cls(table, sorted((n for n in range(len(table.cells)) if len(table.of_cell(n))), key=place))
 
-    def of(self, numbers: Iterable[int]) -> Part:
-        return Part(self.table, list(numbers))
+    def of(self, numbers: Iterable[int]) -> CellPart:
+        return CellPart(self.table, list(numbers))
 
     def __len__(self) -> int:
         return self.total("n")
@@ -118,7 +118,7 @@ class Part:
             instructions=self.total("instructions") / answered if answered else 0.0,
             first_token_ms=self._spread("first_token_ms"),
             total_ms=self._spread("total_ms"),
-            saving=Saving(
+            saving=ArmSaving(
                 aborted=self.total("aborted"),
                 measured=self.total("measured"),
                 decoded=self.total("measured decoded"),

@@ -22,7 +22,7 @@ from glyphscope.base.figures import byte_size, percent, plain_number
 from glyphscope.evals.results.figures import MEASURES, ArmFigures, Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.measuring import Part
+from glyphscope.evals.results.measuring import CellPart
 from glyphscope.evals.results.report_parts import (
     SHADES,
     axis,
@@ -45,7 +45,7 @@ from glyphscope.evals.results.report_runs import (
     MAX_LISTED,
     MAX_PER_CELL,
     PORTION,
-    Listed,
+    ListedRuns,
     ReportRuns,
     files_beside,
     runs_of,
@@ -99,7 +99,7 @@ def report_html(
     """
     if not isinstance(samples, Samples):
         samples = Samples.of(samples)
-    whole = Part.whole(samples.table, manifest)
+    whole = CellPart.whole(samples.table, manifest)
     runs = runs or runs_of(whole, samples)
     names = [arm.arm for arm in summary.arms]
     labels = {**{name: name for name in names}, **arm_labels(manifest.arms)}
@@ -140,9 +140,9 @@ def report_html(
     )
 
 
-def _by_reason(listed: Iterable[Listed]) -> dict[str, list[Listed]]:
+def _by_reason(listed: Iterable[ListedRuns]) -> dict[str, list[ListedRuns]]:
     """The first listed samples of each reason of failure."""
-    found: dict[str, list[Listed]] = {}
+    found: dict[str, list[ListedRuns]] = {}
     for each in listed:
         if each.sample.failures:
             found.setdefault(each.sample.failures[0].reason, []).append(each)
@@ -264,7 +264,7 @@ def write_summaries(
     atomic_write(own_file(path, BY_SCENARIO), _json(scenarios))
     atomic_write(own_file(path, BY_STRATEGY), _json(by_scenario_and_strategy(manifest, table)))
     atomic_write(own_file(path, TABLE), csv_text(manifest, scenarios))
-    whole = Part.whole(table, manifest)
+    whole = CellPart.whole(table, manifest)
     runs = runs_of(whole, samples, partial(folder.record_bytes, most=MAX_RECORD))
     page = report_html(manifest, summary, samples, suites, tables, runs)
     replace_folder(path / BESIDE, files_beside(runs, samples))

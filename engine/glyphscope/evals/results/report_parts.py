@@ -22,10 +22,10 @@ from glyphscope.base.visible import visible
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import is_inside
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.measuring import Part
+from glyphscope.evals.results.measuring import CellPart
 from glyphscope.evals.results.sample import NO_ANSWER, JudgeVerdict, Reason, Sample
 from glyphscope.evals.results.segments import read_place
-from glyphscope.evals.results.table import Key, Rows, Samples, Table
+from glyphscope.evals.results.table import Key, Rows, Samples, SampleTable
 from glyphscope.evals.results.words import REASON_WORDS, comparison_words, conclusion, share_words
 from glyphscope.evals.statistics import Share, Spread
 
@@ -58,7 +58,7 @@ class MatrixCell:
 
 
 @dataclass(frozen=True)
-class Column:
+class ReportColumn:
     """A column of the matrix: a suite's group, or its controls. `number` is from 0 on."""
 
     suite: str
@@ -103,7 +103,7 @@ class ReasonGroup:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedArms:
     """A comparison in words, and its conclusion."""
 
     measure: str
@@ -113,8 +113,8 @@ class Compared:
 
 
 def matrix(
-    manifest: Manifest, arms: Sequence[str], whole: Part
-) -> tuple[list[Column], dict[str, list[MatrixCell]]]:
+    manifest: Manifest, arms: Sequence[str], whole: CellPart
+) -> tuple[list[ReportColumn], dict[str, list[MatrixCell]]]:
     """Columns in the order of suites, groups by name, control samples last; cells by arm."""
     suites = {suite.name: number for number, suite in enumerate(manifest.suites)}
     found: dict[tuple[str, str], dict[str, list[int]]] = {}
@@ -123,7 +123,7 @@ def matrix(
     for (arm, suite, group), numbers in groups.items():
         found.setdefault((suite, group), {})[arm] = numbers
     keys = sorted(found, key=lambda key: (suites.get(key[0], len(suites)), key[0], key[1] == CONTROL, key[1]))
-    columns = [Column(suite, name, number) for number, (suite, name) in enumerate(keys)]
+    columns = [ReportColumn(suite, name, number) for number, (suite, name) in enumerate(keys)]
     cells = {
         arm: [_cell(whole.of(found[key].get(arm, ())), places.get((arm, *key), "")) for key in keys]
         for arm in arms
@@ -136,7 +136,7 @@ def cell_places(cells: Iterable[CellKey]) -> dict[CellKey, str]:
     return {cell: f"cell-{number}" for number, cell in enumerate(cells)}
 
 
-def grouped(whole: Part) -> dict[CellKey, list[int]]:
+def grouped(whole: CellPart) -> dict[CellKey, list[int]]:
     """The table's cells by cell of the matrix, in the order of the scenarios."""
     found: dict[CellKey, list[int]] = {}
     for number in whole.numbers:
@@ -146,13 +146,13 @@ def grouped(whole: Part) -> dict[CellKey, list[int]]:
     return found
 
 
-def _cell(part: Part, place: str) -> MatrixCell:
+def _cell(part: CellPart, place: str) -> MatrixCell:
     share = part.figures().ok if len(part) else None
     shade = round(share.share * (SHADES - 1)) if share is not None and share.n else None
     return MatrixCell(share, shade, place, len(part))
 
 
-def scenario_lines(arms: Sequence[str], whole: Part) -> tuple[list[ScenarioLine], int]:
+def scenario_lines(arms: Sequence[str], whole: CellPart) -> tuple[list[ScenarioLine], int]:
     """The scenarios with the smallest share of correct samples, and the number of further ones."""
     found = whole.by_key
     counts = {key: _counts(whole.of(numbers)) for key, numbers in found.items()}
@@ -172,12 +172,12 @@ def scenario_lines(arms: Sequence[str], whole: Part) -> tuple[list[ScenarioLine]
     return lines, len(found) - len(shown)
 
 
-def _counts(part: Part) -> tuple[int, int]:
+def _counts(part: CellPart) -> tuple[int, int]:
     """The correct samples, and all that have an answer."""
     return part.total("ok"), part.total("answered")
 
 
-def _marks(rows: Rows, table: Table) -> Iterator[Mark]:
+def _marks(rows: Rows, table: SampleTable) -> Iterator[Mark]:
     if len(rows) > MAX_SIGNS:
         words = f"{int(rows['ok'].sum()):,} of {len(rows):,}"
         yield Mark(words, "count", f"{words} correct")
@@ -211,7 +211,7 @@ def link_of(path: str) -> str:
     return "./" + "/".join(quote(part.encode("utf-8", "replace"), safe="") for part in parts)
 
 
-def failures_of(arms: Sequence[str], whole: Part) -> list[ReasonGroup]:
+def failures_of(arms: Sequence[str], whole: CellPart) -> list[ReasonGroup]:
     """The failures by first reason, the most frequent first; samples without an answer are last."""
     by_arm: dict[str, list[int]] = {arm: [] for arm in arms}
     for number in whole.numbers:
@@ -229,7 +229,7 @@ def failures_of(arms: Sequence[str], whole: Part) -> list[ReasonGroup]:
     return sorted(groups, key=lambda group: (not group.answered, -group.n, group.reason))
 
 
-def judged_of(whole: Part, samples: Samples) -> tuple[list[Judged], int]:
+def judged_of(whole: CellPart, samples: Samples) -> tuple[list[Judged], int]:
     """The judges' verdicts, those that did not pass first, and the number of further samples that have some."""
     rows = whole.where("judged", 1)
     shown = rows.where(rows["ok"].argsort(kind="stable")[:MAX_JUDGED])
@@ -237,12 +237,12 @@ def judged_of(whole: Part, samples: Samples) -> tuple[list[Judged], int]:
     return sorted(found, key=lambda each: each[1].passed is True), len(rows) - len(shown)
 
 
-def compared(manifest: Manifest, summary: Summary, labels: Mapping[str, str]) -> list[Compared]:
+def compared(manifest: Manifest, summary: Summary, labels: Mapping[str, str]) -> list[ComparedArms]:
     """All comparisons in words, in the order of MEASURES."""
     arms = {arm.id: arm for arm in manifest.arms}
     counts = Counter(comparison.measure for comparison in summary.comparisons)
     return [
-        Compared(
+        ComparedArms(
             c.measure, comparison_words(c, arms, labels), conclusion(c, counts[c.measure]), c.p_holm < 0.05
         )
         for c in summary.comparisons

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.shorten import json_excerpt, shorten
-from glyphscope.evals.results.measuring import Part
+from glyphscope.evals.results.measuring import CellPart
 from glyphscope.evals.results.report_parts import (
     CellKey,
     cell_places,
@@ -26,7 +26,7 @@ from glyphscope.evals.results.report_parts import (
     reason_words,
     verdict_sign,
 )
-from glyphscope.evals.results.sample import Failure, Sample
+from glyphscope.evals.results.sample import Sample, SampleFailure
 from glyphscope.evals.results.table import Samples, Selection
 from glyphscope.evals.results.wrong_token import BadToken, bad_token, bad_turn
 from glyphscope.events.encoding import encode_json
@@ -62,7 +62,7 @@ ReadRecord: TypeAlias = Callable[[str], bytes]
 
 
 @dataclass(frozen=True)
-class Difference:
+class RunDifference:
     """Where a run went wrong: `before`, `at` and `after` are an excerpt of its text, `at` the wrong part, empty at the
     end of the text. `token` is the token's index in the run and `char` the character's in its stage, both from 0.
     `keyword` is the violated keyword with its value, empty if there is none.
@@ -77,7 +77,7 @@ class Difference:
 
 
 @dataclass
-class Listed:
+class ListedRuns:
     """A sample in a list: its verdict as a sign and in words, and the links to the records of its turns.
 
     `number` identifies its run on the page. `turn` (from 1) is the one that is opened. `difference` is None if it is
@@ -91,7 +91,7 @@ class Listed:
     words: str
     links: tuple[str, ...]
     turn: int
-    difference: Difference | None = None
+    difference: RunDifference | None = None
     shared: int | None = None
 
 
@@ -103,14 +103,14 @@ class ReportRuns:
     that are not inside. `shared` are the parts of the data that are common to several runs.
     """
 
-    cells: dict[CellKey, list[Listed]]
+    cells: dict[CellKey, list[ListedRuns]]
     rest: dict[CellKey, Selection]
     inside: dict[int, str] = field(default_factory=dict)
     outside: dict[int, dict[str, Any]] = field(default_factory=dict)
     shared: list[dict[str, Any]] = field(default_factory=list)
 
     @property
-    def listed(self) -> list[Listed]:
+    def listed(self) -> list[ListedRuns]:
         """All of them, cell by cell."""
         return [each for listed in self.cells.values() for each in listed]
 
@@ -120,7 +120,7 @@ class ReportRuns:
         return sum(map(len, self.inside.values()))
 
 
-def runs_of(whole: Part, samples: Samples, read: ReadRecord | None = None) -> ReportRuns:
+def runs_of(whole: CellPart, samples: Samples, read: ReadRecord | None = None) -> ReportRuns:
     """The lists of each cell, and the runs as `read` returns their records; without it, none is inside the page."""
     rows = {cell: _in_turn(whole, numbers) for cell, numbers in grouped(whole).items()}
     most = _shared_out([len(of) for of in rows.values()])
@@ -135,7 +135,7 @@ def runs_of(whole: Part, samples: Samples, read: ReadRecord | None = None) -> Re
     return runs
 
 
-def _in_turn(whole: Part, numbers: Sequence[int]) -> Selection:
+def _in_turn(whole: CellPart, numbers: Sequence[int]) -> Selection:
     """The rows of these cells of the table in the order of their list: wrong ones, those without an answer, right ones.
     Among them one of each reason comes first, then a second of each, and first trials before others, so that a list
     begins with different failures of different scenarios.
@@ -163,13 +163,13 @@ def _shared_out(sizes: Sequence[int]) -> int:
     return most
 
 
-def _listed(sample: Sample, number: int) -> Listed:
+def _listed(sample: Sample, number: int) -> ListedRuns:
     sign, kind = verdict_sign(sample.ok, sample.answered)
     words = _failure_words(sample.failures[0]) if sample.failures else "correct" if sample.ok else "incorrect"
-    return Listed(sample, number, sign, kind, words, tuple(map(link_of, sample.runs)), bad_turn(sample))
+    return ListedRuns(sample, number, sign, kind, words, tuple(map(link_of, sample.runs)), bad_turn(sample))
 
 
-def _failure_words(failure: Failure) -> str:
+def _failure_words(failure: SampleFailure) -> str:
     return reason_words(failure.reason, failure.code)
 
 
@@ -191,7 +191,7 @@ def _add_runs(runs: ReportRuns, read: ReadRecord) -> None:
             runs.outside[listed.number] = data
 
 
-def _by_rank(cells: Iterable[Sequence[Listed]]) -> list[Listed]:
+def _by_rank(cells: Iterable[Sequence[ListedRuns]]) -> list[ListedRuns]:
     """Wrong samples first, then by their place in the list of their cell."""
     ranked = [(each.sample.ok, rank, each.number, each) for of in cells for rank, each in enumerate(of)]
     return [each for *_, each in sorted(ranked, key=lambda place: place[:3])]
@@ -230,7 +230,7 @@ class _Common:
         return place
 
 
-def _data(listed: Listed, record: bytes, common: _Common) -> dict[str, Any]:
+def _data(listed: ListedRuns, record: bytes, common: _Common) -> dict[str, Any]:
     """The run as the page's script needs it."""
     run = common.run(record, listed.sample.id)
     state = run_state(run.events)
@@ -260,11 +260,11 @@ def _data(listed: Listed, record: bytes, common: _Common) -> dict[str, Any]:
     }
 
 
-def _difference(run: RecordedRun, state: RunState, bad: BadToken) -> Difference:
+def _difference(run: RecordedRun, state: RunState, bad: BadToken) -> RunDifference:
     stage = state.stages[bad.stage]
     text = stage.text
     before, after = text[: bad.start], text[bad.end :]
-    return Difference(
+    return RunDifference(
         before=shorten(before, _CONTEXT, keep="end"),
         at=shorten(text[bad.start : bad.end], _MAX_LENGTH),
         after=shorten(after, _CONTEXT),

@@ -35,7 +35,7 @@ NO_ANSWER: frozenset[Reason] = frozenset(
 _ENDED = re.compile(r"\bwas ended by SIG(KILL|TERM|INT|HUP)\b")  # the words of `processes.how_ended`
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
+class SampleFailure(msgspec.Struct, frozen=True, kw_only=True):
     """`code` is the validator's, if it is its verdict; `path` is the argument; `turn` the user's turn, from 1."""
 
     reason: Reason
@@ -103,7 +103,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     right_tool: bool | None = None
     right_arguments: bool | None = None
     ok: bool = False
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[SampleFailure, ...] = ()
     outcome: str = ""
     ended: str = ""
     prompt_tokens: Count = 0
@@ -128,12 +128,12 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         return has_answer(self.failures)
 
 
-def has_answer(failures: Iterable[Failure]) -> bool:
+def has_answer(failures: Iterable[SampleFailure]) -> bool:
     """Whether a sample with these failures has an answer of the model."""
     return not any(failure.reason in NO_ANSWER for failure in failures)
 
 
-def was_ended(failures: Iterable[Failure]) -> bool:
+def was_ended(failures: Iterable[SampleFailure]) -> bool:
     """Whether the process of the model was ended from outside in the middle of the sample: by the system, which had no
     memory left or ended the session, or by Stop in results of older versions.
     """

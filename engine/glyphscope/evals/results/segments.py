@@ -29,7 +29,7 @@ _LEVEL = 3
 _PLACE = re.compile(rf"({FOLDER}/\d{{5,9}}\.jsonl\.gz)#(\d{{1,15}})\+(\d{{1,10}})", re.ASCII)
 
 
-class Place(NamedTuple):
+class SamplePlace(NamedTuple):
     """The place of a record: `length` compressed bytes from `start` on, of a file with a path in the result's folder.
 
     As text, in a sample: `records/00001.jsonl.gz#START+LENGTH`.
@@ -70,10 +70,10 @@ class Place(NamedTuple):
 _HINT = "Copy the segment again from where it came from. The sample and its figures are not affected."
 
 
-def read_place(text: str) -> Place | None:
+def read_place(text: str) -> SamplePlace | None:
     """The place in a segment; None if the text is something else, such as the path of a record in a separate file."""
     found = _PLACE.fullmatch(text)
-    return None if found is None else Place(found[1], int(found[2]), int(found[3]))
+    return None if found is None else SamplePlace(found[1], int(found[2]), int(found[3]))
 
 
 class SegmentWriter:
@@ -88,7 +88,7 @@ class SegmentWriter:
         self._file: int | None = None
         self._end = 0
 
-    def add(self, record: bytes) -> Place:
+    def add(self, record: bytes) -> SamplePlace:
         """Append a record; if that fails, the segment is as before."""
         data = gzip.compress(record, _LEVEL, mtime=0)
         if self._file is None or self._end >= SEGMENT_BYTES:
@@ -102,7 +102,7 @@ class SegmentWriter:
             with suppress(OSError):  # what remains belongs to no sample
                 os.ftruncate(self._file, self._end)
             raise
-        place = Place(self._name, self._end, len(data))
+        place = SamplePlace(self._name, self._end, len(data))
         self._end += len(data)
         return place
 

@@ -14,17 +14,17 @@ from glyphscope.base.shorten import and_more
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.comparing import compare_arms, format_sensitivity
 from glyphscope.evals.results.figures import (
+    ArmComparison,
     ArmFigures,
-    Comparison,
     Figures,
     ScenarioFigures,
     ScenarioSummary,
     Summary,
 )
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.measuring import Part, counted
+from glyphscope.evals.results.measuring import CellPart, counted
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.table import Cell, Key, Table, table_of
+from glyphscope.evals.results.table import Cell, Key, SampleTable, table_of
 from glyphscope.evals.statistics import Share, Spread
 
 FEW, _NAMED = 30, 5
@@ -32,7 +32,7 @@ FEW, _NAMED = 30, 5
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def summarise(manifest: Manifest, samples: Table | Iterable[Sample]) -> Summary:
+def summarise(manifest: Manifest, samples: SampleTable | Iterable[Sample]) -> Summary:
     """`summary.json`. Of a sample that is there twice, the last one counts."""
     by_arm = _by_arm(manifest, samples)
     tools = {arm: part.of(_select(part, control=False)) for arm, part in by_arm.items()}
@@ -48,12 +48,12 @@ def summarise(manifest: Manifest, samples: Table | Iterable[Sample]) -> Summary:
     )
 
 
-def by_scenario(manifest: Manifest, samples: Table | Iterable[Sample]) -> ScenarioSummary:
+def by_scenario(manifest: Manifest, samples: SampleTable | Iterable[Sample]) -> ScenarioSummary:
     """`summary_by_scenario.json`: the figures of each scenario in each arm."""
     return _by_scenario(manifest, samples, "arm", lambda cell: cell.arm)
 
 
-def by_scenario_and_strategy(manifest: Manifest, samples: Table | Iterable[Sample]) -> ScenarioSummary:
+def by_scenario_and_strategy(manifest: Manifest, samples: SampleTable | Iterable[Sample]) -> ScenarioSummary:
     """`summary_by_scenario_and_strategy.json`: the same by strategy, over all arms that have it.
 
     Strategies are named as in arms' ids: `suite` for each suite's own, `+repair2` for two repairs, and `.baseline`
@@ -66,11 +66,11 @@ def by_scenario_and_strategy(manifest: Manifest, samples: Table | Iterable[Sampl
     return _by_scenario(manifest, samples, "strategy", lambda cell: names.get(cell.arm, "unknown"))
 
 
-def _whole(manifest: Manifest, samples: Table | Iterable[Sample]) -> Part:
-    return Part.whole(samples if isinstance(samples, Table) else table_of(samples), manifest)
+def _whole(manifest: Manifest, samples: SampleTable | Iterable[Sample]) -> CellPart:
+    return CellPart.whole(samples if isinstance(samples, SampleTable) else table_of(samples), manifest)
 
 
-def _by_arm(manifest: Manifest, samples: Table | Iterable[Sample]) -> dict[str, Part]:
+def _by_arm(manifest: Manifest, samples: SampleTable | Iterable[Sample]) -> dict[str, CellPart]:
     """Arms in the manifest's order, without those that have no samples."""
     whole = _whole(manifest, samples)
     found: dict[str, list[int]] = {arm.id: [] for arm in manifest.arms}
@@ -79,11 +79,11 @@ def _by_arm(manifest: Manifest, samples: Table | Iterable[Sample]) -> dict[str, 
     return {arm: whole.of(numbers) for arm, numbers in found.items() if numbers}
 
 
-def _select(part: Part, *, control: bool) -> list[int]:
+def _select(part: CellPart, *, control: bool) -> list[int]:
     return [number for number in part.numbers if part.table.cells[number].control == control]
 
 
-def _arm_figures(arm: str, tools: Part, part: Part) -> ArmFigures:
+def _arm_figures(arm: str, tools: CellPart, part: CellPart) -> ArmFigures:
     control = _select(part, control=True)
     return ArmFigures(
         arm=arm,
@@ -95,7 +95,7 @@ def _arm_figures(arm: str, tools: Part, part: Part) -> ArmFigures:
     )
 
 
-def _broken_down(part: Part, name: Callable[[Cell], str]) -> dict[str, Figures]:
+def _broken_down(part: CellPart, name: Callable[[Cell], str]) -> dict[str, Figures]:
     found: dict[str, list[int]] = {}
     for number in part.numbers:
         found.setdefault(name(part.table.cells[number]), []).append(number)
@@ -104,7 +104,7 @@ def _broken_down(part: Part, name: Callable[[Cell], str]) -> dict[str, Figures]:
 
 def _by_scenario(
     manifest: Manifest,
-    samples: Table | Iterable[Sample],
+    samples: SampleTable | Iterable[Sample],
     by: Literal["arm", "strategy"],
     name: Callable[[Cell], str],
 ) -> ScenarioSummary:
@@ -215,7 +215,7 @@ def _spreadsheet_cell(value: object) -> object:
 
 
 def notes_of(
-    manifest: Manifest, by_arm: Mapping[str, Part], comparisons: Sequence[Comparison]
+    manifest: Manifest, by_arm: Mapping[str, CellPart], comparisons: Sequence[ArmComparison]
 ) -> tuple[str, ...]:
     """The notes, the most important first."""
     samples = sum(map(len, by_arm.values()))
@@ -241,7 +241,7 @@ def is_greedy(manifest: Manifest, arm: str) -> bool:
     return sampling is None or sampling.temperature == 0
 
 
-def _missing(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
+def _missing(manifest: Manifest, by_arm: Mapping[str, CellPart]) -> Iterator[str]:
     for model, why in manifest.missing.items():
         arms = [arm.id for arm in manifest.arms if arm.model == model]
         made = sum(len(by_arm.get(arm, ())) for arm in arms)
@@ -263,7 +263,7 @@ def _unfinished(manifest: Manifest, samples: int) -> Iterator[str]:
         yield "All planned samples are there, but this result was not closed: some may still be made again."
 
 
-def _unknown_arms(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
+def _unknown_arms(manifest: Manifest, by_arm: Mapping[str, CellPart]) -> Iterator[str]:
     known = {arm.id for arm in manifest.arms}
     strangers = [arm for arm in by_arm if arm not in known]
     if strangers:
@@ -271,7 +271,7 @@ def _unknown_arms(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[st
         yield f"The manifest does not contain {names}, so these arms are not compared with others."
 
 
-def _unanswered(by_arm: Mapping[str, Part]) -> Iterator[str]:
+def _unanswered(by_arm: Mapping[str, CellPart]) -> Iterator[str]:
     silent = {arm: len(part) - part.total("answered") for arm, part in by_arm.items()}
     reasons = counted(
         item for part in by_arm.values() for item in part.counts("reason", answered=False).items()
@@ -320,7 +320,7 @@ def _own_strategy(manifest: Manifest) -> Iterator[str]:
             )
 
 
-def _trials(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
+def _trials(manifest: Manifest, by_arm: Mapping[str, CellPart]) -> Iterator[str]:
     if not any(map(_has_trials, by_arm.values())):
         return
     yield (
@@ -342,13 +342,13 @@ def _trials(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
         )
 
 
-def _has_trials(part: Part) -> bool:
+def _has_trials(part: CellPart) -> bool:
     """Whether there are samples of several trials."""
     ends = [(trials.min(), trials.max()) for trials in (rows["trial"] for rows in part.blocks())]
     return bool(min(least for least, _ in ends) < max(most for _, most in ends))
 
 
-def _different_answers(part: Part) -> int:
+def _different_answers(part: CellPart) -> int:
     """The number of scenarios with different texts."""
     import numpy as np
 
@@ -362,7 +362,7 @@ def _different_answers(part: Part) -> int:
     return int(differs.sum())
 
 
-def _few(by_arm: Mapping[str, Part]) -> Iterator[str]:
+def _few(by_arm: Mapping[str, CellPart]) -> Iterator[str]:
     cells = (part.table.cells[number] for part in by_arm.values() for number in part.numbers)
     scenarios = {cell.key for cell in cells if not cell.control}
     if 0 < len(scenarios) < FEW:
@@ -370,7 +370,7 @@ def _few(by_arm: Mapping[str, Part]) -> Iterator[str]:
         yield f"Only {asking} for tools: intervals are wide, and only large differences can be significant."
 
 
-def _savings(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
+def _savings(manifest: Manifest, by_arm: Mapping[str, CellPart]) -> Iterator[str]:
     aborted, measured = (
         sum(part.total(name) for part in by_arm.values()) for name in ("aborted", "measured")
     )
@@ -383,7 +383,7 @@ def _savings(manifest: Manifest, by_arm: Mapping[str, Part]) -> Iterator[str]:
         )
 
 
-def _many_comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:
+def _many_comparisons(comparisons: Sequence[ArmComparison]) -> Iterator[str]:
     n = sum(each.measure == "ok" for each in comparisons)
     if n > 1:
         yield (

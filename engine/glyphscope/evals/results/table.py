@@ -34,7 +34,7 @@ from glyphscope.base.errors import StorageError
 from glyphscope.base.inputs import refuse_special
 from glyphscope.base.structs import ready
 from glyphscope.evals.results.figures import MEASURES
-from glyphscope.evals.results.sample import Failure, Reason, Sample, has_answer
+from glyphscope.evals.results.sample import Reason, Sample, SampleFailure, has_answer
 from glyphscope.events.encoding import encode_json
 from glyphscope.store import atomic_file
 from glyphscope.store.files import own_file
@@ -64,7 +64,7 @@ _FIELDS = (
     *((name, "i1") for name in (*MEASURES, "answered", "aborted", "judged")),
 )
 """A row. `start` and `length` are the place of its line in `samples.jsonl`, `cell` and `failure` numbers of
-`Table.cells` and `Table.failures`; `answer` and `calls` identify a text and calls."""
+`SampleTable.cells` and `SampleTable.failures`; `answer` and `calls` identify a text and calls."""
 _PACKING = struct.Struct(
     "<" + "".join({"i8": "q", "i4": "i", "u4": "I", "f8": "d", "i1": "b"}[kind] for _, kind in _FIELDS)
 )
@@ -96,7 +96,7 @@ class FirstFailure(NamedTuple):
     path: str = ""
 
 
-class Line(msgspec.Struct):
+class SampleLine(msgspec.Struct):
     """The members of a sample's line that the table has. Texts stay as they are in the line."""
 
     arm: str
@@ -113,7 +113,7 @@ class Line(msgspec.Struct):
     right_tool: bool | None = None
     right_arguments: bool | None = None
     ok: bool = False
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[SampleFailure, ...] = ()
     prompt_tokens: int = 0
     instructions: int = 0
     decoded: int = 0
@@ -136,7 +136,7 @@ class _Head(msgspec.Struct):
     failures: list[tuple[str, str, str]]
 
 
-class Table:
+class SampleTable:
     """`rows` are sorted by cell, then by trial; of a sample that was made again, the last one is there. The table is of
     the first `end` bytes of `samples.jsonl`.
     """
@@ -178,8 +178,8 @@ class Table:
     def blocks(self, numbers: Iterable[int]) -> Iterator[Selection]:
         """The rows of several cells in blocks, so that the memory for their columns does not grow with the samples."""
         rows = self.of_cells(numbers)
-        for first in range(0, len(rows), Table.BLOCK):
-            yield rows.where(slice(first, first + Table.BLOCK))
+        for first in range(0, len(rows), SampleTable.BLOCK):
+            yield rows.where(slice(first, first + SampleTable.BLOCK))
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -187,8 +187,8 @@ class Table:
         import numpy as np
 
         counts = np.zeros(len(self.cells), [(name, "i8") for name in COUNTS])
-        for first in range(0, len(self), Table.BLOCK):
-            block = self.rows[first : first + Table.BLOCK]
+        for first in range(0, len(self), SampleTable.BLOCK):
+            block = self.rows[first : first + SampleTable.BLOCK]
             cells = block["cell"].astype(np.int64)
             start, stop = int(cells[0]), int(cells[-1]) + 1
             for name, values in zip(COUNTS, _counted(block), strict=True):
@@ -256,7 +256,7 @@ class TableBuilder:
     temporary file, until it is closed. Methods raise OSError if that cannot be written.
     """
 
-    def __init__(self, table: Table | None = None) -> None:
+    def __init__(self, table: SampleTable | None = None) -> None:
         self._before = table
         self._cells = {cell: number for number, cell in enumerate(table.cells)} if table else {}
         failures = table.failures if table else (FirstFailure(),)
@@ -274,11 +274,11 @@ class TableBuilder:
         """The number of new rows."""
         return self._new
 
-    def add(self, line: Line, start: int, length: int) -> None:
+    def add(self, line: SampleLine, start: int, length: int) -> None:
         """Add a line, which is there in `samples.jsonl`."""
         if self._before is not None:
-            for place in range(0, len(self._before), Table.BLOCK):
-                self._append(self._before.rows[place : place + Table.BLOCK].tobytes())
+            for place in range(0, len(self._before), SampleTable.BLOCK):
+                self._append(self._before.rows[place : place + SampleTable.BLOCK].tobytes())
             self._before = None
         cell = Cell(line.arm, line.suite, line.scenario, line.group, line.level, line.control)
         place = self._cells.setdefault(cell, len(self._cells))
@@ -313,27 +313,27 @@ class TableBuilder:
 
     def add_sample(self, sample: Sample, start: int = 0) -> None:
         """Add a sample; `start` is a number by which it is found."""
-        self.add(msgspec.json.decode(encode_json(sample), type=ready(Line)), start, 0)
+        self.add(msgspec.json.decode(encode_json(sample), type=ready(SampleLine)), start, 0)
 
-    def table(self, end: int = 0) -> Table:
+    def table(self, end: int = 0) -> SampleTable:
         """The table of the first `end` bytes of the lines, of which some were added; none can be added afterwards."""
         import numpy as np
 
         cells, failures = list(self._cells), list(self._failures)
         if self._file is None:
             rows = np.concatenate([*_in_order(np.frombuffer(self._data, list(_FIELDS)))])
-            return Table(rows, cells, failures, end)
+            return SampleTable(rows, cells, failures, end)
         self._file.write(self._data)
         self._file.flush()
         with TemporaryFile() as ordered:
             for block in _in_order(np.memmap(self._file, list(_FIELDS), "r")):
                 ordered.write(block.data)
             ordered.flush()
-            return Table(np.memmap(ordered, list(_FIELDS), "r"), cells, failures, end)
+            return SampleTable(np.memmap(ordered, list(_FIELDS), "r"), cells, failures, end)
 
     def _append(self, rows: bytes) -> None:
         self._data += rows
-        if len(self._data) < Table.BLOCK * _PACKING.size:
+        if len(self._data) < SampleTable.BLOCK * _PACKING.size:
             return
         if self._file is None:
             self._file = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - closed by `close`
@@ -346,11 +346,11 @@ def _in_order(rows: Rows) -> Iterator[Rows]:
     import numpy as np
 
     order = np.lexsort((rows["trial"], rows["cell"])).astype(np.uint32)  # stable: the last line is the last
-    for first in range(0, max(1, len(order)), Table.BLOCK):
-        block = rows[order[first : first + Table.BLOCK + 1]]  # with the next one
+    for first in range(0, max(1, len(order)), SampleTable.BLOCK):
+        block = rows[order[first : first + SampleTable.BLOCK + 1]]  # with the next one
         last = np.ones(len(block), bool)
         last[:-1] = (block["cell"][1:] != block["cell"][:-1]) | (block["trial"][1:] != block["trial"][:-1])
-        yield block[: Table.BLOCK][last[: Table.BLOCK]]
+        yield block[: SampleTable.BLOCK][last[: SampleTable.BLOCK]]
 
 
 def _calls_digest(calls: msgspec.Raw) -> int:
@@ -363,7 +363,7 @@ def _number(value: int | None) -> int:
     return NO_NUMBER if value is None else min(max(value, -_MAX_NUMBER), _MAX_NUMBER)
 
 
-def table_of(samples: Iterable[Sample]) -> Table:
+def table_of(samples: Iterable[Sample]) -> SampleTable:
     """The table of samples; `start` is a sample's number among them."""
     with closing(TableBuilder()) as builder:
         for number, sample in enumerate(samples):
@@ -411,7 +411,7 @@ class Samples(ReadList[Sample]):
     of some of its rows.
     """
 
-    def __init__(self, table: Table, at: Callable[[Rows], list[Sample]]) -> None:
+    def __init__(self, table: SampleTable, at: Callable[[Rows], list[Sample]]) -> None:
         self.table, self.at = table, at
         self.read = lambda places: at(table.rows[places])
         self._cached = {}
@@ -428,7 +428,7 @@ class Samples(ReadList[Sample]):
         return cls(table_of(known), lambda rows: [known[number] for number in rows["start"].tolist()])
 
 
-def read_index(path: Path, lines: Path) -> Table | None:
+def read_index(path: Path, lines: Path) -> SampleTable | None:
     """The table in a file; None if there is no such file, or if it does not belong to these lines."""
     import numpy as np
 
@@ -449,12 +449,12 @@ def read_index(path: Path, lines: Path) -> Table | None:
         rows = np.memmap(path, list(_FIELDS), "r", start, head.rows)
         if head.rows and (rows["cell"][-1] >= len(head.cells) or rows["failure"].max() >= len(head.failures)):
             return None
-        return Table(rows, head.cells, [FirstFailure(*each) for each in head.failures], head.lines)
+        return SampleTable(rows, head.cells, [FirstFailure(*each) for each in head.failures], head.lines)
     except (StorageError, OSError, ValueError, RecursionError):
         return None  # ValueError: also msgspec's errors, and a file that is too short
 
 
-def write_index(path: Path, table: Table, lines: Path) -> None:
+def write_index(path: Path, table: SampleTable, lines: Path) -> None:
     """Write the table of these lines to a file. Where that fails, it is made again next time."""
     end, rows = table.end, table.rows
     with suppress(OSError, StorageError):
@@ -465,5 +465,5 @@ def write_index(path: Path, table: Table, lines: Path) -> None:
         head = _Head(VERSION, end, tail, len(table), list(table.cells), failures)
         with atomic_file(own_file(path.parent, path.name)) as out:
             out.write(encode_json(head) + b"\n")
-            for first in range(0, len(rows), Table.BLOCK):
-                out.write(rows[first : first + Table.BLOCK].tobytes())
+            for first in range(0, len(rows), SampleTable.BLOCK):
+                out.write(rows[first : first + SampleTable.BLOCK].tobytes())

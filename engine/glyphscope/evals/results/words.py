@@ -11,7 +11,7 @@ from glyphscope.base.model_names import place_name
 from glyphscope.base.shorten import capitalised
 from glyphscope.base.translate import Translate, english
 from glyphscope.evals.matrix.arms import Arm, subject_of, varied, words_of
-from glyphscope.evals.results.figures import ArmFigures, Comparison, Measure, Sensitivity
+from glyphscope.evals.results.figures import ArmComparison, ArmFigures, Measure, Sensitivity
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Reason
 from glyphscope.evals.statistics import Share
@@ -99,7 +99,7 @@ def sample_words(
     return " · ".join(parts)
 
 
-def comparison_words(comparison: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str]) -> str:
+def comparison_words(comparison: ArmComparison, arms: Mapping[str, Arm], labels: Mapping[str, str]) -> str:
     """One sentence: how often each was right, the difference with its interval, the test and the number of its cases.
 
     `labels` are short names: for arms that differ in several settings, and for the settings that the two share.
@@ -125,7 +125,7 @@ def comparison_words(comparison: Comparison, arms: Mapping[str, Arm], labels: Ma
     )
 
 
-def _in_common(c: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str]) -> str:
+def _in_common(c: ArmComparison, arms: Mapping[str, Arm], labels: Mapping[str, str]) -> str:
     """The common settings of both arms that not all arms have."""
     if c.differ == "several" or len(arms) <= 2:
         return ""
@@ -140,7 +140,7 @@ def mcnemar_words(p: float, *, exact: bool) -> str:
     return f"McNemar {kind} {p_words(p)}"
 
 
-def pairs_words(comparison: Comparison) -> str:
+def pairs_words(comparison: ArmComparison) -> str:
     """`50 pairs`, with the number of scenarios if it is another."""
     pairs = pluralize(comparison.pairs, "pair")
     if comparison.scenarios == comparison.pairs:
@@ -148,7 +148,7 @@ def pairs_words(comparison: Comparison) -> str:
     return f"{pairs} of {pluralize(comparison.scenarios, 'scenario')}"
 
 
-def conclusion(comparison: Comparison, compared: int) -> str:
+def conclusion(comparison: ArmComparison, compared: int) -> str:
     """The valid conclusion, among `compared` comparisons by the same measure."""
     c = comparison
     holm = f" (after Holm {p_words(c.p_holm)})" if compared > 1 else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from glyphscope.evals.results.sample import Failure, Sample
+from glyphscope.evals.results.sample import Sample, SampleFailure
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.runs import RunState
 from glyphscope.runs.state import FieldState, StageState
@@ -54,7 +54,7 @@ def bad_turn(sample: Sample) -> int:
     return max(1, min(turn, len(sample.runs)))
 
 
-def _tool_of(failure: Failure) -> str:
+def _tool_of(failure: SampleFailure) -> str:
     """The tool that was called, as the judge names it: `search: …`, or the first name in quotes."""
     if failure.reason == "WRONG_ARGUMENTS":
         name, colon, _ = failure.detail.partition(": ")
@@ -63,7 +63,7 @@ def _tool_of(failure: Failure) -> str:
     return parts[1] if failure.reason in OF_TOOL and len(parts) > 2 else ""
 
 
-def _of_validator(stage: StageState, failure: Failure) -> tuple[int, int, str] | None:
+def _of_validator(stage: StageState, failure: SampleFailure) -> tuple[int, int, str] | None:
     found = [each for each in stage.violations if not failure.code or each.code == failure.code]
     first = next(iter(found or stage.violations), None)
     decided = stage.aborted or first
@@ -72,7 +72,7 @@ def _of_validator(stage: StageState, failure: Failure) -> tuple[int, int, str] |
     return decided.char, decided.char + 1, "" if first is None else first.rule
 
 
-def _of_judge(state: RunState, stage: StageState, failure: Failure) -> tuple[int, int, str] | None:
+def _of_judge(state: RunState, stage: StageState, failure: SampleFailure) -> tuple[int, int, str] | None:
     if state.started is None:
         return None
     name_key, args_key = shape_keys(state.started.request.shape)

@@ -8,11 +8,11 @@ from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
     from glyphscope.evals.running.evaluation import Forecast, evaluate, saved_plan
-    from glyphscope.evals.running.place import Place, read_place
+    from glyphscope.evals.running.place import SamplesPlace, read_place
     from glyphscope.evals.running.progress import (
         Begun,
         Control,
-        Ended,
+        EvaluationEnded,
         ModelMissing,
         ModelOpened,
         Progress,

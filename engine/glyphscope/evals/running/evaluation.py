@@ -27,12 +27,12 @@ from glyphscope.evals.matrix.plan import LoadedSuite, Matrix, Plan, Planned, Sam
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter, list_results, newest_of
 from glyphscope.evals.results.manifest import IN_SEGMENTS, MAX_FILES, Manifest, WorkerFacts, this_machine
-from glyphscope.evals.results.sample import Failure, has_answer, was_ended
+from glyphscope.evals.results.sample import SampleFailure, has_answer, was_ended
 from glyphscope.evals.running.local_workers import LocalWorkers, Opener
 from glyphscope.evals.running.progress import (
     Begun,
     Control,
-    Ended,
+    EvaluationEnded,
     ModelMissing,
     ModelOpened,
     Progress,
@@ -40,7 +40,13 @@ from glyphscope.evals.running.progress import (
     WorkerJoined,
     WorkerLeft,
 )
-from glyphscope.evals.running.worker_pool import FinishedSample, ModelFacts, WorkerOpened, WorkerPool, Workers
+from glyphscope.evals.running.worker_pool import (
+    FinishedSample,
+    OpenedModel,
+    WorkerOpened,
+    WorkerPool,
+    Workers,
+)
 from glyphscope.evals.suites.reading import parse_suite
 from glyphscope.models.opening import open_model
 from glyphscope.runs.emitter import versions
@@ -97,7 +103,7 @@ def evaluate(
         complete = not control.stopped.is_set()
         if complete:
             folder.keep(msgspec.structs.replace(folder.manifest, finished=now()))
-    yield Ended(folder.path, complete)
+    yield EvaluationEnded(folder.path, complete)
 
 
 class _Made(msgspec.Struct):
@@ -107,7 +113,7 @@ class _Made(msgspec.Struct):
     suite: str
     scenario: str
     trial: int
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[SampleFailure, ...] = ()
 
 
 def _made(folder: ResultFolder, order: SampleOrder, *, again: bool) -> bytearray:
@@ -254,7 +260,7 @@ class _Work:
             self._joined.add(opened.address)
             yield WorkerJoined(opened.address)
 
-    def _with_facts(self, manifest: Manifest, name: str, facts: ModelFacts) -> Manifest:
+    def _with_facts(self, manifest: Manifest, name: str, facts: OpenedModel) -> Manifest:
         arms = [arm for arm in manifest.arms if arm.model == name]
         sampling = {arm.id: profile(arm.profile).of(facts.info.name, manifest.seed) for arm in arms}
         if facts.tables:

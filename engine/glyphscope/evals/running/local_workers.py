@@ -24,10 +24,10 @@ from glyphscope.evals.results.tables import SuiteTables, suite_tables
 from glyphscope.evals.running.progress import Control, SampleGrew
 from glyphscope.evals.running.sample_runs import Interact, SampleAndRuns, request_problems, run_sample
 from glyphscope.evals.running.worker_pool import (
-    Candidate,
     FinishedSample,
-    ModelFacts,
+    OpenedModel,
     Worker,
+    WorkerCandidate,
     WorkerLost,
     WorkerOpened,
     WorkerPool,
@@ -60,7 +60,7 @@ class LocalWorker:
         model: Model,
         make: SampleRunner,
         judges: Iterable[ModelJudge] = (),
-        facts: ModelFacts | None = None,
+        facts: OpenedModel | None = None,
     ) -> None:
         self.opened = WorkerOpened(facts=facts)
         self._model, self._make, self._judges = model, make, tuple(judges)
@@ -191,11 +191,11 @@ def open_judges(needs: Needs, opener: Opener, stack: ExitStack) -> dict[str, Mod
     return {suite: judges[name] for suite, name in needs.judges.items()}
 
 
-def facts_of(model: Model, suites: Sequence[LoadedSuite], arms: Iterable[Arm]) -> ModelFacts:
+def facts_of(model: Model, suites: Sequence[LoadedSuite], arms: Iterable[Arm]) -> OpenedModel:
     """The facts about an open model, with the tables of those of the suites that have any, and with the problems of
     the requests of its `arms`.
     """
-    return ModelFacts(
+    return OpenedModel(
         model.info, tuple(_tables(model, suites)), problems=request_problems(model, suites, arms)
     )
 
@@ -272,7 +272,7 @@ class Replicas:
     def __exit__(self, *_error: object) -> None:
         self._stack.close()
 
-    def joining(self, idle: bool) -> list[Candidate]:
+    def joining(self, idle: bool) -> list[WorkerCandidate]:
         """The workers that can be started now; of a replica that did not answer, one at first.
 
         Raises ModelError where none answers, at once if none ever did.
@@ -290,7 +290,7 @@ class Replicas:
                     0 if now < replica.retry_at else min(replica.free, 1 if replica.problem else replica.free)
                 )
                 replica.free -= starting
-                candidates += [Candidate(replica.address, partial(self._open, replica))] * starting
+                candidates += [WorkerCandidate(replica.address, partial(self._open, replica))] * starting
         return candidates
 
     def lost(self, replica: _Replica, why: str) -> WorkerLost:

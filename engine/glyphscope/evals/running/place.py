@@ -18,7 +18,7 @@ _LOCAL = re.compile(r"local(?::(\d{1,3}))?")
 
 
 @dataclass(frozen=True)
-class Place:
+class SamplesPlace:
     """`jobs` samples at once on this machine, or a place elsewhere, whose workers open the models they have there."""
 
     jobs: int = 1
@@ -33,12 +33,12 @@ class Place:
         return LocalWorkers(opener, partial(opener, sequences=sequences))
 
 
-PLACES: Group[Callable[[str], Place]] = Group("glyphscope.workers", Callable)
+PLACES: Group[Callable[[str], SamplesPlace]] = Group("glyphscope.workers", Callable)
 """Functions that make the place of an address, by its scheme. They raise GlyphscopeError for an invalid address, and if
 a package is not installed."""
 
 
-def read_place(text: str) -> Place:
+def read_place(text: str) -> SamplesPlace:
     """`local`, `local:N`, or `dask://HOST:PORT`, for which Dask prints `tcp://HOST:PORT`.
 
     Raises GlyphscopeError, also without dask.distributed.
@@ -46,7 +46,7 @@ def read_place(text: str) -> Place:
     if local := _LOCAL.fullmatch(text):
         jobs = int(local[1] or 1)
         if 1 <= jobs <= MAX_JOBS:
-            return Place(jobs)
+            return SamplesPlace(jobs)
         raise GlyphscopeError(f"local:N takes 1 to {MAX_JOBS} jobs.", where=text)
     scheme, separator, _ = text.partition("://")
     reader = PLACES.get(scheme) if separator else None

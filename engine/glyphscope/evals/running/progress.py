@@ -87,7 +87,7 @@ class SampleDone:
 
 
 @dataclass(frozen=True)
-class Ended:
+class EvaluationEnded:
     """The last report. `complete`: every possible sample is in the folder; if not, the result can be continued."""
 
     folder: Path
@@ -105,7 +105,7 @@ Progress: TypeAlias = (
     | SampleBegun
     | SampleGrew
     | SampleDone
-    | Ended
+    | EvaluationEnded
 )
 
 

@@ -17,7 +17,7 @@ from glyphscope.base.shorten import and_more, shorten
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.matrix.profiles import profile, recommended_presets
-from glyphscope.evals.results.sample import Failure, Reason, Sample
+from glyphscope.evals.results.sample import Reason, Sample, SampleFailure
 from glyphscope.evals.running.progress import SampleGrew
 from glyphscope.evals.running.requests import ScriptedTools, request_for
 from glyphscope.evals.scoring.assertions import NO_ASSERTIONS, AssertionOptions, assert_all
@@ -232,13 +232,13 @@ def _blank(planned: Planned) -> Sample:
 
 def unanswered(planned: Planned, reason: Reason, detail: str) -> Sample:
     """The sample of a run that failed before the model could answer."""
-    failure = Failure(reason=reason, detail=shorten(detail, MAX_TEXT))
+    failure = SampleFailure(reason=reason, detail=shorten(detail, MAX_TEXT))
     return msgspec.structs.replace(_blank(planned), outcome="failed", failures=(failure,))
 
 
 def stopped_sample(planned: Planned) -> Sample:
     """The sample of a run that was cancelled."""
-    failure = Failure(reason="TIMEOUT", detail="the run was stopped before its end")
+    failure = SampleFailure(reason="TIMEOUT", detail="the run was stopped before its end")
     return msgspec.structs.replace(_blank(planned), outcome="cancelled", failures=(failure,))
 
 

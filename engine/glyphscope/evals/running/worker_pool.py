@@ -37,7 +37,7 @@ TRIES = 2
 
 
 @dataclass(frozen=True)
-class ModelFacts:
+class OpenedModel:
     """An open model, the suites' tables with its token counts, the open judge models by name, and the `problems` of
     the planned requests with it, one a line.
     """
@@ -55,7 +55,7 @@ class WorkerOpened:
     """
 
     address: str = ""
-    facts: ModelFacts | None = None
+    facts: OpenedModel | None = None
     machine: Machine | None = None
 
 
@@ -103,7 +103,7 @@ class Worker(Protocol):
         """Ends the samples that are being made. From any thread, as often as one likes."""
 
 
-class Candidate(NamedTuple):
+class WorkerCandidate(NamedTuple):
     """A worker that may join the pool.
 
     `open` opens its model and returns the worker. That may take minutes; setting the event ends it early. It raises
@@ -114,7 +114,7 @@ class Candidate(NamedTuple):
     open: Callable[[threading.Event], Worker]
 
 
-Joining: TypeAlias = Callable[[bool], Iterable[Candidate]]
+Joining: TypeAlias = Callable[[bool], Iterable[WorkerCandidate]]
 """The workers that were not there before. It is called with whether the pool has no worker, and raises GlyphscopeError
 where there is no use in waiting.
 """

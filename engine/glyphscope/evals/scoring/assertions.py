@@ -15,7 +15,7 @@ import msgspec
 
 from glyphscope.base.errors import GlyphscopeError, Stopped
 from glyphscope.evals.checking.service import CheckFailed, call_function
-from glyphscope.evals.results.sample import Failure, JudgeVerdict, Sample
+from glyphscope.evals.results.sample import JudgeVerdict, Sample, SampleFailure
 from glyphscope.evals.scoring.model_judge import ModelJudge, TextListener
 from glyphscope.evals.scoring.outcome import TurnOutcome
 from glyphscope.evals.scoring.scorer import failure
@@ -66,7 +66,7 @@ class _Work:
         self.judged: list[JudgeVerdict] = []
         self.runs: list[list[AnyEvent]] = []
 
-    def verdicts(self, turns: Sequence[TurnOutcome]) -> Iterator[Failure | None]:
+    def verdicts(self, turns: Sequence[TurnOutcome]) -> Iterator[SampleFailure | None]:
         """The verdict of each assertion, in order; each one is evaluated when it is requested."""
         for number, turn in enumerate(turns, 1):
             for check in turn.expect.python:
@@ -75,7 +75,9 @@ class _Work:
             for rubric in turn.expect.judge:
                 yield self._judge_failure(rubric, turn.document, number)
 
-    def _function_failure(self, check: PythonCheck, result: dict[str, Any], turn: int) -> Failure | None:
+    def _function_failure(
+        self, check: PythonCheck, result: dict[str, Any], turn: int
+    ) -> SampleFailure | None:
         """None if the function returns True."""
         if not self._options.allow_python:  # `evaluate` rejects the suite earlier: this is the last check
             return failure("CHECK_FAILED", f"{check.function}: Python is not allowed", turn)
@@ -93,7 +95,7 @@ class _Work:
             return None
         return failure("PYTHON", f"{check.function}: {found.reason or 'returned False'}", turn)
 
-    def _judge_failure(self, check: JudgeCheck, result: dict[str, Any], turn: int) -> Failure | None:
+    def _judge_failure(self, check: JudgeCheck, result: dict[str, Any], turn: int) -> SampleFailure | None:
         """None if the judge passes the result."""
         judge = self._options.judges.get(self._suite.name)
         if judge is None:

@@ -35,7 +35,7 @@ _SHOWN_ITEMS, _SHOWN_LEVELS = 4, 3
 _CONTEXT = 20
 
 
-class Difference(NamedTuple):
+class ArgumentDifference(NamedTuple):
     """A difference: a JSON Pointer into the made value, and the actual and the expected value there, in words."""
 
     pointer: str
@@ -59,7 +59,7 @@ class Values:
         """Whether they are equal: numbers by value, and no number equals a boolean."""
         return self._number(one) == self._number(other)
 
-    def difference(self, expected: Any, made: Any, path: Sequence[str] = ()) -> Difference | None:
+    def difference(self, expected: Any, made: Any, path: Sequence[str] = ()) -> ArgumentDifference | None:
         """The first place where `made` differs from `expected`; None if it does not. `path` are the steps to both."""
         if self.same(expected, made):
             return None
@@ -100,39 +100,43 @@ class Values:
         lacking = _beyond(left, Counter(right))
         return lacking, _beyond(right, Counter(map(self._number, expected)))
 
-    def _difference(self, expected: Any, made: Any, steps: list[str]) -> Difference:
+    def _difference(self, expected: Any, made: Any, steps: list[str]) -> ArgumentDifference:
         name = named(steps)
         if len(steps) >= MAX_STEPS:
-            return Difference(pointer(steps), f"{name} is another value, somewhere deep in it")
+            return ArgumentDifference(pointer(steps), f"{name} is another value, somewhere deep in it")
         if isinstance(expected, dict) and isinstance(made, dict):
             lacking = next((key for key in expected if key not in made), None)
             if lacking is not None:
-                return Difference(pointer([*steps, lacking]), f"{named([*steps, lacking])} is missing")
+                return ArgumentDifference(
+                    pointer([*steps, lacking]), f"{named([*steps, lacking])} is missing"
+                )
             surplus = next((key for key in made if key not in expected), None)
             if surplus is not None:
                 below = [*steps, surplus]
-                return Difference(
+                return ArgumentDifference(
                     pointer(below), f"{named(below)} is {shown(made[surplus])}, which is not expected"
                 )
         elif _is_list(expected) and _is_list(made):
             return self._list_difference(expected, made, steps)
         elif isinstance(expected, str) and isinstance(made, str):
-            return Difference(pointer(steps), f"{name} {self._text_difference(expected, made)}")
-        return Difference(pointer(steps), f"{name} is {shown(made)}, not {shown(expected)}")
+            return ArgumentDifference(pointer(steps), f"{name} {self._text_difference(expected, made)}")
+        return ArgumentDifference(pointer(steps), f"{name} is {shown(made)}, not {shown(expected)}")
 
-    def _list_difference(self, expected: Sequence[Any], made: Sequence[Any], steps: list[str]) -> Difference:
+    def _list_difference(
+        self, expected: Sequence[Any], made: Sequence[Any], steps: list[str]
+    ) -> ArgumentDifference:
         name = named(steps)
         if not self._unordered:
             words = f"{name} has {pluralize(len(made), 'item')}, not {len(expected):,}"
-            return Difference(pointer(steps), words)
+            return ArgumentDifference(pointer(steps), words)
         lacking, surplus = self._bag(expected, made)
         if not surplus:
-            return Difference(pointer(steps), f"{name} lacks {shown(expected[lacking[0]])}")
+            return ArgumentDifference(pointer(steps), f"{name} lacks {shown(expected[lacking[0]])}")
         place = pointer([*steps, str(surplus[0])])
         item = shown(made[surplus[0]])
         if not lacking:
-            return Difference(place, f"{name} has {item}, which is one too many")
-        return Difference(place, f"{name} has {item}, and lacks {shown(expected[lacking[0]])}")
+            return ArgumentDifference(place, f"{name} has {item}, which is one too many")
+        return ArgumentDifference(place, f"{name} has {item}, and lacks {shown(expected[lacking[0]])}")
 
     def _text_difference(self, expected: str, made: str) -> str:
         """The difference of two texts; for long ones, from the first differing character on."""
@@ -272,13 +276,15 @@ class Matcher:
     def __init__(self) -> None:
         self._values: dict[tuple[bool, bool], Values] = {}
 
-    def difference(self, expected: ExpectedCall, tool: str, arguments: dict[str, Any]) -> Difference | None:
+    def difference(
+        self, expected: ExpectedCall, tool: str, arguments: dict[str, Any]
+    ) -> ArgumentDifference | None:
         """The difference from the expected call, the tool before the arguments; None if there is none."""
         if tool not in expected.tools:
-            return Difference("", wrong_tool(expected, tool))
+            return ArgumentDifference("", wrong_tool(expected, tool))
         return self.of_arguments(expected, arguments)
 
-    def of_arguments(self, expected: ExpectedCall, arguments: dict[str, Any]) -> Difference | None:
+    def of_arguments(self, expected: ExpectedCall, arguments: dict[str, Any]) -> ArgumentDifference | None:
         """The difference in the arguments alone, whatever the tool."""
         values = self._of(expected)
         right: dict[str, tuple[Any, ...]] = {n: (value,) for n, value in (expected.arguments or {}).items()}
@@ -289,13 +295,13 @@ class Matcher:
                 if found is not None:
                     return found
             elif name not in expected.optional:
-                return Difference(pointer([name]), f"{named([name])} is missing")
+                return ArgumentDifference(pointer([name]), f"{named([name])} is missing")
         if expected.match == "exact" and (expected.arguments is not None or expected.any_of):
             known = {*right, *expected.optional}
             other = next((name for name in arguments if name not in known), None)
             if other is not None:
                 words = f"{named([other])} is {shown(arguments[other])}, which is not expected"
-                return Difference(pointer([other]), words)
+                return ArgumentDifference(pointer([other]), words)
         return None if expected.schema is None else schema_fault(expected.schema, arguments, "the call")
 
     def _of(self, expected: ExpectedCall) -> Values:
@@ -321,7 +327,7 @@ def has_all(expected: dict[str, Any], arguments: dict[str, Any]) -> bool:
     return all(name in arguments and values.same(value, arguments[name]) for name, value in expected.items())
 
 
-def schema_fault(schema: dict[str, Any], value: Any, whole: str) -> Difference | None:
+def schema_fault(schema: dict[str, Any], value: Any, whole: str) -> ArgumentDifference | None:
     """The place where the value violates a JSON Schema of draft 2020-12, formats included; None if it is valid.
 
     `whole` names the value itself. Patterns cannot hang; a schema with a reference that leads nowhere accepts nothing.
@@ -329,16 +335,18 @@ def schema_fault(schema: dict[str, Any], value: Any, whole: str) -> Difference |
     try:
         error = Checker(schema).best_error(value)
     except (RecursionError, ValueError, OverflowError):
-        return Difference("", f"{whole} cannot be checked: nested too deep, or a number in it is too large")
+        return ArgumentDifference(
+            "", f"{whole} cannot be checked: nested too deep, or a number in it is too large"
+        )
     except Unresolvable:
-        return Difference("", f"{whole} cannot be checked: a reference of the schema leads nowhere")
+        return ArgumentDifference("", f"{whole} cannot be checked: a reference of the schema leads nowhere")
     if error is None:
         return None
     steps = [str(step) for step in error.absolute_path]
     if error.validator == "required" and isinstance(error.instance, dict):
         steps += [name for name in error.validator_value if name not in error.instance][:1]
-        return Difference(pointer(steps), f"{named(steps)} is missing")
-    return Difference(pointer(steps), f"{named(steps) if steps else whole} {_broken(error)}")
+        return ArgumentDifference(pointer(steps), f"{named(steps)} is missing")
+    return ArgumentDifference(pointer(steps), f"{named(steps) if steps else whole} {_broken(error)}")
 
 
 def _broken(error: ValidationError) -> str:
@@ -407,10 +415,10 @@ def _free_call(
     return None
 
 
-def _none_of(values: Values, any_of: Sequence[Any], made: Any, name: str) -> Difference | None:
+def _none_of(values: Values, any_of: Sequence[Any], made: Any, name: str) -> ArgumentDifference | None:
     if any(values.same(value, made) for value in any_of):
         return None
     if len(any_of) == 1:
         return values.difference(any_of[0], made, (name,))
     words = alternatives(any_of) or "anything"
-    return Difference(pointer([name]), f"{named([name])} is {shown(made)}, not {words}")
+    return ArgumentDifference(pointer([name]), f"{named([name])} is {shown(made)}, not {words}")

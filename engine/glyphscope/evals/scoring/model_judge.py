@@ -29,7 +29,7 @@ from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.emitter import Emitter
 from glyphscope.runs.endings import failed
 from glyphscope.runs.prepared import prepare
-from glyphscope.runs.strategies.generate import Task, generate
+from glyphscope.runs.strategies.generate import GenerationTask, generate
 from glyphscope.runs.strategies.request import generate_under
 from glyphscope.runs.strategies.running import finished
 from glyphscope.validation.value import ValueValidator
@@ -162,12 +162,12 @@ def _run(request: RunRequest, model: Model, cancelled: threading.Event) -> Gener
         yield emitter.stamp(failed(error))
 
 
-def _task(request: RunRequest) -> Task:
+def _task(request: RunRequest) -> GenerationTask:
     messages = compose(
         ("system", [Part("system", request.system_prompt, SYSTEM_PROMPT)]),
         ("user", [Part("user", request.prompt)]),
     )
-    return Task(
+    return GenerationTask(
         messages=messages,
         generation=lambda prompt: generate_under(
             request, prompt, lambda: build_value_grammar(VERDICT, "json"), ANY_LENGTH

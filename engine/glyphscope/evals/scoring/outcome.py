@@ -19,7 +19,7 @@ from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.evals.checking.service import CheckFailed, select
 from glyphscope.evals.results.sample import ModelCall, Reason
-from glyphscope.evals.scoring.matching import Difference, Values, alternatives, schema_fault, shown
+from glyphscope.evals.scoring.matching import ArgumentDifference, Values, alternatives, schema_fault, shown
 from glyphscope.evals.suites.suite import Expectation, PathCheck, Scenario, expectations
 from glyphscope.events import Aborted, LimitReached, RepairTried, Routed, RunRequest, ToolResult, Violation
 from glyphscope.grammar.regular import pattern
@@ -305,7 +305,7 @@ def _call(call: MadeCall) -> dict[str, Any]:
     return made
 
 
-def path_fault(check: PathCheck, result: dict[str, Any]) -> Difference | None:
+def path_fault(check: PathCheck, result: dict[str, Any]) -> ArgumentDifference | None:
     """The difference from the expected value, at its normalised path; None if there is none.
 
     Raises CheckFailed if the path cannot be evaluated.
@@ -313,14 +313,16 @@ def path_fault(check: PathCheck, result: dict[str, Any]) -> Difference | None:
     found = select(check.path, result)
     place = _place(check.path)
     if check.count is not None and found.total != check.count:
-        return Difference(place, f"{place} selects {pluralize(found.total, 'value')}, not {check.count:,}")
+        return ArgumentDifference(
+            place, f"{place} selects {pluralize(found.total, 'value')}, not {check.count:,}"
+        )
     if not found.total and check.count is None:
-        return Difference(place, f"{place} selects nothing")
+        return ArgumentDifference(place, f"{place} selects nothing")
     values = Values()
     for where, value in found.nodes:
         fault = _fault(check, value, values)
         if fault:
-            return Difference(_place(where), f"{_place(where)} {fault}")
+            return ArgumentDifference(_place(where), f"{_place(where)} {fault}")
     return None
 
 

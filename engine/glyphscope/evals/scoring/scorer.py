@@ -16,7 +16,7 @@ import msgspec
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.evals.checking.service import CheckFailed
-from glyphscope.evals.results.sample import NO_ANSWER, Failure, ModelCall, Reason, Sample
+from glyphscope.evals.results.sample import NO_ANSWER, ModelCall, Reason, Sample, SampleFailure
 from glyphscope.evals.scoring.matching import (
     Matcher,
     alternatives,
@@ -134,7 +134,7 @@ class _TurnScore:
 
     # the failures, in order
 
-    def _all_failures(self) -> Iterator[Failure]:
+    def _all_failures(self) -> Iterator[SampleFailure]:
         no_answer = self.reading.no_answer
         if no_answer is not None:
             yield self._failure(*no_answer)
@@ -152,7 +152,7 @@ class _TurnScore:
         yield from self._path_failures()
 
     @cached_property
-    def _fault(self) -> Failure | None:
+    def _fault(self) -> SampleFailure | None:
         """The error of the text without a result."""
         fault = self.reading.fault
         if fault is None or self._words_will_do:
@@ -160,7 +160,7 @@ class _TurnScore:
         reason, violation = fault
         return self._failure(reason, violation.message, code=violation.code, path=violation.path)
 
-    def _choice_failures(self) -> Iterator[Failure]:
+    def _choice_failures(self) -> Iterator[SampleFailure]:
         choice, routed = self.expect.choice, self.reading.routed
         if choice is None or (self._fault is not None and not routed):
             return
@@ -178,7 +178,7 @@ class _TurnScore:
                 "WRONG_CHOICE", f"{'a call' if self.made else 'no call'} was made, not {choice}"
             )
 
-    def _call_failures(self) -> Iterator[Failure]:
+    def _call_failures(self) -> Iterator[SampleFailure]:
         """Failures in tools, arguments and missing calls; then surplus calls."""
         # indices into `expected` and `counted`: pairs of right calls, then of calls of which only the tool is right
         expected, counted = self.expect.calls, self._counted
@@ -211,16 +211,16 @@ class _TurnScore:
         if not self.expect.extra_calls:
             yield from self._extra_call_failures([counted[number].made for number in left])
 
-    def _extra_call_failures(self, left: list[ModelCall]) -> Iterator[Failure]:
+    def _extra_call_failures(self, left: list[ModelCall]) -> Iterator[SampleFailure]:
         reason: Reason = "EXTRA_CALL" if self.expect.calls else "UNWANTED_CALL"
         for made in (*left, *self._hidden):
             yield self._failure(reason, f"{quoted(made.tool)} was called with {shown(made.arguments)}")
 
-    def _forbidden_failures(self) -> Iterator[Failure]:
+    def _forbidden_failures(self) -> Iterator[SampleFailure]:
         for tool in dict.fromkeys(made.tool for made in self.made if made.tool in self.expect.forbidden):
             yield self._failure("FORBIDDEN_TOOL", f"{quoted(tool)} was called")
 
-    def _end_failures(self, found: list[Failure]) -> Iterator[Failure]:
+    def _end_failures(self, found: list[SampleFailure]) -> Iterator[SampleFailure]:
         """The failure of a conversation ended by a guardrail, or without a required result."""
         finished, limits = self.reading.state.finished, self.reading.limits
         if finished is None or not limits or not self.reading.in_loop:
@@ -233,12 +233,12 @@ class _TurnScore:
             if reason not in {each.reason for each in found}:
                 yield self._failure(reason, last.message)
 
-    def _answer_failures(self) -> Iterator[Failure]:
+    def _answer_failures(self) -> Iterator[SampleFailure]:
         if (rule := self.expect.final) is not None:
             for detail in _answer_faults(rule, self.reading.said):
                 yield self._failure("FINAL_TEXT", detail)
 
-    def _workspace_failures(self) -> Iterator[Failure]:
+    def _workspace_failures(self) -> Iterator[SampleFailure]:
         schema, workspace = self.expect.workspace, self._document["workspace"]
         if schema is None:
             return
@@ -249,12 +249,12 @@ class _TurnScore:
         if fault is not None:
             yield self._failure("WORKSPACE", fault.words, path=fault.pointer)
 
-    def _code_failures(self) -> Iterator[Failure]:
+    def _code_failures(self) -> Iterator[SampleFailure]:
         for code in self.expect.seen:
             if code not in self.reading.codes:
                 yield self._failure("NOT_SEEN", f"{code} did not come up", code=code)
 
-    def _path_failures(self) -> Iterator[Failure]:
+    def _path_failures(self) -> Iterator[SampleFailure]:
         for check in self.expect.paths:
             try:
                 found = path_fault(check, self._document)
@@ -288,14 +288,14 @@ class _TurnScore:
 
         return fits
 
-    def _argument_failure(self, at: int, call: MadeCall) -> Failure:
+    def _argument_failure(self, at: int, call: MadeCall) -> SampleFailure:
         """The failure of a call of the right tool; if the call itself is right, it was made too early or too late."""
         found = self._matcher.of_arguments(self.expect.calls[at], call.made.arguments)
         if found is None:
             return self._failure("MISSING_CALL", f"{self._missing_call(at)} in its place: the order is wrong")
         return self._failure("WRONG_ARGUMENTS", f"{call.made.tool}: {found.words}", path=found.pointer)
 
-    def _failed_attempt(self, at: int) -> Failure | None:
+    def _failed_attempt(self, at: int) -> SampleFailure | None:
         """The failure if the expected call was made, and failed each time."""
         if not self.expect.extra_calls:
             return None
@@ -314,18 +314,18 @@ class _TurnScore:
 
     def _failure(
         self, reason: Reason, detail: str, *, code: Code | Literal[""] = "", path: str = ""
-    ) -> Failure:
+    ) -> SampleFailure:
         return failure(reason, detail, self._number, code=code, path=path)
 
 
 def failure(
     reason: Reason, detail: str, turn: int, *, code: Code | Literal[""] = "", path: str = ""
-) -> Failure:
+) -> SampleFailure:
     """A failure in a user's turn (from 1); its description shows all characters visibly and has a limit."""
     words, place = (
         shorten(visible(text[: MAX_DETAIL + 1], spaces=True), MAX_DETAIL) for text in (detail, path)
     )
-    return Failure(reason=reason, detail=words, code=code, path=place, turn=turn)
+    return SampleFailure(reason=reason, detail=words, code=code, path=place, turn=turn)
 
 
 def _answer_faults(rule: FinalText, said: str | None) -> Iterator[str]:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
         PathCheck,
         PythonCheck,
         Scenario,
+        ScenarioTurn,
         ScriptedResult,
         Suite,
         SuiteUsed,
-        Turn,
         expectations,
     )
 else:

@@ -124,7 +124,7 @@ class ScriptedResult(_Part, frozen=True, kw_only=True):
     arguments: dict[str, Any] = {}
 
 
-class Turn(_Part, frozen=True, kw_only=True):
+class ScenarioTurn(_Part, frozen=True, kw_only=True):
     """The user's prompt after the previous turn, and its expectations."""
 
     prompt: str
@@ -153,7 +153,7 @@ class Scenario(_Part, frozen=True, kw_only=True):
     registry: str | dict[str, Any] | None = None
     script: tuple[ScriptedResult, ...] = ()
     demo: bool = False
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[ScenarioTurn, ...] = ()
     request: dict[str, Any] = {}
     answers: tuple[str, ...] = ()
     note: str = ""

@@ -19,7 +19,7 @@ from glyphscope.base.errors import GlyphscopeError, GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.rule_automata import RuleAutomata
-from glyphscope.grammar.match.words import Expectation, expectations
+from glyphscope.grammar.match.words import Continuation, expectations
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.tree import Origin, TokenMatch
@@ -238,7 +238,7 @@ class State:
         """The possible continuations in words; for a dead state, those of the last living one."""
         return tuple(dict.fromkeys(expectation.words for expectation in self.expectations(limit)))
 
-    def expectations(self, limit: int = 12) -> tuple[Expectation, ...]:
+    def expectations(self, limit: int = 12) -> tuple[Continuation, ...]:
         """The possible continuations, each with its rule."""
         state = self._before or self
         if not state.items:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from glyphscope.grammar.match.earley import ActiveRule, Limits, State, state_before
 from glyphscope.grammar.match.rule_automata import RuleAutomata
-from glyphscope.grammar.match.words import Expectation
+from glyphscope.grammar.match.words import Continuation
 from glyphscope.grammar.tree import ByIdentity, Grammar
 
 
@@ -46,7 +46,7 @@ class MatchReport(NamedTuple):
     failed_at: int | None
     expected: tuple[str, ...]
     rules: tuple[ActiveRule, ...]
-    expectations: tuple[Expectation, ...] = ()
+    expectations: tuple[Continuation, ...] = ()
 
 
 def match_text(

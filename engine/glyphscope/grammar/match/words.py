@@ -21,7 +21,7 @@ MAX_PIECES = 8  # ranges of a class
 _CONTROLS = (0x00, 0x1F)
 
 
-class Expectation(NamedTuple):
+class Continuation(NamedTuple):
     """A possible continuation and its rule (empty for the text's end)."""
 
     words: str
@@ -31,17 +31,17 @@ class Expectation(NamedTuple):
 
 def expectations(
     automaton: Automaton, places: Iterable[tuple[DfaState, str, Origin | None]], accepted: bool, limit: int
-) -> tuple[Expectation, ...]:
+) -> tuple[Continuation, ...]:
     """The possible continuations at the places, at most `limit`; `accepted`: ending with the text's end."""
-    listed: dict[Expectation, None] = {}
+    listed: dict[Continuation, None] = {}
     room = limit - 1 if accepted else limit
     for place, rule, origin in places:
         if len(listed) >= room:
             break
         for words in _words(automaton, place):
-            listed[Expectation(words, rule, origin)] = None
+            listed[Continuation(words, rule, origin)] = None
     shown = list(listed)[:room]
-    return (*shown, Expectation(END, "", None)) if accepted else tuple(shown)
+    return (*shown, Continuation(END, "", None)) if accepted else tuple(shown)
 
 
 def _words(automaton: Automaton, place: DfaState) -> Iterable[str]:

@@ -21,7 +21,7 @@ from glyphscope.validation.call import CallValidator
 
 
 @dataclass(frozen=True)
-class Task:
+class GenerationTask:
     """A task for the model, which a repair can repeat with another prompt.
 
     `generation` makes the model's request from a prompt's text, under the task's constraint. `bare_validator` validates
@@ -44,9 +44,9 @@ def call_task(
     messages: RenderedMessages,
     expected: Expected | None = None,
     names: Mapping[str, int] | None = None,
-) -> Task:
+) -> GenerationTask:
     """The task of the request's answer, or of what is `expected` instead; `names` as in `generate_request`."""
-    return Task(
+    return GenerationTask(
         messages=messages,
         generation=lambda prompt: generate_request(request, registry, prompt, expected, names=names),
         validator=lambda: answer_validator(request, registry),
@@ -58,7 +58,7 @@ def call_task(
 
 
 def generate(
-    context: Context, task: Task, written: tuple[PrefixPart, ...] = ()
+    context: Context, task: GenerationTask, written: tuple[PrefixPart, ...] = ()
 ) -> Generator[AnyEvent, None, Generated]:
     """One generation in the present stage; `written` is the answer's prefix, which is not generated."""
     prompt = priced_prompt(task.messages, context.model, thinking=context.request.thinking)

@@ -15,19 +15,19 @@ from glyphscope.prompting.strategies import render_repair
 from glyphscope.runs.context import Context
 from glyphscope.runs.strategies.decode import Generated, calls_of
 from glyphscope.runs.strategies.extraction import extract
-from glyphscope.runs.strategies.generate import Task, generate
+from glyphscope.runs.strategies.generate import GenerationTask, generate
 
 STAGE = "repair"
 
 
-def generate_repaired(context: Context, task: Task) -> Generator[AnyEvent, None, Generated]:
+def generate_repaired(context: Context, task: GenerationTask) -> Generator[AnyEvent, None, Generated]:
     """A generation in the present stage, with the request's prefix; repaired if it is not valid."""
     generated = yield from generate(context, task, context.request.written)
     return (yield from repaired(context, task, generated))
 
 
 def repaired(
-    context: Context, task: Task, generated: Generated, *, extracting: bool = True
+    context: Context, task: GenerationTask, generated: Generated, *, extracting: bool = True
 ) -> Generator[AnyEvent, None, Generated]:
     """The final result: `generated` itself, an extraction from it, or a later attempt.
 
@@ -70,7 +70,9 @@ def repaired(
     return current
 
 
-def _extracted(context: Context, task: Task, generated: Generated) -> Generator[AnyEvent, None, Generated]:
+def _extracted(
+    context: Context, task: GenerationTask, generated: Generated
+) -> Generator[AnyEvent, None, Generated]:
     """The same result with the extraction in place of its text, if something could be extracted."""
     if generated.valid or generated.ended or not context.request.repair.extract:
         return generated

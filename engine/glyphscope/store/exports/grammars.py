@@ -19,7 +19,7 @@ from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
 from glyphscope.registry import to_openai
 from glyphscope.runs.strategies.constraints import call_constraint
 from glyphscope.runs.strategies.loop.guards import calls_per_turn
-from glyphscope.runs.strategies.loop.tool_loop import Plan, plan_expects, plan_request
+from glyphscope.runs.strategies.loop.tool_loop import TurnPlan, plan_expects, plan_request
 from glyphscope.store.exports.recorded_run import RecordedRun
 
 
@@ -65,7 +65,7 @@ def _constraint(run: RecordedRun, kind: ConstraintKind) -> str:
     request, expected = run.request, None
     if request.strategy == "loop" and request.grammar is None:  # the first turn
         words = request.loop.tool_use != "enforced"
-        plan = Plan(run.enforced, calls_per_turn(request.loop), words=words, last=False)
+        plan = TurnPlan(run.enforced, calls_per_turn(request.loop), words=words, last=False)
         request = plan_request(request, plan)
         expected = plan_expects(request, plan)
     return call_constraint(replace(request, constraint=kind), run.enforced, expected).text

@@ -201,7 +201,7 @@ Judge: TypeAlias = Literal["run", "call", "name", "arguments"]
 """The validator: the run's validator of calls, or the validator of a bare call or of one part of a call."""
 
 
-class Verdict(NamedTuple):
+class FileVerdict(NamedTuple):
     """A violation in the form that a test compares."""
 
     code: str
@@ -222,7 +222,7 @@ class JudgedText:
     text: str
     ended: bool
     valid: bool
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[FileVerdict, ...] = ()
     tool: str | None = None
     arguments: dict[str, Any] | None = None
     only: str = ""
@@ -331,7 +331,7 @@ def _model_text(stage: _Stage) -> JudgedText | None:
         text=text,
         ended=ended,
         valid=finished.valid,
-        verdicts=tuple(Verdict(each.code, each.char, each.path) for each in state.violations),
+        verdicts=tuple(FileVerdict(each.code, each.char, each.path) for each in state.violations),
         tool=call.tool if call else None,
         arguments=call.arguments if call else None,
         only=stage.only,

@@ -43,7 +43,7 @@ _ROLES = {
 
 
 @dataclass
-class Generation:
+class StepGeneration:
     """One prompt and its answer. Times are seconds since the run's start; `first_token` is None without tokens.
 
     `messages` are the prompt; `begun` is the prefix of the answer that was part of it.
@@ -78,7 +78,8 @@ class Generation:
 
 @dataclass
 class Execution:
-    """The execution of a call, or the reason against it. Times as in `Generation`; `waited` are seconds for approval.
+    """The execution of a call, or the reason against it. Times as in `StepGeneration`; `waited` are seconds for
+    approval.
 
     `result` is None if the record ends earlier.
     """
@@ -99,7 +100,7 @@ class Execution:
         return Message("tool", sent, tool_call_id=self.call, name=self.tool)
 
 
-Step: TypeAlias = Generation | Execution
+Step: TypeAlias = StepGeneration | Execution
 
 
 @dataclass
@@ -117,8 +118,8 @@ class RunSteps:
         return self.began + timedelta(seconds=seconds)
 
     @property
-    def generations(self) -> list[Generation]:
-        return [step for step in self.steps if isinstance(step, Generation)]
+    def generations(self) -> list[StepGeneration]:
+        return [step for step in self.steps if isinstance(step, StepGeneration)]
 
     @property
     def executions(self) -> list[Execution]:
@@ -139,13 +140,13 @@ def run_steps(run: RecordedRun) -> RunSteps:
     """The steps of a run, even if its record ends in the middle. Raises RecordError for an invalid time."""
     found = RunSteps(run, RunState(), _start(run))
     executions: dict[str, Execution] = {}
-    made: Generation | None = None
+    made: StepGeneration | None = None
     for event in run.events:
         stage = reduce_event(found.state, event).present
         found.ended = max(found.ended, event.t)
         if isinstance(event, PromptRendered) and (made is None or made.stage is not stage):
             messages, begun = _messages(event, found.state, run.request)
-            made = Generation(stage, stage.began, event.t, messages, begun)
+            made = StepGeneration(stage, stage.began, event.t, messages, begun)
             found.steps.append(made)
         elif isinstance(event, ApprovalNeeded | ApprovalGiven | ToolStarted | ToolResult):
             if event.call not in executions:

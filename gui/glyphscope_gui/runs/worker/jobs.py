@@ -66,7 +66,7 @@ def is_stepping(job: Job) -> bool:
 
 
 @dataclass(frozen=True)
-class Ended:
+class JobEnded:
     """The job's last message. `error` is a bug: an error that a user can cause is a RunFailed event."""
 
     job: int
@@ -114,14 +114,14 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Priced:
+class PricedPrompt:
     """The prompt of the next run, with its costs in tokens of the open model; None where `problem` says why."""
 
     prompt: PromptRendered | None
     problem: str = ""
 
 
-Post: TypeAlias = AnyEvent | Ended | Measured | Asked
+Post: TypeAlias = AnyEvent | JobEnded | Measured | Asked
 
 
 @dataclass(frozen=True)

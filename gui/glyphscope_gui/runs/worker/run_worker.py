@@ -31,8 +31,8 @@ from glyphscope_gui.runs.worker.interaction import Sources, WindowInteraction
 from glyphscope_gui.runs.worker.jobs import (
     Asked,
     ContinueJob,
-    Ended,
     Job,
+    JobEnded,
     Measured,
     ModelStatus,
     ReplayJob,
@@ -172,7 +172,7 @@ class RunWorker(QObject):
 
     def run(self, job: Job) -> None:
         if self._is_stopped(job):
-            self._mailbox.post(job.id, Ended(job.id))
+            self._mailbox.post(job.id, JobEnded(job.id))
             return
         self._wake_replay.clear()
         self._gate.shut()
@@ -183,11 +183,11 @@ class RunWorker(QObject):
                 self._work(job)
         except GlyphscopeError as error:  # from opening the model; errors of the run itself are events
             posts = () if self._is_stopped(job) else (failed(error),)
-            self._mailbox.post(job.id, *posts, Ended(job.id))
+            self._mailbox.post(job.id, *posts, JobEnded(job.id))
         except Exception as error:  # a bug is reported as one, and the worker continues
-            self._mailbox.post(job.id, Ended(job.id, error))
+            self._mailbox.post(job.id, JobEnded(job.id, error))
         else:
-            self._mailbox.post(job.id, Ended(job.id))
+            self._mailbox.post(job.id, JobEnded(job.id))
 
     def open(self, name: str) -> None:
         """Open a model before it is needed; its status reports errors."""

@@ -25,7 +25,7 @@ SAID, RESULT, NOTE = "said", "result", "note"
 EMPTY_NOTE = "Your last message was empty. Answer the user now, in plain words."
 
 
-class Conversation:
+class LoopHistory:
     """The messages of one run, beginning with the user's prompt."""
 
     def __init__(self, request: RunRequest, chain: Chain) -> None:

@@ -34,7 +34,7 @@ from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.strategies.constraints import Expected, expected_calls
 from glyphscope.runs.strategies.decode import Decoding, Generated, Validator, stopping_on
 from glyphscope.runs.strategies.loop.guards import Guards, calls_per_turn
-from glyphscope.runs.strategies.loop.history_policy import EMPTY_NOTE, Conversation, fault_note
+from glyphscope.runs.strategies.loop.history_policy import EMPTY_NOTE, LoopHistory, fault_note
 from glyphscope.runs.strategies.request import generate_request, priced_prompt, special_tokens, with_messages
 from glyphscope.runs.strategies.turns import form_validator, native_form
 from glyphscope.runs.tool_access import visible_registry, without_tools
@@ -66,7 +66,7 @@ class _Loop:
         self._chain, self._tools = chain_of(
             context.request, visible_registry(self._settings, context.registry)
         )
-        self._conversation = Conversation(context.request, self._chain)
+        self._conversation = LoopHistory(context.request, self._chain)
         self._guards = Guards(context)
         self._enforced = self._settings.tool_use == "enforced"
         self._turns = 0
@@ -100,16 +100,16 @@ class _Loop:
             ending = yield from self._after(plan, said)
         return ending
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> TurnPlan:
         """The plan of the next turn."""
         registry, settings = self._tools.registry, self._settings
         if self._asking_again and settings.fix_empty_final_disable_tools:
-            return Plan(without_tools(registry), 0, words=True, last=True)
+            return TurnPlan(without_tools(registry), 0, words=True, last=True)
         words = not self._enforced or bool(self._outcomes)
         most = calls_per_turn(settings) if registry.allowed else 0
-        return Plan(registry, most, words=words, last=self._asking_again)
+        return TurnPlan(registry, most, words=words, last=self._asking_again)
 
-    def _after(self, plan: Plan, said: TurnResult) -> Generator[AnyEvent, None, Ending | None]:
+    def _after(self, plan: TurnPlan, said: TurnResult) -> Generator[AnyEvent, None, Ending | None]:
         """The ending after a turn; None for another turn."""
         if said.generated.reason == "cancelled":
             late = self._guards.late(self._turns)
@@ -122,7 +122,7 @@ class _Loop:
             return (yield from self._empty(said.fault))
         return (yield from self._answered(plan, said))
 
-    def _executed(self, plan: Plan, said: TurnResult) -> Generator[AnyEvent, None, Ending | None]:
+    def _executed(self, plan: TurnPlan, said: TurnResult) -> Generator[AnyEvent, None, Ending | None]:
         self._asking_again = False
         self._guards.used_turn()
         if plan.most_calls is not None and said.found > plan.most_calls:
@@ -158,7 +158,7 @@ class _Loop:
             )
         )
 
-    def _without_progress(self, plan: Plan, fault: Violation) -> Generator[AnyEvent, None, Ending | None]:
+    def _without_progress(self, plan: TurnPlan, fault: Violation) -> Generator[AnyEvent, None, Ending | None]:
         """A turn without a valid call: the model gets the error, unless there were too many such turns."""
         self._conversation.note(fault_note(fault, may_answer=plan.words))
         limit = self._guards.unused_turn(fault.message)
@@ -183,7 +183,7 @@ class _Loop:
         )
         return Ending("refused", False)
 
-    def _answered(self, plan: Plan, said: TurnResult) -> Generator[AnyEvent, None, Ending]:
+    def _answered(self, plan: TurnPlan, said: TurnResult) -> Generator[AnyEvent, None, Ending]:
         if said.generated.reason == "length":
             if self._guards.tokens_left <= 0:
                 return (yield from self._stopped(self._guards.tokens()))
@@ -223,7 +223,7 @@ class _Loop:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TurnPlan:
     """The plan of a turn. `most_calls` 0 is text only, None any number; `words` False requires a call."""
 
     registry: ToolRegistry
@@ -263,7 +263,7 @@ class TurnResult:
 
 
 def take_turn(
-    context: Context, conversation: Conversation, chain: Chain, guards: Guards, plan: Plan, number: int
+    context: Context, conversation: LoopHistory, chain: Chain, guards: Guards, plan: TurnPlan, number: int
 ) -> Generator[AnyEvent, None, TurnResult]:
     """The events of a turn, to the end of its stage and the transforms that acted."""
     emitter, request = context.emitter, plan_request(context.request, plan)
@@ -296,7 +296,7 @@ def take_turn(
     return _read(generated, text, validator, plan)
 
 
-def plan_request(request: RunRequest, plan: Plan) -> RunRequest:
+def plan_request(request: RunRequest, plan: TurnPlan) -> RunRequest:
     """The request with this turn's constraint; in the model's own form, also with its tool choice and call limit."""
     if request.native == "template":
         choice = "none" if not plan.calls else "auto" if plan.words else "required"
@@ -307,7 +307,7 @@ def plan_request(request: RunRequest, plan: Plan) -> RunRequest:
     return msgspec.structs.replace(request, constraint="off")
 
 
-def _title(request: RunRequest, plan: Plan, number: int) -> str:
+def _title(request: RunRequest, plan: TurnPlan, number: int) -> str:
     what = "words only" if not plan.calls else "a call or an answer" if plan.words else "a call"
     if request.constraint != "off" and plan_request(request, plan).constraint == "off":
         what += ", without the constraint"
@@ -316,7 +316,7 @@ def _title(request: RunRequest, plan: Plan, number: int) -> str:
     )
 
 
-def plan_expects(request: RunRequest, plan: Plan) -> Expected | None:
+def plan_expects(request: RunRequest, plan: TurnPlan) -> Expected | None:
     """None for the request's custom grammar, and for turns in the model's form."""
     if request.grammar is not None or request.native == "template":
         return None
@@ -325,7 +325,7 @@ def plan_expects(request: RunRequest, plan: Plan) -> Expected | None:
     return expected_calls(request, TurnOptions(free_text=request.free_text, most_calls=plan.most_calls))
 
 
-def plan_validator(request: RunRequest, plan: Plan) -> Validator:
+def plan_validator(request: RunRequest, plan: TurnPlan) -> Validator:
     if not plan.calls and not plan.last:
         return WordsValidator()
     return _calls_validator(
@@ -333,7 +333,9 @@ def plan_validator(request: RunRequest, plan: Plan) -> Validator:
     )
 
 
-def _calls_validator(request: RunRequest, plan: Plan, *, constrained: bool) -> TurnValidator | FormValidator:
+def _calls_validator(
+    request: RunRequest, plan: TurnPlan, *, constrained: bool
+) -> TurnValidator | FormValidator:
     """The validator of a turn. A last answer without tools is also searched: a leaked call is not an answer."""
     if (form := native_form(request)) is not None:
         return form_validator(form, request, plan.registry)
@@ -360,7 +362,7 @@ def _in_time(context: Context, decoding: Decoding, guards: Guards) -> Generator[
 
 
 def _read(
-    generated: Generated, text: str, validator: TurnValidator | FormValidator, plan: Plan
+    generated: Generated, text: str, validator: TurnValidator | FormValidator, plan: TurnPlan
 ) -> TurnResult:
     calls: list[FoundCall] = []
     fault: Violation | None = next(iter(validator.violations), None) if not validator.calls else None

@@ -29,7 +29,7 @@ from glyphscope.registry.making import object_schema
 from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.strategies.constraints import expected_calls
 from glyphscope.runs.strategies.decode import Generated, ending_of
-from glyphscope.runs.strategies.generate import Task, call_task
+from glyphscope.runs.strategies.generate import GenerationTask, call_task
 from glyphscope.runs.strategies.repair import generate_repaired
 from glyphscope.runs.strategies.request import generate_under
 from glyphscope.runs.strategies.routing.candidates import LIBRARY, find_candidates
@@ -113,14 +113,16 @@ def _route(
     return routed, generated
 
 
-def _routing_task(context: Context, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]) -> Task:
+def _routing_task(
+    context: Context, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]
+) -> GenerationTask:
     registry, settings = context.registry, context.request.router
     sampling = msgspec.structs.replace(context.request.sampling, temperature=settings.temperature)
     request = msgspec.structs.replace(context.request, sampling=sampling)
     may_ask = len(exchanges) < settings.max_questions
     schema = choice_schema(registry, may_ask=may_ask)
 
-    return Task(
+    return GenerationTask(
         messages=render_router(request, registry, candidates, exchanges, may_ask=may_ask),
         generation=lambda prompt: generate_under(
             request, prompt, lambda: build_value_grammar(schema, "json"), schema
