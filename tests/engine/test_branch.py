@@ -298,11 +298,6 @@ def test_an_endpoint_is_sent_the_written_text():
     assert [e.step for e in of(Token, reported)] == steps(again) and reported[-1].tokens == 4
 
 
-def test_an_impossible_token_id_is_an_error_of_the_run():
-    failed = list(run(request(written=(PrefixPart(b"x", 2**70),)), ScriptedModel("x")))
-    assert isinstance(failed[-1], RunFailed) and "No model has a token" in failed[-1].message
-
-
 HERMES = (
     '{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}Answer with <tool_call>\n{"name": <name>, '
     '"arguments": <object>}\n</tool_call>\n{% for message in messages %}{{ message.content }}\n{% endfor %}'

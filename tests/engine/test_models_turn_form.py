@@ -242,21 +242,6 @@ def test_a_request_for_a_missing_form_is_an_error() -> None:
     assert "no place for tools" in failure(request(native="template"), ScriptedModel("x")).message
 
 
-@pytest.mark.parametrize("form", [{"calls": 3}, {"reasoning": {"open": 1}}, {"calls": [{}]}])
-def test_an_invalid_form_is_an_error(form: dict[str, Any]) -> None:
-    assert "invalid" in failure(request(native="template", form=form), ScriptedModel("x")).message
-
-
-def test_a_form_without_calls_cannot_be_used_for_a_call() -> None:
-    form = {"header": "<|assistant|>"}
-    assert "no notation" in failure(request(native="template", form=form), ScriptedModel("x")).message
-
-
-def test_an_unknown_tool_choice_is_an_error_with_the_allowed_ones() -> None:
-    failed = failure(request(tool_choice="delete"), ScriptedModel("x"))
-    assert "'delete'" in failed.message and "search" in failed.hint and "required" in failed.hint
-
-
 # -- what was said before --------------------------------------------------------------------------------------------
 
 TALK = (

@@ -301,17 +301,6 @@ def test_a_template_that_fails_on_tools_is_reported():
     assert isinstance(failed, RunFailed) and "too many tools" in failed.message
 
 
-def test_incompatible_options_are_rejected_before_anything_is_decoded():
-    for changes in (
-        {"free_text": True, "constraint": "mask"},
-        {"strategy": "loop"},
-        {"strategy": "route-execute"},
-    ):
-        model = Recording(WRITTEN["hermes"])
-        failed = list(run(request(**changes), model))[-1]
-        assert isinstance(failed, RunFailed) and failed.hint and not model.requests
-
-
 def test_the_continuation_of_an_aborted_call_is_judged_in_the_same_form():
     wrong = WRITTEN["hermes"].replace("10", "500")
     asked = request(stop_on="error")

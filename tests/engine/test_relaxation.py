@@ -13,7 +13,6 @@ from glyphscope.events import (
     CallReady,
     PromptRendered,
     Relaxed,
-    RunFailed,
     RunRequest,
     Token,
     Violation,
@@ -296,21 +295,6 @@ def test_the_continuation_of_an_aborted_relaxed_branch_is_relaxed_too():
     assert of(Aborted, aborted)[0].code == "UNKNOWN_ARGUMENT"
     rest = list(continue_aborted(aborted[0].request, aborted, ScriptedModel(["}"])))
     assert {event.code for event in of(Violation, rest)} <= {"UNKNOWN_ARGUMENT"}
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"constraint": "gbnf", "grammar": 'root ::= "x"'}, "a custom grammar"),
-        ({"strategy": "two-stage"}, "strategy direct"),
-    ],
-)
-def test_a_relaxation_without_an_effect_is_rejected(changes, words):
-    asked = request(relaxed=(Relaxed(*MAXIMUM),), **changes)
-    failed = list(run(asked, ScriptedModel("x")))[-1]
-    assert isinstance(failed, RunFailed) and words in failed.message
-    gone = list(run(request(relaxed=(Relaxed("gone", "/required"),)), ScriptedModel("x")))[-1]
-    assert isinstance(gone, RunFailed) and 'no tool "gone"' in gone.message
 
 
 def test_an_export_of_a_relaxed_branch_is_relaxed_too():

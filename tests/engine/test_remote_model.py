@@ -26,7 +26,7 @@ from glyphscope.events import (
     Token,
     encode_event,
 )
-from glyphscope.models import GenerateRequest, Opening, RecordedModel, ScriptedModel, open_model
+from glyphscope.models import GenerateRequest, Opening, RecordedModel, open_model
 from glyphscope.models.remote import (
     DIALECTS,
     key_addresses,
@@ -227,19 +227,6 @@ def test_an_endpoint_that_cannot_continue_an_answer_says_so():
     with endpoint(ANSWER) as server, remote(server, "?dialect=llama-cpp-python") as model:
         failed = list(run(request(strategy="two-stage"), model))[-1]
         assert isinstance(failed, RunFailed) and "cannot continue" in failed.message and not server.asked
-
-
-def test_two_stages_of_the_endpoints_own_calls_are_rejected():
-    with endpoint(ANSWER) as server, remote(server) as model:
-        failed = list(run(request(strategy="two-stage", native="auto"), model))[-1]
-    assert isinstance(failed, RunFailed) and "in parts" in failed.message
-
-
-def test_options_of_endpoints_are_rejected_for_a_local_model():
-    model = ScriptedModel(CALL)
-    model.info = model.info.__class__(name="here", kind="llama.cpp")
-    for fields in ({"constraint": "endpoint"}, {"native": "openai", "constraint": "off"}):
-        assert isinstance(list(run(request(**fields), model))[-1], RunFailed)
 
 
 def test_a_router_and_its_executor_run_at_an_endpoint():

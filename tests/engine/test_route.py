@@ -236,10 +236,6 @@ def test_a_question_without_an_answer_ends_the_run(answer: str | None) -> None:
     assert (finished.reason, finished.valid) == ("unanswered", False)
 
 
-def test_without_a_host_a_question_is_unanswered() -> None:
-    assert of(RunFinished, list(run(request(), Turns(question("What?")))))[0].reason == "unanswered"
-
-
 def test_no_more_questions_are_asked_than_allowed() -> None:
     interaction = Answering("rockets")
     model = Turns(question("What about?"), question("And more?"))
@@ -316,10 +312,6 @@ def test_known_names_are_reported_first_and_given_to_the_router() -> None:
     )
 
 
-def test_without_known_names_none_are_searched() -> None:
-    assert not of(CandidatesFound, list(run(request(), Turns(NONE))))
-
-
 def test_both_prompts_can_be_the_users_own() -> None:
     settings = RouterSettings(
         router_system="Names: {% for tool in tools %}{{ tool.name }} {% endfor %}",
@@ -338,12 +330,6 @@ def test_a_prompt_that_cannot_be_rendered_is_reported(settings: RouterSettings) 
     (failed,) = of(RunFailed, list(run(request(router=settings), Turns(NONE))))
     assert failed.code == "PROMPT_FAILED"
     assert "router" in failed.hint or "rules" in failed.hint
-
-
-def test_a_custom_grammar_is_rejected_before_anything_is_decoded() -> None:
-    model = Turns(NONE)
-    (failed,) = of(RunFailed, list(run(request(constraint="mask", grammar='root ::= "a"'), model)))
-    assert (failed.code, model.said) == ("CONSTRAINT_FAILED", 0)
 
 
 # errors in a stage

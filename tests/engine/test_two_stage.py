@@ -204,17 +204,6 @@ def test_a_record_replays_repeatedly_without_a_model(stop_on):
         assert first_difference(events, plain) == ""
 
 
-def test_incompatible_options_are_rejected_before_anything_is_decoded():
-    for changes, code in (
-        ({"free_text": True}, "BAD_REQUEST"),
-        ({"constraint": "mask", "grammar": 'root ::= "a"'}, "CONSTRAINT_FAILED"),
-    ):
-        model = Stages('"search"')
-        events = run_stages(model, **changes)
-        assert isinstance(events[-1], RunFailed) and events[-1].code == code and events[-1].hint
-        assert not model.requests
-
-
 def test_an_aborted_call_in_two_stages_cannot_be_continued():
     aborted = run_stages(Stages(['"x']), notation="json")
     reported = list(continue_aborted(request(notation="json"), aborted, ScriptedModel("")))
