@@ -238,8 +238,9 @@ def written_types(placed: Sequence[Placed]) -> frozenset[str]:
     keywords are about, if there are any.
     """
     names = types_of(placed).names
-    keywords = set[str]().union(*(at.schema for at in placed))
-    return names if "type" in keywords else names & (_meant(keywords) or frozenset(TYPES))
+    if any("type" in at.schema for at in placed):
+        return names
+    return names & (_meant(set[str]().union(*(at.schema for at in placed))) or frozenset(TYPES))
 
 
 def range_of(placed: Iterable[Placed]) -> Range:

@@ -231,7 +231,8 @@ class ObjectKeys:
     def _places(self, key: str | None, matches: Callable[[str], bool | None]) -> Iterator[Place]:
         """The schemas of the value under a key (None: a free one), by the patterns that it matches (None: perhaps)."""
         for part in self.parts:
-            yield from (Place(member.pointer) for member in facts.of_member(part, key, matches))
+            for member in facts.of_member(part, key, matches):
+                yield Place(member.pointer)
             inside = self._within.get(part.place.pointer, ())
             if inside and not any(_evaluates(other, part, key, matches) for other in inside):
                 yield part.at("unevaluatedProperties")

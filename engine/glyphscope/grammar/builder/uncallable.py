@@ -154,7 +154,6 @@ def _surely_text(keywords: Set[str], parts: Sequence[facts.Placed]) -> bool:
     if keywords == {"format"}:
         return len(parts) == 1
     least, most, *_ = facts.count_of(parts, "length")
-    fitting = [word for word in _WORDS if least <= len(word) and (most is None or len(word) <= most)]
     patterns = [pattern for at in parts for _, pattern in facts.patterns_of(at.schema)]
     if not patterns:
         return keywords <= _LENGTH and least <= _LONG and (most is None or least <= most)
@@ -164,4 +163,6 @@ def _surely_text(keywords: Set[str], parts: Sequence[facts.Placed]) -> bool:
         found = re.compile(patterns[0]).search
     except re.error:
         return False
-    return keywords.isdisjoint(_LENGTH) or any(map(found, fitting))
+    return keywords.isdisjoint(_LENGTH) or any(
+        least <= len(word) and (most is None or len(word) <= most) and found(word) for word in _WORDS
+    )
