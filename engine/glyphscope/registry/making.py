@@ -6,15 +6,9 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from glyphscope.registry.keywords import OTHERS, children, names_with
+from glyphscope.registry.keywords import OTHERS, TYPES, children, names_with
 from glyphscope.registry.pointer import value_at
 
-_ANY = ["object", "array", "string", "number", "boolean", "null"]
-"""All types by name, for a schema whose other keywords would imply a type."""
-_IMPLYING = names_with(
-    lambda keyword: keyword.about not in ("", "any") or keyword.inside in ("many", "named")
-)
-"""Keywords that may imply a type: with one of them, a schema without `type` still accepts only one type."""
 _NAMING = names_with(lambda keyword: keyword.in_place and not keyword.part_of) - {"not"} | {"$ref"}
 """Keywords whose schemas may name members of the same object."""
 
@@ -45,10 +39,9 @@ def without(schema: dict[str, Any], keyword: str, name: str = "") -> dict[str, A
     if keyword in OTHERS["object"] or schema[keyword] is False:
         # absent, it would leave an object closed; and other keywords, such as `unevaluatedItems`, depend on it
         return {**schema, keyword: True}
-    rest = {other: value for other, value in schema.items() if other != keyword}
-    if keyword == "type" and not _IMPLYING.isdisjoint(rest):
-        rest[keyword] = list(_ANY)
-    return rest
+    if keyword == "type":  # absent, other keywords would imply a type
+        return {**schema, keyword: [*TYPES]}
+    return {other: value for other, value in schema.items() if other != keyword}
 
 
 def with_children(schema: Any, change: Callable[[Any], Any]) -> Any:
