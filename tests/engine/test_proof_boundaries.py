@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import given
 from examples import at_most
 from glyphscope.base.errors import RegistryError
 from glyphscope.explain.proof import Boundaries, boundary_examples
-from glyphscope.registry import default_registry, make_tool
+from glyphscope.registry import KEYWORDS, default_registry, make_tool, to_pointer
 from glyphscope.validation import Checker
+from keyword_rows import EVERY, registry
 from schema_strategies import schemas
 
 
@@ -69,28 +71,38 @@ def test_every_boundary_is_tested(keyword: str, schema: dict[str, Any], expected
         assert [value for value in expected if repr(value) not in map(repr, tried)] == []
 
 
-@pytest.mark.parametrize(
-    ("pointer", "schema", "expected"),
-    [
-        ("/properties/v/items/maximum", {"type": "array", "items": {"maximum": 5, "type": "integer"}}, [6]),
-        ("/properties/v/anyOf/1/minimum", {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 3}]}, 2),
-        ("/$defs/p/minimum", {"$ref": "#/$defs/p"}, 0),
-        ("/properties/v/allOf/0/maximum", {"type": "integer", "allOf": [{"maximum": 5}]}, 6),
-        ("/properties/v/properties/k/type", {"type": "object", "properties": {"k": {"type": "null"}}},
-         {"k": "null"}),
-        ("/properties/v/additionalProperties/type",
-         {"type": "object", "additionalProperties": {"type": "integer"}}, {"unknown": "1"}),
-        ("/properties/v/patternProperties/^x_/type",
-         {"type": "object", "patternProperties": {"^x_": {"type": "integer"}}}, {"x_": "1"}),
-        ("/properties/v/then/maximum", {"type": "integer", "if": {"minimum": 3}, "then": {"maximum": 5}}, 6),
-        ("/properties/v/prefixItems/1/type",
-         {"type": "array", "prefixItems": [True, {"type": "integer"}]}, ["value", "1"]),
-    ],
-)  # fmt: skip
-def test_every_place_inside_a_schema_is_reached(pointer: str, schema: dict[str, Any], expected: Any) -> None:
-    assert repr(expected) in map(
-        repr, values(pointer, v=schema, defs={"p": {"type": "integer", "minimum": 1}})
-    )
+def test_every_constraint_has_an_example_or_a_reason() -> None:
+    """In every place that a value reaches; and all keywords but one are broken alone by an example."""
+    alone: set[str] = set()
+    for schema, *_ in EVERY:
+        tool = registry(("x", schema)).tools[0]
+        left = boundary_examples(tool)
+        expected = set(constraints_in(tool.parameters))
+        assert expected <= {one.pointer for one in (*left.examples, *left.unreached)}, schema
+        alone |= {example.keyword for example in left.examples if example.only}
+    anything = (False, True, 1, 2, [1], {"a": 1})
+    assert alone >= {name for name in KEYWORDS if any(rejects({name: one}, name) for one in anything)} - {
+        "propertyNames"
+    }
+
+
+def rejects(schema: dict[str, Any], name: str) -> bool:
+    return name in KEYWORDS and KEYWORDS[name].rejects(schema[name])
+
+
+def constraints_in(schema: Any, path: tuple[Any, ...] = ()) -> Iterator[str]:
+    """The pointers of all keywords that reject a value, without those inside a schema that no value has to satisfy."""
+    for name, value in schema.items() if isinstance(schema, dict) else ():
+        if rejects(schema, name):
+            yield to_pointer((*path, name))
+        inside = KEYWORDS[name].inside if name in KEYWORDS and name not in ("not", "if", "contains") else ""
+        if isinstance(value, list) and inside:
+            value = dict(enumerate(value))
+            inside = "named"
+        for step, inner in value.items() if inside == "named" else ():
+            yield from constraints_in(inner, (*path, name, step))
+        if inside and inside != "named":
+            yield from constraints_in(value, (*path, name))
 
 
 def test_an_alternative_is_tested_with_values_that_its_neighbours_reject() -> None:

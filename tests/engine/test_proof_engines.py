@@ -11,8 +11,7 @@ import pytest
 
 from glyphscope.base.errors import GrammarError, ModelDied
 from glyphscope.explain.proof import BatchedReader, Proof, Report, iterate_proofs, prove, spellings
-from glyphscope.explain.proof.engines import call_schema
-from glyphscope.grammar import MaskReader
+from glyphscope.grammar import MaskReader, call_schema
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 
 needs_llama = [
@@ -150,7 +149,8 @@ def test_references_in_the_schema_of_a_call_lead_to_the_same_places() -> None:
         "$defs": {"small": {"type": "integer", "maximum": 3}},
     }
     for shape in ("flat", "tool-args"):
-        reader = MaskReader(schema=call_schema(make_tool("f", "", schema), shape))  # type: ignore[arg-type]
+        tools = ToolRegistry((make_tool("f", "", schema),))
+        reader = MaskReader(schema=call_schema(tools, shape))  # type: ignore[arg-type]
         inner = '"v":%d' if shape == "flat" else '"args":{"v":%d}'
         key = "action" if shape == "flat" else "tool"
         assert reader.accepts(f'{{"{key}":"f",{inner % 3}}}')
