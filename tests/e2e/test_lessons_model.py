@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from examples import some
 from glyphscope.lessons import bundled_lessons, find_lesson
 from glyphscope.runs import NonInteractive, run_state
 from glyphscope.runs.strategies import run
@@ -27,11 +28,11 @@ def texts(state):
     return [stage.text for stage in state.stages]
 
 
-def test_every_experiment_of_a_lesson_equals_its_recording(model, host):
+def test_experiments_of_every_lesson_equal_their_recordings(model, host):
     for place in bundled_lessons():
         lesson = place.read()
         assert lesson.experiments, place.name
-        for experiment in lesson.experiments:
+        for experiment in some(lesson.experiments, 3):
             if lesson.runs[experiment.run].native:
                 continue  # the template of the embedded model describes no tools
             live = run_state(run(lesson.runs[experiment.run], model, host))

@@ -33,7 +33,7 @@ TOOLS = TurnTools(
 HERMES, TAGS, GEMMA, LIST = "Qwen-Qwen3-0.6B", "Qwen3.5-4B", "google-gemma-4-31B-it", "Kimi-K2-Instruct"
 PING = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
 TAGGED = "<tool_call>\n<function=say>\n<parameter=text>\nhi\n</parameter>\n</function>\n</tool_call>"
-MANY = 10_000
+MANY = 5_000
 
 
 def _form(path: Path) -> TurnForm:
