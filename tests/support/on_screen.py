@@ -10,7 +10,7 @@ screen.until("valid call of search")    until these words are visible, or a func
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAccessible, QAction, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -50,14 +50,18 @@ def words_of(widget):
         return widget.toPlainText()
     if isinstance(widget, QGroupBox):
         return widget.title()
-    words = widget.words if isinstance(widget, Pill) else str(getattr(widget, "text", str)())
+    text = widget.words if isinstance(widget, Pill) else getattr(widget, "text", "")
+    words = str(text() if callable(text) else text)
     return words.replace("\u200b", "") if isinstance(widget, QLabel) else words
 
 
 def name_of(widget):
     """The name that a screen reader uses: that of a button may be its words."""
-    words = plain(widget.text()) if isinstance(widget, QAbstractButton) else ""
-    return widget.accessibleName() or words
+    if name := widget.accessibleName():
+        return name
+    if isinstance(widget, FIELDS):  # that of its label
+        return QAccessible.queryAccessibleInterface(widget).text(QAccessible.Text.Name)
+    return plain(widget.text()) if isinstance(widget, QAbstractButton) else ""
 
 
 def visible(widget):
@@ -147,7 +151,7 @@ class Screen:
             Screen(self.qtbot, chooser).press(words)
 
     def write(self, name, text):
-        """Write a text or a number in a field, in place of its own, and leave it."""
+        """Write a text or a number in a field, in place of what it has, and leave it."""
         field = self.find(name, FIELDS)
         assert field.isEnabled(), f"{name} is disabled"
         if isinstance(field, QAbstractSpinBox | QAbstractSlider):
@@ -225,7 +229,7 @@ class Screen:
         """Wait until all of these words are visible, and these functions true."""
         for each in expected:
             try:
-                self.qtbot.waitUntil(each if callable(each) else lambda words=each: words in self)
+                self.qtbot.waitUntil(lambda each=each: bool(each() if callable(each) else each in self))
             except AssertionError as error:
                 raise AssertionError(f"{each!r} is not in:\n" + "\n".join(self.texts())) from error
 

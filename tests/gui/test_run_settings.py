@@ -1,0 +1,501 @@
+"""The settings of a run, in the top bar and in its two panels: each is used as chosen, shown unchanged, and marked
+where the next run would reject it.
+"""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import msgspec
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton, QScrollArea
+
+from fake_context import scripted
+from glyphscope.events import (
+    STRATEGIES,
+    Alternative,
+    ApprovalRule,
+    LoopSettings,
+    ModelInfo,
+    RouterSettings,
+    RunRequest,
+    Sampling,
+    StageStarted,
+    StopStringFound,
+    Thinking,
+    Token,
+    TokenStep,
+    settings_of,
+)
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
+from glyphscope.runs.strategies import compose, router_preset, run
+from glyphscope_gui.run_settings import (
+    SamplingSettings,
+    StrategySettings,
+    approvals_text,
+    lists_text,
+    read_approvals,
+    read_lists,
+)
+from glyphscope_gui.runs import ShownStage, StreamView
+from glyphscope_gui.runs.alternatives_table import FINAL, TEXT, AlternativesModel
+from glyphscope_gui.shared.page_ids import HeaderPart, PageId
+from glyphscope_gui.shared.run_words import STRATEGIES as OFFERED
+
+GOOD = '{action="search" query="AI news" max_results=10}'
+WARM = Sampling(temperature=0.8, top_k=7, top_p=0.9, min_p=0.1, repeat_penalty=1.1, seed=3)
+QUIET = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)  # popups, offscreen
+
+
+def options(**changes):
+    return RunRequest(**{"prompt": "", "registry": {}, **changes})
+
+
+@pytest.fixture
+def open_panel(qtbot, screen_of):
+    """Show a panel as a window, with these options; return it, its screen, and all that a user chose in it."""
+
+    def build(kind, **changes):
+        panel, said = kind(), []
+        qtbot.addWidget(panel)
+        panel.setWindowFlags(Qt.WindowType.Window)
+        panel.optionsChosen.connect(said.append)
+        panel.show_options(options(**changes))
+        panel.show()
+        return panel, screen_of(panel), said
+
+    return build
+
+
+@pytest.fixture
+def strategy(open_panel):
+    return lambda **changes: open_panel(StrategySettings, **changes)
+
+
+@pytest.fixture
+def sampling(open_panel):
+    return lambda **changes: open_panel(SamplingSettings, **changes)
+
+
+# -- strategies ----------------------------------------------------------------------------------------------------
+
+
+def test_every_strategy_and_every_setting_of_its_panel_is_offered_and_explained(strategy):
+    assert tuple(name for name, _, _ in OFFERED) == STRATEGIES
+    assert all(about.endswith(".") and about.count(".") == 1 for _, _, about in OFFERED)
+    _panel, screen, said = strategy(strategy="loop")
+    titles = [setting.setting.title for setting in settings_of(LoopSettings).values()]
+    for title in (
+        *titles,
+        "Only these",
+        "Never these",
+        "Transforms",
+        "Tool choice",
+        "Thinking",
+        "Approval rules",
+    ):
+        assert all(field.toolTip() for field in screen.named(title)) and screen.named(title), title
+    assert said == []
+
+
+LOOP = LoopSettings(
+    max_turns=3, tool_use="enforced", allow=("search",), transforms=("fenced-calls",), max_seconds=12.4
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sections"),
+    [
+        ({"strategy": "loop", "loop": LOOP, "approvals": (ApprovalRule(action="allow"),)}, ["TOOL LOOP"]),
+        ({"strategy": "route-execute", "router": router_preset("destiny"), "dispatch": True},
+         ["ROUTER AND EXECUTOR", "Execute the call"]),
+        ({"strategy": "direct"}, ["Execute the call"]),
+        ({"strategy": "two-stage"}, ["Execute the call"]),
+    ],
+)  # fmt: skip
+def test_only_the_settings_of_the_strategy_are_shown_and_showing_them_is_no_edit(strategy, changes, sections):
+    _panel, screen, said = strategy(**changes)
+    every = ("TOOL LOOP", "ROUTER AND EXECUTOR", "Execute the call")
+    shown = [text.upper() for text in screen.texts()]
+    assert [words for words in every if words.upper() in shown] == sections
+    assert said == []
+
+
+CHOSEN = [
+    ({"strategy": "loop"}, ("write", "Turns", 4), {"loop": LoopSettings(max_turns=4)}),
+    ({"strategy": "loop"}, ("write", "Time", 30), {"loop": LoopSettings(max_seconds=30.0)}),
+    ({"strategy": "loop"}, ("write", "Only these", "search,  browse, search"),
+     {"loop": LoopSettings(allow=("search", "browse"))}),
+    ({"strategy": "loop", "loop": LoopSettings(allow=("a",))}, ("write", "Only these", ""), {"loop": LoopSettings()}),
+    ({"strategy": "loop", "loop": LoopSettings(parallel_tool_calls=True, max_tool_calls_per_turn=3)},
+     ("write", "Calls per turn", 0), {"loop": LoopSettings(parallel_tool_calls=True)}),
+    ({"strategy": "loop"}, ("choose", "Presets", "small-context"), {"loop": compose(["small-context"])}),
+    ({"strategy": "loop", "loop": LoopSettings(transforms=("blank-values", "content-tags"))},
+     ("choose", "Transforms", "fenced-calls"),
+     {"loop": LoopSettings(transforms=("blank-values", "content-tags", "fenced-calls"))}),
+    ({"strategy": "loop", "loop": LoopSettings(transforms=("blank-values", "content-tags"))},
+     ("choose", "Transforms", "blank-values"), {"loop": LoopSettings(transforms=("content-tags",))}),
+    ({"strategy": "loop"}, ("write", "Approval rules", "files/*=allow, search=deny"),
+     {"approvals": (ApprovalRule(source="files", action="allow"), ApprovalRule(tool="search", action="deny"))}),
+    ({"strategy": "route-execute"}, ("write", "Synonyms", "search: look up, find\n\nbrowse: open"),
+     {"router": RouterSettings(synonyms={"search": ("look up", "find"), "browse": ("open",)})}),
+    ({"strategy": "route-execute"}, ("write", "Router prompt", "Choose: {{ tools }}"),
+     {"router": RouterSettings(router_system="Choose: {{ tools }}")}),
+    ({"strategy": "route-execute", "router": RouterSettings(router_system="x")}, ("write", "Router prompt", " "),
+     {"router": RouterSettings()}),
+    ({}, ("choose", "Tool choice", "Only search"), {"tool_choice": "search"}),
+    ({}, ("write", "Calls per answer", 0), {"most_calls": None}),
+    ({}, ("choose", "Constrain from", "From the call"), {"constrain_from": "call"}),
+    ({}, ("choose", "Order of arguments", "Any"), {"order": "any"}),
+    ({}, ("write", "Reasoning budget", 0), {"reasoning_budget": 0}),
+    ({"reasoning_budget": 0}, ("write", "Reasoning budget", -1), {"reasoning_budget": None}),
+    ({}, ("choose", "Thinking", "Off"), {"thinking": "off"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "step", "chosen"), CHOSEN)
+def test_an_edit_of_a_setting_changes_it_alone(strategy, changes, step, chosen):
+    panel, screen, said = strategy(**changes)
+    panel.answer.show_tools(["search", "auto", "browse"])
+    panel.show_model(ModelInfo(name="m", reads_thinking=True))
+    do, *words = step
+    getattr(screen, do)(*words)
+    assert said == [chosen]
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "text", "reason"),
+    [
+        ({"strategy": "route-execute"}, "Synonyms", "search: look up\nno name here", "Line 2"),
+        ({"strategy": "loop"}, "Approval rules", "search=perhaps", "perhaps"),
+    ],
+)
+def test_a_text_that_cannot_be_read_is_marked_with_its_reason(strategy, changes, name, text, reason):
+    _panel, screen, said = strategy(**changes)
+    screen.write(name, text)
+    field = screen.find(name)
+    assert said == [] and field.property("refused") and reason in field.toolTip()
+
+
+@pytest.mark.parametrize("text", ["allow", "search=allow", "demo/search=deny", "demo/*=ask, search=allow"])
+def test_rules_and_lists_are_read_as_they_are_shown(text):
+    assert approvals_text(read_approvals(text)) == text
+    lists = {"search": ("look up", "find"), "browse": ("open",)}
+    assert read_lists(lists_text(lists)) == lists
+
+
+def test_an_edit_of_the_rules_preserves_a_bound_one(strategy):
+    bound = ApprovalRule(tool="*", source="files", identity="npx files /home", action="allow")
+    _panel, screen, said = strategy(strategy="loop", approvals=(bound,))
+    assert screen.read("Approval rules") == "files/*=allow"
+    screen.write("Approval rules", "files/*=allow, search=deny")
+    assert said[-1]["approvals"] == (bound, ApprovalRule(tool="search", action="deny"))
+
+
+def test_presets_say_whether_they_were_edited(strategy):
+    _panel, screen, _said = strategy(strategy="loop")
+    assert "Selected individually" in screen
+    screen.choose("Presets", "small-context")
+    assert "small-context" in screen.texts()
+    screen.write("Turns", 9)
+    assert "small-context, edited" in screen.texts()
+
+
+@pytest.mark.parametrize(
+    ("several", "most", "words"), [(False, None, "1"), (True, None, "no limit"), (True, 3, "3")]
+)
+def test_the_limit_of_calls_in_a_turn_is_shown(strategy, several, most, words):
+    _panel, screen, _said = strategy(
+        strategy="loop", loop=LoopSettings(parallel_tool_calls=several, max_tool_calls_per_turn=most)
+    )
+    assert screen.read("Calls per turn") == words
+
+
+def test_a_tool_that_is_missing_stays_chosen(strategy):
+    panel, screen, said = strategy(tool_choice="gone")
+    choice = panel.answer.choice
+    panel.answer.show_tools(["search", "auto", "browse"])
+    assert [choice.itemData(n) for n in range(choice.count())] == [
+        "required", "auto", "none", "search", "browse", "gone",
+    ]  # fmt: skip
+    assert screen.read("Tool choice") == choice.itemText(5)
+    panel.answer.show_tools([])
+    panel.show_options(options())
+    assert choice.currentData() == "required" and said == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "enabled"),
+    [
+        ({}, "choice calls start order budget"),
+        ({"tool_choice": "none"}, "choice start order budget"),
+        ({"constraint": "off"}, "choice calls"),
+        ({"constraint": "gbnf"}, "choice calls start order"),
+        ({"thinking": "off"}, "choice calls start order"),
+        ({"strategy": "loop"}, "start order budget"),
+        ({"strategy": "two-stage"}, "order"),
+    ],
+)
+def test_a_choice_about_the_answer_is_enabled_only_where_it_has_an_effect(strategy, changes, enabled):
+    panel, _screen, _said = strategy(**changes)
+    fields = ("choice", "calls", "start", "order", "budget")
+    assert [name for name in fields if getattr(panel.answer, name).isEnabled()] == enabled.split()
+
+
+@pytest.mark.parametrize(
+    ("model", "why_not"),
+    [
+        (None, "No model is loaded"),
+        (ModelInfo(name="m", reads_thinking=False), "no such switch"),
+        (ModelInfo(name="m"), "cannot be read"),
+        (ModelInfo(name="m", reads_thinking=False, has_chat_template=False), "no chat template"),
+        (ModelInfo(name="m", kind="recorded", reads_thinking=True), "recorded"),
+        (ModelInfo(name="m", kind="remote", reads_thinking=False), "no such parameter"),
+        (ModelInfo(name="m", kind="remote"), ""),
+        (ModelInfo(name="m", reads_thinking=True), ""),
+    ],
+)
+def test_thinking_that_cannot_be_chosen_says_why_and_is_shown_anyway(strategy, model, why_not):
+    panel, screen, said = strategy(thinking="off")  # of a project that was made with another model
+    panel.show_model(ModelInfo(name="m", reads_thinking=True))
+    panel.show_model(model)
+    picker = screen.find("Thinking")
+    assert picker.isEnabled() == (not why_not) and picker.currentText() == "Off"
+    assert why_not in picker.toolTip() == picker.accessibleDescription() and said == []
+    assert tuple(picker.itemData(place) for place in range(picker.count())) == get_args(Thinking)
+
+
+# -- sampling ------------------------------------------------------------------------------------------------------
+
+
+def test_each_value_of_the_sampling_is_shown_and_edited_alone(sampling):
+    panel, screen, said = sampling(sampling=WARM, max_tokens=99, stop=("\n\n", "END"))
+    values = {
+        "Top-k": "7",
+        "Top-p": "0.90",
+        "Min-p": "0.10",
+        "Repeat penalty": "1.10",
+        "Stop strings": "\\n\\n\nEND",
+    }
+    assert {name: screen.read(name) for name in values} == values and screen.find("Max tokens").value() == 99
+    assert said == [] and "At temperature 0" not in screen
+    for name, value, chosen in (
+        ("Min-p", 0.25, {"sampling": msgspec.structs.replace(WARM, min_p=0.25)}),
+        ("Max tokens", 7, {"max_tokens": 7}),
+        ("Stop strings", "\\n\nEND\n", {"stop": ("\n", "END")}),
+    ):
+        screen.write(name, value)
+        assert said.pop() == chosen
+    screen.write("Stop strings", "x" * 201)
+    assert said == [] and screen.find("Stop strings").property("refused")
+    panel.show_options(options())
+    assert said == [] and panel.greedy_note.isVisible(), "at temperature 0 filters have no effect"
+    assert not screen.can("Penalty window")
+
+
+@pytest.mark.parametrize("value", [10**20, -(10**20), 1e300, float("inf")])
+def test_a_number_of_a_file_beyond_a_fields_range_changes_nothing_in_the_project(sampling, value):
+    whole = value if isinstance(value, int) else 1
+    odd = Sampling(
+        temperature=value, top_k=whole, top_p=value, min_p=value, repeat_penalty=value, repeat_last_n=whole, seed=whole
+    )  # fmt: skip
+    panel, screen, said = sampling(sampling=odd, max_tokens=whole)
+    panel.show_options(options())
+    assert said == [] and screen.find("Top-k").value() == Sampling().top_k
+
+
+def test_a_preset_keeps_the_seed_and_knows_what_is_recommended_for_the_model(sampling):
+    panel, screen, said = sampling(sampling=WARM)
+    panel.show_model(ModelInfo(name="Qwen3-8B"))
+    assert "Custom" in screen.texts()
+    screen.choose("Presets", "Recommended for the model")
+    chosen = said.pop()["sampling"]
+    assert (chosen.temperature, chosen.top_k, chosen.top_p, chosen.seed) == (0.7, 20, 0.8, 3)
+    assert "Qwen3" in screen
+    screen.choose("Presets", "Creative")
+    assert "Creative" in screen.texts()
+
+
+@pytest.mark.parametrize(
+    ("left", "shown"),
+    [
+        ([(900, (40, 6, 1)), (900, (40, 8, 4)), (1000, (40, 10, 5)), (1, ())],
+         ["40 of 900 left", "8 left", "4 left", "4 used", "Median of 3 tokens", "1 of them had a single", "top-k 7"]),
+        ([(1, ())], ["1 used", "No token of the run shown was sampled"]),
+    ],
+)  # fmt: skip
+def test_each_filter_shows_how_many_tokens_it_left_in_the_run(sampling, left, shown):
+    events = list(run(options(registry=default_registry().to_document(), sampling=WARM), ScriptedModel("")))
+    state = run_state([events[0], StageStarted(stage="call", title="Call", kind="call")])
+    for index, (allowed, figures) in enumerate(left):
+        step = TokenStep(index=index, id=1, data=b"a", text="a", allowed=allowed, left=figures)
+        state.present.tokens.append(Token(step=step, start=index, end=index + 1))
+    panel, screen, _said = sampling()
+    panel.show_run(state)
+    panel.show_below(panel)
+    for words in shown:
+        assert words in screen, words
+
+
+def test_an_alternative_names_the_filter_that_removed_it(qtbot):
+    model = AlternativesModel()
+    rows = (
+        Alternative(1, b"a", "a", 0.6, 1.0, True),
+        Alternative(2, b"b", "b", 0.3, 0.0, True, "top-p"),
+        Alternative(3, b"c", "c", 0.1, 0.0, False),
+    )
+    model.show(rows, ["", "", ""], 1)
+    assert [model.index(row, FINAL).data() for row in range(3)] == ["100.0%", "top-p", "–"]
+    for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+        assert "removed by top-p" in model.index(1, TEXT).data(role)
+
+
+def test_a_stop_string_is_crossed_out_behind_the_answer(qtbot):
+    asked = options(registry=default_registry().to_document(), constraint="off", stop=(" max",))
+    events = list(run(asked, ScriptedModel([GOOD])))
+    state, view = run_state(events), StreamView()
+    qtbot.addWidget(view)
+    view.show_stage(ShownStage(state, state.present))
+    crossed = [each for each in view.extraSelections() if each.format.fontStrikeOut()]
+    assert any(isinstance(event, StopStringFound) for event in events)
+    assert [each.cursor.selectedText() for each in crossed] == [" max_results=10}"]
+    assert view.decided_characters == (), "the end of the answer is not a character of the stop string"
+
+
+# -- in the window -------------------------------------------------------------------------------------------------
+
+PARTS = {
+    "Model": HeaderPart.MODEL,
+    "Notation": HeaderPart.CALL,
+    "Constraint on tokens": HeaderPart.CALL,
+    "Strategy": HeaderPart.STRATEGY,
+    "Seed": HeaderPart.SEED,
+    "Sampling": HeaderPart.SAMPLING,
+    "Run": HeaderPart.RUN,
+    "Step": HeaderPart.RUN,
+}
+SHOWN = {
+    PageId.PLAYGROUND: set(HeaderPart),
+    PageId.GRAMMAR: {HeaderPart.MODEL, HeaderPart.CALL, HeaderPart.RUN},
+    PageId.SERVERS: set(),
+    PageId.EVALUATE: {HeaderPart.MODEL},
+    PageId.COMPARE: {HeaderPart.MODEL, HeaderPart.SEED, HeaderPart.SAMPLING},
+    PageId.TEMPLATE: {HeaderPart.MODEL},
+    PageId.LESSONS: {HeaderPart.MODEL},
+}
+
+
+@pytest.mark.slow
+def test_the_thinking_setting_reaches_the_next_prompt(open_window, screen_of):
+    template = (
+        "{{ messages[-1].content }}{% if enable_thinking is defined %}[{{ enable_thinking }}]{% endif %}"
+    )
+    window = open_window(lambda _name, **_options: ScriptedModel("", template=template))
+    project, screen = window.services.project, screen_of(window)
+    window.panels.reveal_rendered_prompt()
+    for state, written in (("off", "[False]"), ("on", "[True]"), ("auto", "")):
+        project.set_options(thinking=state)
+        end = f"{project.request.prompt}{written}"
+        screen.until(lambda end=end: screen.read("The prompt as sent to the model").endswith(end))
+
+
+@pytest.mark.slow
+@QUIET
+def test_the_top_bar_has_what_the_page_uses_at_one_height(open_window, screen_of, qtbot):
+    window = open_window(scripted, size=(1024, 700))
+    bar, actions, heights = screen_of(window.header), window.actions_, set()
+    for page, parts in SHOWN.items():
+        window.navigator.show(page)
+        for name, part in PARTS.items():
+            assert bool(bar.named(name)) == (part in parts), (page, name)
+        assert actions.step.isEnabled() == (HeaderPart.RUN in parts), page
+        qtbot.waitUntil(lambda: window.header.height() == window.header.sizeHint().height())
+        heights.add(window.header.height())
+    assert len(heights) == 1, "nothing moves from page to page"
+    compare = window.page(PageId.COMPARE)
+    compare.tabs.show_view(compare.ab_view)
+    window.navigator.show(PageId.COMPARE)
+    assert (
+        bar.named("Notation") and not bar.named("Seed") and not bar.named("Run") and actions.run.isEnabled()
+    )
+    window.navigator.show(PageId.SERVERS)
+    assert not actions.run.isEnabled()
+
+
+@pytest.mark.slow
+@QUIET
+def test_the_panels_the_top_bar_and_the_project_agree(window, screen_of, qtbot):
+    window.resize(1024, 700)
+    project, screen, header = window.services.project, screen_of(window), window.header
+    screen.choose("Strategy", "Tool loop")
+    screen.press("Strategy settings")
+    screen.write("Turns", 5)
+    assert (project.request.strategy, project.request.loop.max_turns) == ("loop", 5)
+    header.settings.hide()
+    project.set_options(strategy="two-stage", loop=LoopSettings(max_turns=2))
+    assert screen.read("Strategy") == "Two-stage"
+    for button, popup in (("Strategy settings", header.settings), ("Sampling", header.sampling)):
+        screen.press(button)
+        area = popup.findChild(QScrollArea)
+        qtbot.waitUntil(lambda area=area: area.verticalScrollBar().maximum() == 0)  # a few need no scrolling
+        if popup is header.sampling:
+            screen.write("Top-k", 5)
+        popup.hide()
+    screen.write("Temperature", 0.15)
+    assert project.options.sampling == Sampling(temperature=0.15, top_k=5)
+    assert screen.read("Temperature").endswith("0.15") and "top-k 5" in screen.find("Sampling").toolTip()
+    buttons = header.constraint.findChildren(QPushButton)
+    screen.until(
+        lambda: all(each.width() >= each.sizeHint().width() - 1 for each in buttons)
+    )  # none is cut off
+
+
+@pytest.mark.slow
+def test_the_order_of_arguments_follows_the_constraint_until_it_is_chosen(window, screen_of):
+    project, screen = window.services.project, screen_of(window)
+    order = window.header.settings.answer.order
+    assert (project.options.constraint, order.currentData()) == ("mask", "any")
+    for words, usual in (("GBNF", "schema"), ("Off", "schema"), ("Mask", "any")):
+        screen.choose("Constraint on tokens", words)
+        assert (project.next_run().request.order, order.currentData()) == (usual, usual)
+    order.edited.emit("schema")
+    screen.choose("Constraint on tokens", "GBNF")
+    assert project.next_run().request.order == "schema"
+
+
+@pytest.mark.slow
+def test_a_record_with_any_seed_is_shown_whole_in_the_top_bar(window):
+    for seed in (10**20, 7, -5, 1234567890):
+        window.header.show_options(options(sampling=Sampling(seed=seed)))
+        line = window.header.seed.lineEdit()
+        assert line.fontMetrics().horizontalAdvance(line.text()) <= line.width()
+    assert window.header.seed.value() == 1234567890
+
+
+FAULTS = {"strategy": "two-stage", "free_text": True, "tool_choice": "sreach", "stop": ("x" * 300,)}
+WORDS = ("exclude each other", "not one of the registry's", "at most 200 characters")
+
+
+@pytest.mark.slow
+def test_three_problems_are_beside_their_fields_and_at_run_and_vanish_with_their_causes(window, screen_of):
+    project, screen = window.services.project, screen_of(window)
+    button, sampling = screen.find("Run", QPushButton), screen.find("Sampling")
+    usual = button.toolTip()
+    project.set_options(**FAULTS)
+    screen.until(lambda: all(words in button.accessibleDescription() for words in WORDS), "3 problem")
+    assert all(words in button.toolTip() for words in WORDS)
+    assert WORDS[2] in sampling.toolTip() and sampling.property("refused")
+    assert all(words in screen.find("Strategy settings").toolTip() for words in WORDS[:2])
+    assert WORDS[1] in window.header.settings.answer.choice.toolTip()
+    screen.press("Run")
+    screen.until(*WORDS)
+    project.set_options(strategy="direct", free_text=False, tool_choice="required", stop=())
+    screen.until(lambda: "problem" not in window.status.message.text())
+    assert button.toolTip() == usual
+    assert not sampling.property("refused") and WORDS[2] not in sampling.toolTip()
+    project.set_options(native="auto")
+    native = screen.part("Notation")
+    screen.until(lambda: any("native notation" in each.toolTip() for each in native.named("", QPushButton)))
