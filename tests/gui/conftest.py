@@ -19,6 +19,7 @@ from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.main_window import MainWindow
 from glyphscope_gui.theme import ThemeManager
+from made_runs import asking
 from on_screen import Screen
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -192,6 +193,12 @@ def open_playground(open_page):
     for both in made:
         both.close()
         both.deleteLater()
+
+
+@pytest.fixture
+def asking_runs(monkeypatch):
+    """Runs of the strategy `loop` ask about a call, then a question, and end."""
+    monkeypatch.setitem(import_module("glyphscope.runs.strategies.running")._STRATEGIES, "loop", asking)
 
 
 @pytest.fixture

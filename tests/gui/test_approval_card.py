@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 
 import msgspec
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QPushButton
 
-from glyphscope.events import ApprovalGiven, QuestionAnswered
+from glyphscope.events import QuestionAnswered
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry, make_tool
-from glyphscope.runs import Decision, Ending
-from glyphscope_gui.calls.arguments import MAX_LENGTH, check_arguments
+from glyphscope.runs import Decision
+from glyphscope_gui.calls.arguments import MAX_LENGTH, VerdictPill, check_arguments
 from glyphscope_gui.playground.asking import MAX_ARGUMENTS, ApprovalCard, QuestionCard
-from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.background import end_work, is_working
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.shared.whole_text import WholeTextDialog
 from made_runs import NEEDED
 
 SEARCH = default_registry().get("search")
+GOOD, BAD, NONE = VERDICTS["holds"].words, VERDICTS["impossible"].words, "not checked"
+ALLOW = "Allow once"
 
 
 @pytest.fixture
@@ -34,14 +34,24 @@ def card(qtbot):
     return made
 
 
-def ask(qtbot, card, tool=SEARCH, **changes):
-    card.ask(msgspec.structs.replace(NEEDED, **changes), tool)
-    judged(qtbot, card)
+@pytest.fixture
+def asked(card, screen_of):
+    """Ask about a call of the tool, changed so; return the screen once the arguments are checked."""
+
+    def ask(tool=SEARCH, **changes):
+        card.ask(msgspec.structs.replace(NEEDED, **changes), tool)
+        return checked(screen_of(card))
+
+    return ask
 
 
-def judged(qtbot, card):
-    """Wait for the verdict on the current content of the fields."""
-    qtbot.waitUntil(lambda: not card._background.is_busy)
+def checked(screen):
+    screen.until(lambda: not is_working(screen.root))
+    return screen
+
+
+def verdicts(screen):
+    return [pill.accessibleName() for pill in screen.named("", VerdictPill)]
 
 
 # -- verdicts ------------------------------------------------------------------------------------------------------
@@ -71,302 +81,198 @@ def test_arguments_nested_too_deep_are_an_error_of_the_check():
     assert not check_arguments(SEARCH, {"query": value}).ok
 
 
-def test_the_card_shows_which_server_would_run_which_tool(qtbot, card):
-    ask(qtbot, card, identity="uvx mcp-server-x --all")
-    assert card.title.text() == "search of demo"
-    assert card.identity.text().replace("\u200b", "") == "uvx mcp-server-x --all"
-    assert "read-only" in card.claims.text()
-    assert "not verified" in card.claims.text()
-    assert [card.rows.by_name[name].pill.status for name in ("query", "max_results", "sources")] == [
-        "holds",
-        "holds",
-        None,
-    ]
-    assert card.allow_button.isEnabled()
+def test_the_card_shows_which_server_would_run_which_tool(asked):
+    screen = asked(identity="uvx mcp-server-x --all")
+    for words in ("search of demo", "uvx mcp-server-x --all", "Annotations (not verified): read-only"):
+        assert words in screen, words
+    assert verdicts(screen) == [GOOD, GOOD, NONE] and screen.can(ALLOW)
 
 
-def test_an_argument_that_is_too_long_for_the_card_opens_whole(qtbot, card):
+def test_an_argument_that_is_too_long_for_the_card_opens_whole(asked):
     long = ["x" * (2 * MAX_LENGTH) + "\u200b"]
-    ask(qtbot, card, tool=None, arguments={"short": "y", "long": long})
-    (button,) = card.findChildren(QPushButton, "openArgumentButton")
-    warnings = [label.text() for label in card.findChildren(QLabel) if "invisible" in label.text().lower()]
-    assert len(warnings) == 1 and "U+200B" in warnings[0], "also beyond the part that is shown"
-    button.click()
-    dialog = card.findChild(WholeTextDialog)
-    qtbot.waitUntil(lambda: dialog.is_ready and not dialog.is_busy)
+    screen = asked(tool=None, arguments={"short": "y", "long": long})
+    (warning,) = [text for text in screen.texts() if "invisible" in text]
+    assert "U+200B" in warning, "also beyond the part that is shown"
+    screen.press("Open")
+    dialog = screen.dialog(WholeTextDialog).root
+    screen.until(lambda: dialog.is_ready and not dialog.is_busy)
     assert dialog.text == json.dumps(long, ensure_ascii=False)
     dialog.close()
 
 
-def test_invisible_characters_are_shown_in_the_card(qtbot, card):
-    ask(
-        qtbot,
-        card,
+def test_invisible_characters_are_shown_in_the_card(asked):
+    screen = asked(
         tool=None,
         arguments={"path": "a\u202etxt.exe", "more": ["\u200b\u200b"], "plain": "é\n"},
         source="de\u202emo",
         identity="npx \x1b[2Jx",
         claims={"title": "\u2066x"},
     )
-    warnings = [label.text() for label in card.findChildren(QLabel) if "invisible characters" in label.text()]
-    assert warnings == [
+    assert [text for text in screen.texts() if "invisible characters" in text] == [
         "Contains invisible characters: U+202E\na⟨U+202E⟩txt.exe",
         'Contains invisible characters: U+200B ×2\n[ "⟨U+200B⟩⟨U+200B⟩" ]',
     ]
-    assert card.title.text() == "search of de⟨U+202E⟩mo"
-    assert "␛" in card.identity.text()
-    assert "⟨U+2066⟩x" in card.claims.text()
+    for words in ("search of de⟨U+202E⟩mo", "␛", "⟨U+2066⟩x"):
+        assert words in screen, words
+
+
+def test_a_call_of_an_unknown_tool_can_be_allowed_unchecked(asked):
+    screen = asked(None)
+    assert "its arguments are not checked" in screen
+    assert set(verdicts(screen)) == {NONE} and screen.can(ALLOW)
+
+
+# -- edits and answers ---------------------------------------------------------------------------------------------
+
+UNIT = {"unit": {"enum": ["m", "km"]}, "deep": {"type": "boolean"}}
+MEASURE = make_tool("measure", "Measure.", {"type": "object", "properties": UNIT, "required": ["unit"]})
+EDITS = [
+    (SEARCH, {}, [], None),
+    (SEARCH, {"query": "a\r\nb\u2029c"}, [], None),
+    (SEARCH, {}, [("write", "max_results", "5")], {"query": "AI news", "max_results": 5}),
+    (SEARCH, {}, [("write", "max_results", "")], {"query": "AI news"}),
+    (SEARCH, {}, [("write", "sources", '["web"]')], {"query": "AI news", "max_results": 10, "sources": ["web"]}),
+    (SEARCH, {}, [("write", "query", "other"), ("key", "query", "Escape")], None),
+    (MEASURE, {"unit": "m"}, [("choose", "unit", "km"), ("choose", "deep", "false")], {"unit": "km", "deep": False}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "arguments", "steps", "sent"), EDITS)
+def test_a_call_is_sent_as_it_was_edited_and_otherwise_unchanged(asked, card, tool, arguments, steps, sent):
+    screen = asked(tool, arguments=arguments if tool is MEASURE else NEEDED.arguments | arguments)
+    for do, *words in steps:
+        getattr(screen, do)(*words)
+    checked(screen).press(ALLOW)
+    assert card.said == [Decision(action="allow", arguments=sent, scope="once", by="person")]
+
+
+@pytest.mark.parametrize("text", ["500", "1e", "NaN", "[1,"])
+def test_an_edit_that_is_not_valid_is_marked_and_disables_allow(asked, card, text):
+    screen = asked()
+    screen.write("max_results", text)
+    assert not screen.can(ALLOW)  # also before the verdict
+    assert verdicts(checked(screen)) == [GOOD, BAD, NONE] or text != "500"
+    assert not screen.can(ALLOW) and not screen.can("Allow for…") and "edited" in screen.texts()
+    screen.write("max_results", "5")
+    assert verdicts(checked(screen)) == [GOOD, GOOD, NONE] and screen.can(ALLOW) and card.said == []
 
 
 @pytest.mark.slow
-def test_the_buttons_stay_where_they_are_while_arguments_are_edited(qtbot, card):
-    ask(qtbot, card)
-    card.show()
+def test_the_buttons_stay_where_they_are_while_arguments_are_edited(asked, qtbot):
+    screen = asked()
     qtbot.wait(50)
-    buttons = (card.deny_button, card.wider_button, card.allow_button)
-    before = [button.mapTo(card, button.rect().topLeft()) for button in buttons]
+    buttons = [screen.find(name) for name in ("Deny", "Allow for…", ALLOW)]
+    before = [button.mapTo(screen.root, button.rect().topLeft()) for button in buttons]
     for text in ("500", "5\n0\n0\n0", '{"a":\n1,\n"b": 2}'):
-        card.rows.by_name["max_results"].field.setPlainText(text)
-        judged(qtbot, card)
+        screen.write("max_results", text)
+        checked(screen)
         qtbot.wait(20)
-        assert [button.mapTo(card, button.rect().topLeft()) for button in buttons] == before
-    assert card.rows.by_name["max_results"].field.property("edited") and not card.rows.by_name[
-        "query"
-    ].field.property("edited")
-    edited = {name: not label.isHidden() for name, label in card._edited.items()}
-    assert edited["max_results"] and not edited["query"]
+        assert [button.mapTo(screen.root, button.rect().topLeft()) for button in buttons] == before
 
 
-def test_arguments_that_were_not_edited_are_sent_unchanged(qtbot, card):
-    ask(qtbot, card, arguments={"query": "a\r\nb\u2029c", "max_results": 10})
-    card.allow_button.click()
-    assert card.said == [Decision(action="allow", arguments=None, scope="once", by="person")]
+@pytest.mark.parametrize(
+    ("words", "scope"),
+    [
+        ("Every call of this run", "run"),
+        ("Every call of search in this run", "tool"),
+        ("Every call to demo in this run", "source"),
+    ],
+)
+def test_a_wider_permission_has_the_scope_in_its_words(asked, card, words, scope):
+    asked().choose("Allow for…", words)
+    assert card.said[0].scope == scope
 
 
-def test_an_edit_is_checked_and_its_error_disables_allow(qtbot, card):
-    ask(qtbot, card)
-    field = card.rows.by_name["max_results"].field
-    field.setPlainText("500")
-    assert not card.allow_button.isEnabled()  # also before the verdict
-    judged(qtbot, card)
-    assert card.rows.by_name["max_results"].pill.status == "impossible"
-    assert not card.allow_button.isEnabled()
-    card.allow_button.click()
-    assert card.said == []
-    field.setPlainText("5")
-    judged(qtbot, card)
-    assert card.rows.by_name["max_results"].pill.status == "holds"
-    card.allow_button.click()
-    assert card.said[0].arguments == {"query": "AI news", "max_results": 5}
-
-
-def test_a_field_that_is_not_json_disables_allow(qtbot, card):
-    ask(qtbot, card)
-    for text in ("1e", "NaN", "[1,"):
-        card.rows.by_name["max_results"].field.setPlainText(text)
-        judged(qtbot, card)
-        assert card.rows.by_name["max_results"].pill.status == "impossible"
-        assert not card.allow_button.isEnabled()
-    card.rows.by_name["max_results"].field.setPlainText("")  # removed
-    judged(qtbot, card)
-    assert card.arguments == {"query": "AI news"}
-    assert card.allow_button.isEnabled()
-
-
-def test_an_optional_argument_can_be_added(qtbot, card):
-    ask(qtbot, card)
-    card.rows.by_name["sources"].field.setPlainText('["web"]')
-    judged(qtbot, card)
-    assert card.arguments["sources"] == ["web"]
-
-
-def test_escape_undoes_the_edit_of_a_field(qtbot, card):
-    ask(qtbot, card)
-    card.show()
-    field = card.rows.by_name["query"].field
-    field.setFocus()
-    field.setPlainText("other")
-    qtbot.keyClick(field, Qt.Key.Key_Escape)
-    assert field.toPlainText() == "AI news"
-    assert not field.is_edited
-
-
-def test_choices_are_typed_as_json(qtbot, card):
-    schema = {
-        "type": "object",
-        "properties": {"unit": {"enum": ["m", "km"]}, "deep": {"type": "boolean"}},
-        "required": ["unit"],
-    }
-    ask(qtbot, card, make_tool("measure", "Measure.", schema), arguments={"unit": "m"})
-    card.rows.by_name["unit"].field.setCurrentIndex(1)
-    card.rows.by_name["deep"].field.setCurrentIndex(2)
-    judged(qtbot, card)
-    assert card.arguments == {"unit": "km", "deep": False}
-
-
-@pytest.mark.parametrize("scope", [0, 1, 2])
-def test_a_wider_permission_has_the_scope_in_its_words(qtbot, card, scope):
-    ask(qtbot, card)
-    action = card.menu.actions()[scope]
-    words = ("Every call of this run", "Every call of search in this run", "Every call to demo in this run")
-    assert action.text() == words[scope]
-    action.trigger()
-    assert card.said[0].scope == ("run", "tool", "source")[scope]
-
-
-def test_a_denial_has_its_reason(qtbot, card):
-    ask(qtbot, card)
-    card.reason.setText(" not today ")
-    card.deny_button.click()
+def test_a_denial_has_its_reason_and_a_dismissed_card_decides_nothing(asked, card):
+    screen = asked()
+    screen.write("Reason for the denial…", " not today ")
+    screen.press("Deny")
     assert card.said == [Decision(action="deny", by="person", reason="not today")]
-
-
-def test_a_call_of_an_unknown_tool_can_be_allowed_unchecked(qtbot, card):
-    ask(qtbot, card, None)
-    assert "not checked" in card.problem.text()
-    assert card.rows.by_name["query"].pill.status is None
-    assert card.allow_button.isEnabled()
+    card.dismiss()
+    for button in (card.deny_button, card.allow_button):
+        button.click()
+    assert len(card.said) == 1 and card.isHidden()
 
 
 @pytest.mark.slow
-def test_a_huge_call_shows_some_of_its_arguments_and_sends_all(qtbot, card):
-    many = {f"a{n}": n for n in range(3000)} | {"query": "x" * (MAX_LENGTH * 50)}
-    arguments = {"query": many.pop("query")} | many
-    ask(qtbot, card, None, arguments=arguments)
-    assert len(card.rows.by_name) == MAX_ARGUMENTS
-    assert card.rows.by_name["query"].field.isReadOnly()
-    assert card.arguments == arguments
-    card.rows.by_name["a3"].field.setPlainText("7")
-    judged(qtbot, card)
-    card.allow_button.click()
+def test_a_huge_call_shows_some_of_its_arguments_and_sends_all(asked, card):
+    arguments = {"query": "x" * (MAX_LENGTH * 50)} | {f"a{n}": n for n in range(3000)}
+    screen = asked(None, arguments=arguments)
+    assert len(verdicts(screen)) == MAX_ARGUMENTS and screen.find("query").isReadOnly()
+    screen.write("a3", "7")
+    checked(screen).press(ALLOW)
     assert card.said[0].arguments == arguments | {"a3": 7}
 
 
-def test_a_dismissed_card_decides_nothing(qtbot, card):
-    ask(qtbot, card)
-    card.dismiss()
-    card.deny_button.click()
-    card.allow_button.click()
-    assert card.said == []
-    assert card.isHidden()
-
-
-# -- questions -----------------------------------------------------------------------------------------------------
-
-
-def test_an_empty_answer_is_not_sent(qtbot):
-    card = QuestionCard()
+def test_an_empty_answer_to_a_question_is_not_sent(qtbot, screen_of):
+    card, said = QuestionCard(), []
     qtbot.addWidget(card)
-    said = []
     card.answered.connect(said.append)
     card.ask("Which <b>one</b>?")
-    assert card.question.text() == "Which <b>one</b>?"
-    qtbot.keyClick(card.edit, Qt.Key.Key_Return)
+    screen = screen_of(card)
+    assert "Which <b>one</b>?" in screen
+    screen.key("Your answer…", "Return")
     assert said == []
-    card.edit.setText(" the first ")
-    qtbot.keyClick(card.edit, Qt.Key.Key_Return)
-    card.skip_button.click()
+    screen.write("Your answer…", " the first ")
+    screen.key("Your answer…", "Return")
+    screen.press("Skip")
     assert said == ["the first", None]
 
 
 # -- on the playground ----------------------------------------------------------------------------------------------
 
 
-def asking(context):
-    emitter, interaction = context.emitter, context.interaction
-    yield emitter.enter("tool", "search", "tool")
-    yield emitter.stamp(NEEDED)
-    decision = interaction.decide(NEEDED)
-    yield emitter.stamp(
-        ApprovalGiven(
-            call="call-1", action=decision.action, arguments=decision.arguments or {}, by=decision.by
-        )
-    )
-    yield emitter.stamp(QuestionAnswered(answer=interaction.answer("Which one?")))
-    return Ending("answered", True)
-
-
 @pytest.fixture
-def loop(monkeypatch):
-    monkeypatch.setitem(
-        importlib.import_module("glyphscope.runs.strategies.running")._STRATEGIES, "loop", asking
-    )
-
-
-@pytest.fixture
-def playground(loop, open_page):
+def playground(asking_runs, open_page):
     made = open_page(PageId.PLAYGROUND, lambda _name, **_options: ScriptedModel(""), size=(760, 700))
     made.context.project.set_options(strategy="loop")
     return made
 
 
-@pytest.mark.slow
-def test_a_run_that_asks_continues_when_answered(playground, qtbot):
-    page, runs = playground.view, playground.context.runs
-    playground.run()
-    qtbot.waitUntil(page.approval.isVisible)
-    assert page.field_card.isHidden()
-    assert page.timeline.isVisible()
-    qtbot.waitUntil(page.approval.allow_button.isEnabled)
-    page.approval.allow_button.click()
-    qtbot.waitUntil(page.question.isVisible)
-    assert page.approval.isHidden()
-    page.question.edit.setText("this")
-    with qtbot.waitSignal(runs.ended):
-        page.question.answer_button.click()
-    assert page.question.isHidden()
-    assert page.field_card.isVisible()
-    assert page.prompt_card.isVisible()
-    answers = [e.answer for e in runs.events if isinstance(e, QuestionAnswered)]
-    assert answers == ["this"]
+DETAILS, QUESTION = "Details of this row of the timeline", "Your answer to: Which one?"
 
 
 @pytest.mark.slow
-def test_a_pinned_stage_stays_until_it_is_unpinned(playground, qtbot):
-    page, table, runs = playground.view, playground.view.timeline.table, playground.context.runs
+def test_a_run_that_asks_continues_when_answered_and_a_chosen_row_stays_until_it_is_unpinned(
+    playground, screen_of, qtbot
+):
+    screen, runs = screen_of(playground), playground.context.runs
     playground.run()
-    qtbot.waitUntil(page.approval.isVisible)
+    screen.until_can(ALLOW)
+    assert not screen.named("Fields of the call…") and screen.named("Timeline of the run")
     playground.context.actions.focus_timeline.trigger()
-    table.setCurrentIndex(page.timeline.model.index(1, 0))
-    assert page.timeline.follow_link.isVisible()
-    assert page.notes.isVisible()
-    assert "search of demo" in page.notes.toPlainText()
-    qtbot.waitUntil(page.approval.allow_button.isEnabled)
-    page.approval.allow_button.click()
-    qtbot.waitUntil(page.question.isVisible)
-    assert "Allowed by a person" in page.notes.toPlainText()
-    page.timeline.follow_link.click()
-    assert not page.timeline.follow_link.isVisible()
-    assert not page.notes.isVisible()
+    screen.choose("Timeline of the run", "Approval")
+    assert "search of demo" in screen.read(DETAILS)
+    screen.press(ALLOW)
+    screen.until(lambda: screen.named(QUESTION))
+    assert not screen.named(ALLOW) and "Allowed by a person" in screen.read(DETAILS)
+    screen.press("Follow")
+    assert not screen.named(DETAILS) and not screen.named("Follow")
+    screen.write(QUESTION, "this")
     with qtbot.waitSignal(runs.ended):
-        page.question.skip_button.click()
+        screen.press("Answer")
+    assert not screen.named(QUESTION) and screen.named("Fields of the call…") and screen.named("Your prompt")
+    assert [event.answer for event in runs.events if isinstance(event, QuestionAnswered)] == ["this"]
 
 
 @pytest.mark.slow
-def test_a_run_that_waits_on_another_page_is_shown_in_the_status_line(loop, open_window, qtbot):
-    window = open_window(lambda _name, **_options: ScriptedModel(""), size=(1024, 700))
+def test_stop_and_closing_the_window_close_an_open_card(playground, screen_of, qtbot):
+    screen, runs = screen_of(playground), playground.context.runs
+    for end in (runs.stop, runs.close):
+        playground.run()
+        screen.until(lambda: screen.named(ALLOW))
+        end()
+        if end == runs.stop:
+            screen.until(lambda: not screen.named(ALLOW) and not runs.is_busy)
+
+
+@pytest.mark.slow
+def test_a_run_that_waits_on_another_page_is_shown_in_the_status_line(asking_runs, window, qtbot):
     window.services.project.set_options(strategy="loop")
     window.actions_.run.trigger()
     window.navigator.show(PageId.GRAMMAR)
-    qtbot.waitUntil(lambda: window.runs.is_asking)
-    assert "waiting for you on the playground" in window.status.note.text()
-    window.presenter._show_figures()
-    assert window.status.message.text() == "Waiting for you"
+    qtbot.waitUntil(lambda: "waiting for you on the playground" in window.status.note.text())
+    qtbot.waitUntil(lambda: window.status.message.text() == "Waiting for you")
     with qtbot.waitSignal(window.runs.ended):
         window.actions_.stop.trigger()
-    assert not window.runs.is_asking
-    assert "waits" not in window.status.note.text()
-
-
-@pytest.mark.slow
-def test_stop_and_closing_the_window_close_an_open_card(playground, qtbot):
-    page, runs = playground.view, playground.context.runs
-    playground.run()
-    qtbot.waitUntil(page.approval.isVisible)
-    with qtbot.waitSignal(runs.ended):
-        runs.stop()
-    assert page.approval.isHidden()
-    playground.run()
-    qtbot.waitUntil(page.approval.isVisible)
-    playground.close()
-    runs.close()
+    assert "waiting" not in window.status.note.text().casefold()

@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 
 import pytest
 
-from glyphscope.events import ApprovalGiven, ApprovalNeeded, QuestionAnswered, RunRequest
+from glyphscope.events import ApprovalGiven, QuestionAnswered, RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import DENIED, Decision, Ending
+from glyphscope.runs import DENIED, Decision
 from glyphscope_gui.runs import Asked, RunController, WindowInteraction
-
-NEEDED = ApprovalNeeded(
-    call="call-1", tool="search", arguments={"query": "x"}, source="demo", identity="demo"
-)
-
-
-def asking(context):
-    """A strategy that asks about a call, then a question, and ends."""
-    emitter, interaction = context.emitter, context.interaction
-    yield emitter.enter("tool", "Tool", "tool")
-    yield emitter.stamp(NEEDED)
-    decision = interaction.decide(NEEDED)
-    yield emitter.stamp(
-        ApprovalGiven(
-            call="call-1",
-            action=decision.action,
-            arguments=decision.arguments or NEEDED.arguments,
-            by=decision.by,
-            reason=decision.reason,
-        )
-    )
-    yield emitter.stamp(QuestionAnswered(answer=interaction.answer("Which one?")))
-    return Ending("answered", True)
+from made_runs import NEEDED
 
 
 @pytest.fixture
-def controller(qtbot, monkeypatch):
-    strategies = importlib.import_module("glyphscope.runs.strategies.running")._STRATEGIES
-    monkeypatch.setitem(strategies, "loop", asking)
+def controller(qtbot, asking_runs):
     made = RunController(lambda _name, **_options: ScriptedModel(""))
     yield made
     made.close()
@@ -49,8 +24,12 @@ def controller(qtbot, monkeypatch):
 def start(qtbot, controller):
     """Run it until it asks."""
     request = RunRequest(prompt="x", registry=default_registry().to_document(), model="s", strategy="loop")
+    return next_question(qtbot, controller, lambda: controller.run(request))
+
+
+def next_question(qtbot, controller, do):
     with qtbot.waitSignal(controller.asked, check_params_cb=lambda asked: asked is not None) as signal:
-        controller.run(request)
+        do()
     return signal.args[0]
 
 
@@ -58,37 +37,30 @@ def of(controller, kind):
     return [event for event in controller.events if isinstance(event, kind)]
 
 
-def test_an_answer_reaches_its_own_question(qtbot, controller):
-    asked = start(qtbot, controller)
-    assert asked.about == NEEDED
+def test_an_answer_reaches_its_own_question_and_a_replay_asks_nothing(qtbot, controller):
+    assert start(qtbot, controller).about == NEEDED
     edited = Decision(action="allow", arguments={"query": "y"}, scope="run")
-    with qtbot.waitSignal(controller.asked, check_params_cb=lambda asked: asked is not None) as signal:
-        controller.reply(edited)
-    assert signal.args[0].about == "Which one?"
+    assert next_question(qtbot, controller, lambda: controller.reply(edited)).about == "Which one?"
     with qtbot.waitSignal(controller.ended):
         controller.reply("the first")
-    given = of(controller, ApprovalGiven)[0]
+    (given,) = of(controller, ApprovalGiven)
     assert (given.action, given.arguments, given.by) == ("allow", {"query": "y"}, "person")
     assert of(controller, QuestionAnswered)[0].answer == "the first"
+    with qtbot.assertNotEmitted(controller.asked), qtbot.waitSignal(controller.ended):
+        controller.replay(tuple(controller.events), 0)
 
 
-def test_stop_denies_an_open_question(qtbot, controller):
-    start(qtbot, controller)
+def test_stop_and_a_newer_run_deny_an_open_question(qtbot, controller):
+    first = start(qtbot, controller)
+    assert start(qtbot, controller).job > first.job
     gone = []
     controller.asked.connect(gone.append)
     with qtbot.waitSignal(controller.ended):
         controller.stop()
     assert gone == [None]
-    given = of(controller, ApprovalGiven)[0]
+    (given,) = of(controller, ApprovalGiven)
     assert (given.action, given.by) == ("deny", "nobody")
     assert of(controller, QuestionAnswered)[0].answer is None
-
-
-def test_a_newer_run_ends_the_question_of_an_older_one(qtbot, controller):
-    first = start(qtbot, controller)
-    assert start(qtbot, controller).job > first.job
-    with qtbot.waitSignal(controller.ended):
-        controller.stop()
 
 
 def test_closing_the_window_denies_an_open_question(qtbot, controller, monkeypatch):
@@ -107,24 +79,7 @@ def test_closing_the_window_denies_an_open_question(qtbot, controller, monkeypat
     assert decisions == [DENIED]
 
 
-def test_a_replay_asks_nothing(qtbot, controller):
-    start(qtbot, controller)
-    with qtbot.waitSignal(controller.ended):
-        controller.stop()
-    asked = []
-    controller.asked.connect(asked.append)
-    with qtbot.waitSignal(controller.ended):
-        controller.replay(tuple(controller.events), 0)
-    assert asked == []
-
-
-def waiting(interaction, results):
-    thread = threading.Thread(target=lambda: results.append(interaction.decide(NEEDED)))
-    thread.start()
-    return thread
-
-
-def test_only_the_first_answer_in_time_counts():
+def test_only_the_first_answer_in_time_counts_and_an_ended_host_denies_without_asking():
     posted, results, there = [], [], threading.Event()
 
     def post(asked):
@@ -132,24 +87,16 @@ def test_only_the_first_answer_in_time_counts():
         there.set()
 
     interaction = WindowInteraction(1, dict, post)
-    thread = waiting(interaction, results)
+    thread = threading.Thread(target=lambda: results.append(interaction.decide(NEEDED)))
+    thread.start()
     assert there.wait(60)
-    assert posted == [Asked(1, 1, NEEDED)]
-    interaction.reply(7, Decision(action="deny"))
-    interaction.reply(1, Decision(action="allow"))
-    interaction.reply(1, Decision(action="deny"))
+    for asked, action in ((7, "deny"), (1, "allow"), (1, "deny")):
+        interaction.reply(asked, Decision(action=action))
     thread.join(60)
     assert results == [Decision(action="allow")]
-
-
-def test_an_ended_host_denies_without_asking():
-    posted = []
-    interaction = WindowInteraction(1, dict, posted.append)
     interaction.end()
-    assert interaction.decide(NEEDED) == DENIED
-    assert interaction.answer("?") is None
-    assert posted == []
-    assert interaction.cancelled.is_set()
+    assert interaction.decide(NEEDED) == DENIED and interaction.answer("?") is None
+    assert posted == [Asked(1, 1, NEEDED)] and interaction.cancelled.is_set()
 
 
 def test_sources_are_looked_up_when_they_are_used():

@@ -22,6 +22,7 @@ from glyphscope.events import (
     LoopSettings,
     PromptEvaluated,
     PromptRendered,
+    QuestionAnswered,
     RepairSettings,
     RepairTried,
     RunFinished,
@@ -41,6 +42,7 @@ from glyphscope.events import (
 )
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import Ending
 from glyphscope.runs.strategies import run
 from png import PNG
 
@@ -308,3 +310,23 @@ class _Writer:
 
 def aborted(events: tuple[AnyEvent, ...]) -> list[Aborted]:
     return [event for event in events if isinstance(event, Aborted)]
+
+
+def asking(context: Any) -> Any:
+    """A strategy that asks about a call, then a question, and ends."""
+    emitter, interaction = context.emitter, context.interaction
+    yield emitter.enter("tool", "search", "tool")
+    yield emitter.stamp(NEEDED)
+    decision = interaction.decide(NEEDED)
+    arguments = decision.arguments or NEEDED.arguments
+    yield emitter.stamp(
+        ApprovalGiven(
+            call=NEEDED.call,
+            action=decision.action,
+            arguments=arguments,
+            by=decision.by,
+            reason=decision.reason,
+        )
+    )
+    yield emitter.stamp(QuestionAnswered(answer=interaction.answer("Which one?")))
+    return Ending("answered", True)
