@@ -202,42 +202,37 @@ def test_foreign_text_is_shown_with_visible_characters_and_no_markup(qapp):
 REGISTRY = ToolRegistry((ONE, replace(TWO, enabled=False)))
 
 
-def test_an_import_over_another_tool_is_a_clash():
+def test_an_import_over_another_tool_is_a_clash_and_a_renamed_tool_is_called_by_its_own_name():
     assert clashes([ONE, THREE], "srv", REGISTRY, {}) == ["one"]
     assert clashes([ONE], "srv", REGISTRY, {"one": "srv"}) == []
     assert clashes([ONE], "srv", REGISTRY, {"uno": "srv/one"}) == ["one"], "the renamed one no longer exists"
-
-
-def test_a_renamed_tool_is_called_by_its_own_name():
     plan = plan_import([ONE, THREE], "srv", REGISTRY, {"x": "y"}, rename=True)
     assert [tool.name for tool in plan.tools] == ["one_2", "three"]
     assert plan.sources == {"x": "y", "one_2": "srv/one", "three": "srv"}
     registry = ToolRegistry((*REGISTRY, *plan.tools))
     assert imported_name("one", "srv", registry, plan.sources) == "one_2"
-    assert registry_words(ONE, "srv", registry, plan.sources) == "as one_2"
     again = plan_import([replace(ONE, description="new")], "srv", registry, plan.sources, rename=False)
     assert [(tool.name, tool.description) for tool in again.tools] == [("one_2", "new")]
-
-
-def test_two_tools_of_one_import_get_different_names():
     taken = ToolRegistry((ONE, Tool("one_2")))
-    plan = plan_import([ONE, Tool("one_3")], "srv", taken, {}, rename=True)
-    assert len({tool.name for tool in plan.tools}) == 2
+    assert (
+        len({tool.name for tool in plan_import([ONE, Tool("one_3")], "srv", taken, {}, rename=True).tools})
+        == 2
+    )
+    for tool, server, sources, words in (
+        (ONE, "srv", plan.sources, "as one_2"),
+        (ONE, "demo", {}, "imported"),
+        (replace(ONE, description="new"), "demo", {}, "imported, changed"),
+        (ONE, "srv", {}, "name in use"),
+        (Tool("four"), "srv", {"four": "srv"}, ""),
+    ):
+        assert registry_words(tool, server, registry, sources) == words
 
 
 def test_a_replaced_tool_belongs_to_its_new_server():
     plan = plan_import([TWO], "srv", REGISTRY, {"two": "old"}, rename=False)
     assert plan.sources == {"two": "srv"}
     assert plan.tools[0].enabled is False, "the allow list was changed by an import"
-    back = plan_import([TWO], "demo", REGISTRY, plan.sources, rename=False)
-    assert back.sources == {}
-
-
-def test_the_registry_says_what_it_has_of_a_server():
-    assert registry_words(ONE, "demo", REGISTRY, {}) == "imported"
-    assert registry_words(replace(ONE, description="new"), "demo", REGISTRY, {}) == "imported, changed"
-    assert registry_words(ONE, "srv", REGISTRY, {}) == "name in use"
-    assert registry_words(THREE, "srv", REGISTRY, {"three": "srv"}) == ""
+    assert plan_import([TWO], "demo", REGISTRY, plan.sources, rename=False).sources == {}
 
 
 def test_an_invalid_entry_leaves_the_other_servers_of_a_file():
@@ -264,62 +259,60 @@ def png(width, height):
     return data.data()
 
 
-def test_a_tools_error_differs_from_one_of_the_protocol(qapp):
-    kinds = {
-        fault: call_view(Outcome(fault=fault, message="m"), 1) for fault in ("tool", "protocol", "timeout")
-    }
-    assert len({view.words for view in kinds.values()}) == 3
-    assert kinds["tool"].role != kinds["protocol"].role
-    assert "isError" in kinds["tool"].tip
-    assert kinds["protocol"].pieces[0].text == "m"
-
-
-def test_the_words_of_an_error_are_shown_once(qapp):
-    content = (ToolContent(text="no such city"),)
-    view = call_view(Outcome(fault="tool", message="no such city", content=content), 1)
-    assert [piece.text for piece in view.pieces] == ["no such city"]
-
-
-def test_a_result_that_breaks_its_own_schema_is_marked(qapp):
-    view = call_view(Outcome(structured={"a": 99}, schema_problems=("/a: 99 is too large",)), 0.5)
-    assert "schema" in view.words
-    assert view.role != "holds"
-    assert any("too large" in piece.text for piece in view.pieces)
-    assert any(piece.text == '{\n  "a": 99\n}' for piece in view.pieces)
-
-
-def test_a_large_picture_is_scaled_down(qapp):
-    view = call_view(Outcome(content=(ToolContent(kind="image", data=png(3000, 200), mime="image/png"),)), 1)
-    image = view.pieces[0].image
-    assert (image.width(), image.height()) == (IMAGE_SIDE, 42)
-    assert "3,000 × 200" in view.pieces[0].text
-
-
-def test_a_picture_of_too_many_pixels_is_not_decoded(qapp):
+def huge_png():
+    """The head of a picture of 60,000 by 60,000 pixels."""
     data = bytearray(png(2, 2))
     data[16:24] = (60_000).to_bytes(4, "big") * 2
     data[29:33] = zlib.crc32(data[12:29]).to_bytes(4, "big")
-    view = call_view(Outcome(content=(ToolContent(kind="image", data=bytes(data)),)), 1)
-    assert view.pieces[0].image is None
-    assert "60,000 × 60,000 pixels: too large to show" in view.pieces[0].text
+    return bytes(data)
 
 
-def test_an_svg_of_a_tool_is_not_drawn(qapp):
-    svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>'
-    assert call_view(Outcome(content=(ToolContent(kind="image", data=svg),)), 1).pieces[0].image is None
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>'
 
 
-def test_invalid_pictures_and_links_are_text(qapp):
-    content = (
-        ToolContent(kind="image", data=b"nonsense"),
-        ToolContent(kind="link", uri="file:///etc/passwd", name="p"),
-        ToolContent(kind="resource", uri="file:///b", data=b"\0\1", size=2),
-        ToolContent(kind="audio", data=b"RIFF"),
-    )
-    pieces = call_view(Outcome(content=content), 1).pieces
-    assert [piece.image for piece in pieces] == [None] * 4
-    assert "file:///etc/passwd" in pieces[1].text
-    assert "2 bytes" in pieces[2].text
+@pytest.mark.parametrize(
+    ("outcome", "texts"),
+    [
+        (Outcome(), ["The result is empty."]),
+        (Outcome(fault="protocol", message="m"), ["m"]),
+        (Outcome(fault="tool", message="none", content=(ToolContent(text="none"),)), ["none"]),
+        (Outcome(structured={"a": 99}, schema_problems=("/a: 99 is too large",)),
+         ["/a: 99 is too large", '{\n  "a": 99\n}']),
+        (Outcome(content=(ToolContent(text='{"a": [1]}'), ToolContent(text="{no json"))),
+         ['{\n  "a": [\n    1\n  ]\n}', "{no json"]),
+        (Outcome(content=(ToolContent(kind="link", uri="file:///etc/passwd", name="p"),)), ["file:///etc/passwd"]),
+        (Outcome(content=(ToolContent(kind="resource", uri="file:///b", data=b"\0\1", size=2),)), ["2 bytes"]),
+        (Outcome(content=(ToolContent(kind="audio", data=b"RIFF"),)), ["not played"]),
+    ],
+)  # fmt: skip
+def test_a_result_is_shown_piece_by_piece_and_no_link_is_opened(qapp, outcome, texts):
+    pieces = call_view(outcome, 1).pieces
+    assert [piece.image for piece in pieces] == [None] * len(texts)
+    assert all(text in piece.text for text, piece in zip(texts, pieces, strict=True))
+
+
+def test_an_error_of_a_tool_of_the_protocol_and_of_a_schema_look_different(qapp):
+    outcomes = [Outcome(fault=fault, message="m") for fault in ("tool", "protocol", "timeout")]
+    tool, protocol, timeout = (call_view(outcome, 1) for outcome in outcomes)
+    assert len({tool.words, protocol.words, timeout.words}) == 3
+    assert tool.role != protocol.role and "isError" in tool.tip
+    broken = call_view(Outcome(structured={"a": 99}, schema_problems=("/a: 99 is too large",)), 0.5)
+    assert "schema" in broken.words and broken.role != "holds"
+
+
+@pytest.mark.parametrize(
+    ("data", "size", "words"),
+    [
+        (png(3000, 200), (IMAGE_SIDE, 42), "3,000 × 200"),
+        (huge_png(), None, "60,000 × 60,000 pixels: too large to show"),
+        (SVG, None, ""),
+        (b"nonsense", None, ""),
+    ],
+    ids=["large", "huge", "svg", "nonsense"],
+)
+def test_a_picture_is_scaled_down_and_one_that_cannot_be_shown_is_not_drawn(qapp, data, size, words):
+    (piece,) = call_view(Outcome(content=(ToolContent(kind="image", data=data, mime="image/png"),)), 1).pieces
+    assert (piece.image and (piece.image.width(), piece.image.height())) == size and words in piece.text
 
 
 def test_a_text_of_megabytes_is_shown_in_part(qapp):
@@ -330,16 +323,6 @@ def test_a_text_of_megabytes_is_shown_in_part(qapp):
     assert max(map(len, shown_text(text).split("\n"))) <= 1000
     many = tuple(ToolContent(text=str(n)) for n in range(500))
     assert len(call_view(Outcome(content=many), 1).pieces) == 41
-
-
-def test_json_in_a_text_is_indented(qapp):
-    view = call_view(Outcome(content=(ToolContent(text='{"a": [1]}'), ToolContent(text="{no json"))), 1)
-    assert view.pieces[0].text == '{\n  "a": [\n    1\n  ]\n}'
-    assert view.pieces[1].text == "{no json"
-
-
-def test_an_empty_result_says_so(qapp):
-    assert call_view(Outcome(), 1).pieces[0].text == "The result is empty."
 
 
 def test_the_time_in_which_a_server_waited_for_the_user_is_shown_apart_from_the_calls_own():
