@@ -1,190 +1,135 @@
-"""The grammar page while a user writes in it: text, errors and fixes, names."""
+"""The grammar page in use: text, errors and fixes, names, diagram, examples, steps, links to the tools, files."""
 
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QContextMenuEvent, QTextCursor
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QContextMenuEvent, QDragEnterEvent, QDropEvent, QTextCursor
 from PySide6.QtWidgets import QApplication, QWidget
 
-from fake_context import scripted
+from fake_context import CALL, scripted
 from glyphscope.registry import default_registry
+from glyphscope.store import GrammarExample, load_project
 from glyphscope_gui.grammar.problems import GrammarProblem
-from glyphscope_gui.project import RegistryDocument
+from glyphscope_gui.project import RegistryDocument, first_project
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.tools.dock import ToolsDock
-from grammar_window import checked, put_cursor, show
+from grammar_window import add, checked, put_cursor, result, show
 
 pytestmark = pytest.mark.slow
 
-NAMES = [
-    "grammarEdit", "grammarDiagnostics", "grammarExamples", "enforcementTable", "railroadView", "grammarSummary",
-    "stepTextEdit", "stepSlider", "grammarSamples", "grammarDifferences", "ruleCosts"]  # fmt: skip
 GOOD = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9]? | "100"\n'
 PLANTED = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" nummber\nnumber ::= "\\d"{1,2} | "100"\nyear ::= "20" [0-9]{2}\n'
+ENFORCEMENT = "Enforcement of each constraint by each engine"
 
 
-# -- the page ---------------------------------------------------------------------------------------------------
-
-
-def test_every_named_control_is_there_and_named_for_screen_readers(grammar):
-    for name in NAMES:
-        widget = grammar.view.findChild(QWidget, name)
-        assert widget is not None, name
-        assert widget.accessibleName(), name
-
-
-def test_the_keyboard_reaches_every_page_and_the_docks_belong_to_the_playground(open_window, qtbot):
-    window = open_window(scripted)
-    tools = window.panels.docks[PanelId.TOOLS]
-    assert window.findChild(QWidget, "pageRail").accessibleName()
-    assert not tools.isHidden()
-    qtbot.keyClick(window, Qt.Key.Key_2, Qt.KeyboardModifier.ControlModifier)
-    assert window.navigator.current is PageId.GRAMMAR
-    assert tools.isHidden()
-    assert window.right.isHidden()
-    assert window.focusWidget() is window.page(PageId.GRAMMAR).view.edit
-    qtbot.keyClick(window, Qt.Key.Key_1, Qt.KeyboardModifier.ControlModifier)
-    assert window.navigator.current is PageId.PLAYGROUND
-    assert not tools.isHidden()
-    assert not window.right.isHidden()
-
-
-def test_a_page_is_left_while_a_field_is_open(open_window, qtbot):
-    window = open_window(scripted)
-    window.navigator.show(PageId.GRAMMAR)
-    window.page(PageId.GRAMMAR).view.add_example_link.click()
-    assert window.findChild(QWidget, "exampleField").hasFocus()
-    window.navigator.show(PageId.PLAYGROUND)
-    qtbot.waitUntil(lambda: window.findChild(QWidget, "exampleField") is None)
-    window.navigator.show(PageId.GRAMMAR)
-    assert window.navigator.current is PageId.GRAMMAR
-
-
-def test_the_docks_of_the_playground_are_restored_when_the_window_closes_on_another_page(open_window):
-    window = open_window(scripted)
-    window.navigator.show(PageId.GRAMMAR)
-    window.shut_down()
-    again = open_window(scripted)
-    assert not again.panels.docks[PanelId.TOOLS].isHidden()
-    assert not again.right.isHidden()
-
-
-def test_the_page_fits_a_small_window(open_window, qtbot):
-    window = open_window(scripted, size=(1024, 700))
-    window.navigator.show(PageId.GRAMMAR)
-    assert window.width() == 1024
-    assert window.height() == 700
-    view = window.page(PageId.GRAMMAR).view
-    qtbot.waitUntil(lambda: not view.side.isVisible())
-    for name in ("samples", "differences", "costs", "step"):
-        view.views.button(name).click()
-        assert view.stack.currentWidget() is getattr(view, name)
-    for part in (view.edit, view.railroad, view.examples):
-        assert part.isVisible()
-        assert part.width() > 250
+@pytest.fixture
+def screen(grammar, screen_of):
+    return screen_of(grammar)
 
 
 # -- the text ---------------------------------------------------------------------------------------------------
 
 
-def test_the_tools_grammar_is_shown_and_follows_the_tools(grammar, qtbot):
-    view, document = grammar.view, grammar.context.project.grammar
-    assert view.edit.isReadOnly()
-    assert view.edit.text().startswith("root ::=")
-    assert "send" in view.edit.text()
-    grammar.context.project.tools.set_enabled("send_email", False)
-    qtbot.waitUntil(lambda: "send" not in view.edit.text())
+def test_the_tools_grammar_is_shown_and_follows_the_tools(grammar, screen, qtbot):
+    edit, project = grammar.view.edit, grammar.context.project
+    assert edit.isReadOnly() and edit.text().startswith("root ::=") and "send" in edit.text()
+    project.tools.set_enabled("send_email", False)
+    qtbot.waitUntil(lambda: "send" not in edit.text())
     assert checked(qtbot, grammar).ok
-    grammar.context.project.set_options(notation="json", shape="tool-args")
-    qtbot.waitUntil(lambda: '\\"tool\\"' in view.edit.text())
-    assert document.saved_work is None
+    project.set_options(notation="json", shape="tool-args")
+    qtbot.waitUntil(lambda: '\\"tool\\"' in edit.text())
+    edit.fixRequested.emit(GrammarProblem("error", "x", "x", 1, 1, 0, 4, "x", ((0, 4, ""),)))
+    assert edit.text().startswith("root ::=") and grammar.view.notice.isVisible(), "it is the tools' text"
+    project.tools.set_all_enabled(False)
+    screen.until("Allow at least one tool")
+    assert edit.text() == "" and project.grammar.saved_work is None
+    project.tools.set_enabled("search", True)
+    screen.until("no problems")
 
 
-def test_tools_without_a_grammar_are_explained_on_the_page(grammar, qtbot):
-    for tool in grammar.context.project.tools.registry.tools:
-        grammar.context.project.tools.set_enabled(tool.name, False)
-    qtbot.waitUntil(lambda: "Allow at least one tool" in grammar.view.summary.text())
-    assert grammar.view.edit.text() == ""
-    grammar.context.project.tools.set_enabled("search", True)
-    qtbot.waitUntil(lambda: "no problems" in grammar.view.summary.text())
-
-
-def test_a_copy_to_edit_leaves_the_tools_and_can_be_undone(grammar, qtbot):
-    view = grammar.view
+def test_a_copy_to_edit_leaves_the_tools_can_be_undone_and_be_restored(grammar, qtbot):
+    view, document = grammar.view, grammar.context.project.grammar
     before = view.edit.text()
     view.copy_link.click()
-    assert not view.edit.isReadOnly()
     view.edit.moveCursor(QTextCursor.MoveOperation.End)
     qtbot.keyClicks(view.edit, "more ::= root")
     assert checked(qtbot, grammar).text == before + "more ::= root"
     view.edit.undo()
     assert view.edit.text() == before
     view.tools_link.click()
-    assert view.edit.isReadOnly()
-    assert grammar.context.project.grammar.work.text == before
+    assert view.edit.isReadOnly() and document.work.text == before
+    show(qtbot, grammar, GOOD)
+    view.tools_link.click()
+    view.copy_link.click()
+    assert view.edit.text() != GOOD
+    view.notice.action.click()
+    assert view.edit.text() == GOOD
 
 
-def test_planted_errors_are_fixed_with_the_fixes_of_the_page(grammar, qtbot):
-    view = grammar.view
+def test_planted_errors_are_fixed_with_the_fixes_of_the_page(grammar, screen, qtbot):
+    edit = grammar.view.edit
     found = show(qtbot, grammar, PLANTED)
-    assert not found.ok
-    assert {problem.severity for problem in found.problems} >= {"error", "warning"}
+    assert not found.ok and {problem.severity for problem in found.problems} >= {"error", "warning"}
     for _ in range(6):
         row = next((p for p in checked(qtbot, grammar).problems if p.edits), None)
         if row is None:
             break
-        view.edit.select(row.start, row.start)
-        before = view.edit.text()
-        qtbot.keyClick(view.edit, Qt.Key.Key_Period, Qt.KeyboardModifier.ControlModifier)
-        assert view.edit.text() != before, row
+        edit.select(row.start, row.start)
+        before = edit.text()
+        screen.key("Grammar text (GBNF)", "Ctrl+.")
+        assert edit.text() != before, row
     found = checked(qtbot, grammar)
     assert found.ok, found.problems
-    assert "no problems" in view.summary.text()
-    assert view.diagnostics.isHidden() or not any(p.severity == "error" for p in found.problems)
+    assert "no problems" in screen
 
 
-def test_a_click_on_a_fix_in_the_list_applies_it(grammar, qtbot):
-    view = grammar.view
-    show(qtbot, grammar, PLANTED)
-    model = view.diagnostics.model()
-    row = next(row for row in range(model.rowCount()) if model.index(row, 2).data())
-    before = view.edit.text()
-    place = view.diagnostics.visualRect(model.index(row, 2)).center()
-    qtbot.mouseClick(view.diagnostics.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    assert view.edit.text() != before
-    view.edit.undo()
-    assert view.edit.text() == before
-
-
-def test_an_error_in_the_list_leads_to_its_place(grammar, qtbot):
+def test_an_error_in_the_list_leads_to_its_place_and_a_click_on_its_fix_applies_it_to_this_text(
+    grammar, qtbot
+):
     view = grammar.view
     found = show(qtbot, grammar, PLANTED)
+    model, edit = view.diagnostics.model(), view.edit
     view.diagnostics.selectRow(0)
     view.diagnostics.setFocus()
     qtbot.keyClick(view.diagnostics, Qt.Key.Key_Return)
     worst = next(p for p in found.problems if p.severity == "error")
-    assert view.edit.textCursor().position() == worst.start
-    assert view.edit.hasFocus()
+    assert edit.textCursor().position() == worst.start and edit.hasFocus()
+    row = next(row for row in range(model.rowCount()) if model.index(row, 2).data())
+    place = view.diagnostics.visualRect(model.index(row, 2)).center()
+    qtbot.mouseClick(view.diagnostics.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert edit.text() != PLANTED
+    edit.undo()
+    assert edit.text() == PLANTED
+    edit.moveCursor(QTextCursor.MoveOperation.Start)
+    edit.insertPlainText("# a line before\n")
+    text = edit.text()
+    edit.fixRequested.emit(next(p for p in found.problems if p.edits))
+    assert edit.text() == text, "the fix was one of an older text"
 
 
-def test_a_fix_of_an_older_text_is_not_applied(grammar, qtbot):
-    view = grammar.view
-    problem = next(p for p in show(qtbot, grammar, PLANTED).problems if p.edits)
-    view.edit.moveCursor(QTextCursor.MoveOperation.Start)
-    view.edit.insertPlainText("# a line before\n")
-    text = view.edit.text()
-    view.edit.fixRequested.emit(problem)
-    assert view.edit.text() == text
+def test_any_invalid_text_is_reported_on_the_page(grammar, qtbot):
+    for text in (
+        "", "\x00", "root", "::=", '"' * 50, "(" * 300, "é😀 ::= [", "root ::= a\u00a0b", "\u2028\ud800",
+    ):  # fmt: skip
+        found = show(qtbot, grammar, text)
+        assert not found.ok and found.problems, text
+        assert grammar.view.diagnostics.isVisible(), text
 
 
-def test_a_fix_in_the_tools_grammar_is_not_applied(grammar, qtbot):
-    view = grammar.view
-    text = view.edit.text()
-    view.edit.fixRequested.emit(GrammarProblem("error", "x", "x", 1, 1, 0, 4, "x", ((0, 4, ""),)))
-    assert view.edit.text() == text
-    assert view.notice.isVisible()
+def test_a_long_text_is_edited_without_loss(grammar, screen, qtbot):
+    edit = grammar.view.edit
+    show(qtbot, grammar, 'root ::= "a"\n')
+    text = "\n".join(
+        f'rule-{number} ::= "text" [a-z] rule-{number + 1} # a comment' for number in range(20_000)
+    )
+    edit.selectAll()
+    edit.insertPlainText(text)
+    edit.moveCursor(QTextCursor.MoveOperation.End)
+    qtbot.keyClicks(edit, "x")
+    assert edit.text() == text + "x"
+    screen.until("rules")
 
 
 @pytest.fixture
@@ -203,11 +148,8 @@ def schema_edit(qtbot):
 )  # of the offscreen platform: popups
 def test_the_menu_of_an_editor_opens_and_is_deleted_afterwards(request, qtbot, editor):
     """A menu with a nested event loop returns only when it is closed, in a window that may be closed before."""
-    if editor == "grammar":
-        edit = request.getfixturevalue("grammar").view.edit
-    else:
-        edit = request.getfixturevalue("schema_edit")
-    place = QPoint(5, 5)
+    made = request.getfixturevalue("grammar" if editor == "grammar" else "schema_edit")
+    edit, place = made.view.edit if editor == "grammar" else made, QPoint(5, 5)
     event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, edit.mapToGlobal(place))
     QApplication.sendEvent(edit.viewport(), event)
     menu = QApplication.activePopupWidget()
@@ -216,52 +158,23 @@ def test_the_menu_of_an_editor_opens_and_is_deleted_afterwards(request, qtbot, e
         menu.close()
 
 
-def test_a_long_text_is_edited_without_loss(grammar, qtbot):
-    view = grammar.view
-    show(qtbot, grammar, 'root ::= "a"\n')
-    text = "\n".join(
-        f'rule-{number} ::= "text" [a-z] rule-{number + 1} # a comment' for number in range(20_000)
-    )
-    view.edit.selectAll()
-    view.edit.insertPlainText(text)
-    assert view.edit.text() == text
-    view.edit.moveCursor(QTextCursor.MoveOperation.End)
-    qtbot.keyClicks(view.edit, "x")
-    assert view.edit.text() == text + "x"
-    qtbot.waitUntil(lambda: "rules" in view.summary.text())
-
-
-def test_any_invalid_text_is_reported_on_the_page(grammar, qtbot):
-    for text in (
-        "", "\x00", "root", "::=", '"' * 50, "(" * 300, "é😀 ::= [", "root ::= a\u00a0b", "\u2028\ud800",
-    ):  # fmt: skip
-        found = show(qtbot, grammar, text)
-        assert not found.ok and found.problems, text
-        assert grammar.view.diagnostics.isVisible(), text
-
-
 # -- names in the editor ------------------------------------------------------------------------------------------
 
 
-def test_a_rules_name_is_completed(grammar, qtbot):
+def test_a_rules_name_is_completed_where_it_can_be_used(grammar, qtbot):
     edit = grammar.view.edit
     show(qtbot, grammar, GOOD)
     put_cursor(edit, 'pair "}"', 4)
     qtbot.keyClicks(edit, " nu")
     assert edit.completer.is_open
     qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert 'pair number "}"' in edit.text()
-    assert not edit.completer.is_open
+    assert 'pair number "}"' in edit.text() and not edit.completer.is_open
     qtbot.keyClicks(edit, " ")
     qtbot.keyClick(edit, Qt.Key.Key_Space, Qt.KeyboardModifier.ControlModifier)
     assert edit.completer.list.count() == 3
     qtbot.keyClick(edit, Qt.Key.Key_Down)
     qtbot.keyClick(edit, Qt.Key.Key_Tab)
     assert 'pair number pair "}"' in edit.text()
-
-
-def test_names_are_offered_only_where_they_can_be_used(grammar, qtbot):
-    edit = grammar.view.edit
     for place in ('"{', "[a-z", "# pa", "pa"):
         show(qtbot, grammar, f'root ::= pair\npair ::= "x"\n# {len(place)}\n')  # each text is another one
         edit.moveCursor(QTextCursor.MoveOperation.End)
@@ -269,17 +182,12 @@ def test_names_are_offered_only_where_they_can_be_used(grammar, qtbot):
         assert not edit.completer.is_open, place
 
 
-def test_the_definition_of_a_rule_is_found(grammar, qtbot):
+def test_a_rules_definition_is_found_and_it_is_renamed_everywhere_except_in_literals(grammar, qtbot):
     edit = grammar.view.edit
     show(qtbot, grammar, '# number ::= no\n"number ::= no"\n' + GOOD)
     put_cursor(edit, '=" number', 4)
     qtbot.keyClick(edit, Qt.Key.Key_F12)
-    assert edit.textCursor().selectedText() == "number"
-    assert edit.textCursor().blockNumber() == 4
-
-
-def test_a_rule_is_renamed_everywhere_except_in_literals(grammar, qtbot):
-    edit = grammar.view.edit
+    assert edit.textCursor().selectedText() == "number" and edit.textCursor().blockNumber() == 4
     text = 'root ::= "{" pair "pair" pair2 # pair\npair ::= [pair]\npair2 ::= pair\n'
     show(qtbot, grammar, text)
     put_cursor(edit, "pair ::=", 1)
@@ -293,3 +201,227 @@ def test_a_rule_is_renamed_everywhere_except_in_literals(grammar, qtbot):
     assert edit.text() == 'root ::= "{" member "pair" pair2 # pair\nmember ::= [pair]\npair2 ::= member\n'
     edit.undo()
     assert edit.text() == text
+
+
+def test_the_help_names_the_keys(grammar):
+    grammar.view.help_link.click()
+    words = grammar.view.help.label.text()
+    for action in ("fix_action", "next_action", "complete_action", "definition_action", "rename_action"):
+        assert getattr(grammar.view.edit, action).shortcut().toString() in words
+    grammar.view.help.close()
+
+
+# -- the diagram, examples, steps ---------------------------------------------------------------------------------
+
+
+def test_the_diagram_and_the_step_follow_the_text_and_lead_to_rules(grammar, screen, qtbot):
+    view = grammar.view
+    show(qtbot, grammar, GOOD)
+    put_cursor(view.edit, "pair ::=")
+    qtbot.waitUntil(lambda: view.railroad.drawing is not None and view.railroad.drawing.rule == "pair")
+    assert "pair" in view.rule_card.heading.title.text()
+    screen.key("Railroad diagram of the rule", "Right", "Return")
+    qtbot.waitUntil(lambda: view.railroad.drawing.rule == "number")
+    assert view.edit.rule == "number"
+    screen.write("Text to step through", "{a=1}")
+    view.step.slider.setValue(4)
+    screen.until(lambda: "0-9" in view.step.next.text())  # of this grammar, not of the previous one
+    assert view.step.rules.text().index("root") < view.step.rules.text().index("number")
+    assert "}" in view.step.next.text() and "character 4 of 5" in screen
+    screen.write("Text to step through", "{a=x")
+    screen.until("fails at 3")
+    view.step.rules.linkActivated.emit("pair")
+    assert view.edit.rule == "pair"
+
+
+def test_an_example_is_checked_as_one_types_and_shows_where_it_fails(grammar, screen, qtbot):
+    edit = grammar.view.edit
+    show(qtbot, grammar, GOOD)
+    for text, matches in (("{a=10}", True), ("{a=101}", True), ("{a=101}", False), ("{a=", True)):
+        add(grammar, text, matches)
+    qtbot.waitUntil(lambda: result(grammar, 3) is not None)
+    assert result(grammar, 0)[0] == "✓" and result(grammar, 2) == ("✓ fails at 5", "holds")
+    assert result(grammar, 1)[0].startswith("✕ fails at 5: ")
+    assert result(grammar, 3)[0].startswith("✕ incomplete: ") and "2 of 4" in screen
+    put_cursor(edit, '"100"', 1)
+    qtbot.keyClicks(edit, '101" | "')
+    qtbot.waitUntil(lambda: result(grammar, 1) is not None and result(grammar, 1)[0] == "✓")
+    assert result(grammar, 2)[0] == "✕ is accepted"
+
+
+def test_examples_are_written_by_keyboard_alone_and_the_last_run_can_become_one(grammar, screen, qtbot):
+    view, context, field = grammar.view, grammar.context, "Text of the example"
+    show(qtbot, grammar, GOOD)
+    view.add_example_link.click()
+    screen.type(field, "{b")
+    screen.key(field, "Escape")
+    qtbot.waitUntil(lambda: grammar.examples.examples == ())
+    view.add_example_link.click()
+    screen.type(field, "{b=7}")
+    assert [e.text for e in grammar.examples.examples] == ["{b=7}"]
+    screen.key(field, "Return")
+    qtbot.waitUntil(lambda: (result(grammar, 0) or ("",))[0] == "✓")
+    view.examples.selectRow(0)
+    screen.key("Examples…", "Space")
+    assert not grammar.examples.examples[0].matches
+    screen.key("Examples…", "Delete")
+    assert grammar.examples.examples == () and not view.add_run_link.isEnabled()
+    with qtbot.waitSignal(context.runs.ended):
+        grammar.run()
+    assert context.navigator.current is PageId.PLAYGROUND
+    context.navigator.show(PageId.GRAMMAR)
+    view.add_run_link.click()
+    assert grammar.examples.examples == (GrammarExample(CALL),)
+
+
+# -- links to the tools -------------------------------------------------------------------------------------------
+
+
+def enforcement(screen):
+    """What the table says of the largest number of results."""
+    words = [row[0] for row in screen.rows(ENFORCEMENT)] if screen.named(ENFORCEMENT) else []
+    row = next((n for n, each in enumerate(words) if each.endswith("max_results · maximum 100")), None)
+    return None if row is None else screen.spoken(ENFORCEMENT)[row][1]
+
+
+def test_the_enforcement_of_a_constraint_and_a_leak_that_an_edit_causes_are_shown(grammar, screen, qtbot):
+    view, badges = grammar.view, grammar.context.panels
+    with qtbot.waitSignal(grammar.bench.proved, check_params_cb=lambda _found, done: done):
+        pass
+    rule = next(r for r, o in grammar.bench.origins.items() if o.pointer == "/properties/max_results")
+    view.edit.go_to_rule(rule)
+    screen.until(lambda: enforcement(screen) == "enforced")
+    assert badges.badges["search", "/properties/max_results/maximum"] == "enforced"
+    view.copy_link.click()
+    place = view.edit.text().index('"100"')
+    view.edit.select(place, place + 5)
+    view.edit.insertPlainText('"1" [0-9]{2}')
+    screen.until(lambda: enforcement(screen) == "leaks 101")
+    assert len(screen.rows(ENFORCEMENT)[0]) == 2
+    screen.until(lambda: bool(view.differences.model.rows))
+    texts = [text for _, text in view.differences.model.rows]
+    assert texts == ['{action="search" max_results=101 query="a"}']
+    show(qtbot, grammar, GOOD)
+    screen.until(lambda: not grammar.is_busy)
+    assert not screen.named(ENFORCEMENT)
+    grammar.context.project.set_options(constraint="off")
+    assert badges.badges["search", "/properties/max_results/maximum"] == "checked"
+
+
+def test_a_run_uses_the_users_own_text_when_asked_to(grammar, qtbot):
+    view, project = grammar.view, grammar.context.project
+    show(qtbot, grammar, GOOD)
+    assert project.next_run().request.grammar is None
+    view.use_link.click()
+    assert project.next_run().request.grammar == GOOD
+    project.set_options(constraint="off")
+    assert project.next_run().request.grammar is None
+    view.use_link.click()
+    view.use_link.click()
+    assert project.options.constraint == "gbnf"
+    view.tools_link.click()
+    assert project.next_run().request.grammar is None
+
+
+# -- files and projects -------------------------------------------------------------------------------------------
+
+
+def drop(view, path):
+    """Drop the file on the page; return whether it is taken."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    assert not view.edit.canInsertFromMimeData(data)
+    copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(5, 5), copy, data, left, none)
+    enter.ignore()
+    view.dragEnterEvent(enter)
+    view.dropEvent(QDropEvent(QPointF(5, 5), copy, data, left, none))
+    return enter.isAccepted()
+
+
+def test_a_grammar_is_dropped_saved_and_stored_in_the_project(grammar, screen, qtbot, tmp_path):
+    view, project = grammar.view, grammar.context.project
+    source, other = tmp_path / "a.gbnf", tmp_path / "a.gguf"
+    source.write_bytes(GOOD.encode().replace(b"\n", b"\r\n"))
+    other.write_text(GOOD)
+    assert drop(view, source) and not drop(view, other)
+    qtbot.waitUntil(lambda: view.edit.text() == GOOD)
+    assert "a.gbnf" in screen
+    view.edit.moveCursor(QTextCursor.MoveOperation.End)
+    qtbot.keyClicks(view.edit, "# mine")
+    add(grammar, "{a=10}")
+    grammar.files.save(tmp_path / "b.gbnf")
+    assert (tmp_path / "b.gbnf").read_text() == GOOD + "# mine" and "b.gbnf" in screen
+    put_cursor(view.edit, '"100"', 1)
+    qtbot.keyClicks(view.edit, "7")
+    differences = view.differences.model
+    qtbot.waitUntil(lambda: [text for _, text in differences.rows] == ["{a=7100}", "{a=100}"])
+    assert project.is_dirty and project.save(tmp_path / "p.glyphscope") and not project.is_dirty
+    qtbot.waitUntil(lambda: not differences.rows)
+    saved = load_project(tmp_path / "p.glyphscope").project.grammar
+    assert (saved.text, saved.examples) == (view.edit.text(), (GrammarExample("{a=10}"),))
+    project.new(first_project(grammar.context.settings.value))
+    assert view.edit.isReadOnly()
+    project.open(tmp_path / "p.glyphscope")
+    qtbot.waitUntil(lambda: view.edit.text() == saved.text)
+    assert project.grammar.work == saved
+
+
+def test_a_file_that_is_not_text_is_reported_and_a_long_line_is_broken(grammar, screen, qtbot, tmp_path):
+    path, line = tmp_path / "a.gbnf", "root ::= " + " | ".join(['"a | b"'] * 20_000)
+    path.write_bytes(b'root ::= "\xff\xfe"')
+    grammar.files.open(path)
+    screen.until("UTF-8")
+    path.write_text(line)
+    grammar.files.open(path)
+    edit = grammar.view.edit
+    qtbot.waitUntil(lambda: edit.text().replace("\n ", "") == line)
+    assert max(map(len, edit.text().split("\n"))) < 3000 and grammar.view.notice.isVisible()
+    assert checked(qtbot, grammar).ok
+
+
+# -- in the window --------------------------------------------------------------------------------------------------
+
+
+def test_the_docks_of_the_playground_are_restored_when_the_window_closes_on_another_page(open_window):
+    window = open_window(scripted)
+    window.navigator.show(PageId.GRAMMAR)
+    window.shut_down()
+    again = open_window(scripted)
+    assert not again.panels.docks[PanelId.TOOLS].isHidden()
+    assert not again.right.isHidden()
+
+
+def test_the_keyboard_reaches_every_page_and_the_docks_belong_to_the_playground(window, qtbot):
+    """Also while a field is open on a page."""
+    tools = window.panels.docks[PanelId.TOOLS]
+    for keys in (Qt.Key.Key_2, Qt.Key.Key_1):
+        qtbot.keyClick(window, keys, Qt.KeyboardModifier.ControlModifier)
+        on_grammar = keys == Qt.Key.Key_2
+        assert window.navigator.current is (PageId.GRAMMAR if on_grammar else PageId.PLAYGROUND)
+        assert tools.isHidden() == window.right.isHidden() == on_grammar
+        if on_grammar:
+            view = window.page(PageId.GRAMMAR).view
+            assert window.focusWidget() is view.edit
+            view.add_example_link.click()
+            assert window.findChild(QWidget, "exampleField").hasFocus()
+    qtbot.waitUntil(lambda: window.findChild(QWidget, "exampleField") is None)
+
+
+def test_a_rule_leads_to_its_argument_and_the_argument_to_its_rule(window, qtbot):
+    window.navigator.show(PageId.GRAMMAR)
+    grammar, tools = window.page(PageId.GRAMMAR), window.panels.tools
+    qtbot.waitUntil(lambda: grammar.bench.last is not None)
+    view = grammar.view
+    rule = next(r for r, o in grammar.bench.origins.items() if o.pointer == "/properties/max_results")
+    view.edit.go_to_rule(rule)
+    qtbot.waitUntil(lambda: view.railroad.drawing is not None and view.railroad.drawing.rule == rule)
+    assert "max_results · minimum 1, maximum 100" in view.origin.words
+    assert "max_results" in view.edit.rule_tip(rule)
+    view.origin.click()
+    assert not window.panels.docks[PanelId.TOOLS].isHidden()
+    assert tools.tree.selected() == ("search", "max_results")
+    assert view.edit.rule == rule
+    tools.show_argument("search", "query")
+    assert grammar.bench.origins[view.edit.rule].pointer == "/properties/query"
+    qtbot.waitUntil(lambda: not grammar.is_busy)

@@ -218,28 +218,32 @@ def test_mask_costs_belong_to_the_rules_of_their_tokens():
 
 
 @pytest.mark.slow
-def test_a_replayed_run_shows_the_rules_of_its_tokens(make, qtbot):
+def test_a_replayed_run_shows_the_rules_of_its_tokens_their_costs_and_their_places(make_window, qtbot):
+    """And an explanation only beside its token; a run without a constraint has none of them."""
     events = bundled_run(RECORD)
-    page = make(RecordedModel(events))
-    view, evidence, rules = page.view, page.evidence, page.context.rules
-    shown(qtbot, page.context, events)
-    found = names(page)
-    assert "search-args-max-results" in found
-    assert not view.tokens.isColumnHidden(RULE)
-    row = found.index("search-args-max-results")
+    window = make_window(RecordedModel(events))
+    page, grammar = window.page(PageId.PLAYGROUND), window.page(PageId.GRAMMAR).view
+    view, evidence, costs = page.view, page.evidence, grammar.costs
+    shown(qtbot, window.context, run(request(constraint="off"), ScriptedModel(CALL)))
+    assert view.tokens.isColumnHidden(RULE) and not evidence.rule_line.isVisible()
+    assert costs.words.text() == NOT_MEASURED
+    shown(qtbot, window.context, events)
+    assert not view.tokens.isColumnHidden(RULE) and costs.words.isHidden()
+    model = costs.table.model()
+    assert "search-args-query" in [model.index(row, 0).data() for row in range(model.rowCount())]
+    view.tokens.choose(1)
+    view.tokens.choose(12)
+    qtbot.waitUntil(lambda: not window.context.rules.is_busy)
+    assert evidence.expected_note.text() == 'search expects "results="'
+    assert evidence.alternatives_heading.title.accessibleName() == "Alternatives of token 12"
+    row = names(page).index("search-args-max-results")
     view.tokens.choose(row)
     line = evidence.rule_line
-    assert line.link.words == "search-args-max-results"
-    assert line.origin.text() == "minimum 1, maximum 100"
-    tip = view.tokens_model.index(row, RULE).data(3)
-    assert "search · max_results · minimum 1, maximum 100" in tip
-    qtbot.waitUntil(lambda: not rules.is_busy)
-    qtbot.waitUntil(
-        lambda: (
-            "max_results expects" in evidence.expected_note.text()
-            or not any(not one.allowed for one in view.tokens_model.row(row).step.alternatives)
-        )
-    )
+    assert (line.link.words, line.origin.text()) == ("search-args-max-results", "minimum 1, maximum 100")
+    assert "search · max_results · minimum 1, maximum 100" in view.tokens_model.index(row, RULE).data(3)
+    line.link.click()
+    assert window.navigator.current is PageId.GRAMMAR
+    qtbot.waitUntil(lambda: grammar.edit.textCursor().selectedText() == "search-args-max-results")
 
 
 @pytest.mark.slow
@@ -250,27 +254,6 @@ def test_each_text_of_a_repaired_run_is_read_from_the_beginning_of_the_grammar(m
     assert len(page.context.runs.state.stages) == 2
     assert len(names(page)) == len(page.context.runs.state.tokens)
     assert names(page)[0] == "root" and "search-args-query" in names(page) and LEFT not in names(page)
-
-
-def test_an_explanation_is_shown_only_beside_its_token(make, qtbot):
-    events = bundled_run(RECORD)
-    page = make(RecordedModel(events))
-    shown(qtbot, page.context, events)
-    page.view.tokens.choose(1)
-    page.view.tokens.choose(12)
-    qtbot.waitUntil(lambda: not page.context.rules.is_busy)
-    assert page.evidence.expected_note.text() == 'search expects "results="'
-    assert page.evidence.alternatives_heading.title.accessibleName() == "Alternatives of token 12"
-
-
-@pytest.mark.slow
-def test_a_run_without_a_constraint_has_no_rules(make_window, qtbot):
-    window = make_window()
-    page = window.page(PageId.PLAYGROUND)
-    shown(qtbot, window.context, run(request(constraint="off"), ScriptedModel(CALL)))
-    assert page.view.tokens.isColumnHidden(RULE)
-    assert not page.evidence.rule_line.isVisible()
-    assert window.page(PageId.GRAMMAR).view.costs.words.text() == NOT_MEASURED
 
 
 @pytest.mark.slow
@@ -295,27 +278,8 @@ def test_rules_of_an_older_run_are_not_shown_beside_a_newer_one(make, qtbot):
     newer = run(request(grammar=OWN, constraint="gbnf"), ScriptedModel(["{", "ab", "=1", "}"]))
     shown(qtbot, page.context, newer)
     assert names(page)[:4] == ["root", "pair", "number", "root"]
-
-
-@pytest.mark.slow
-def test_a_rule_leads_to_its_place_in_the_grammar(make_window, qtbot):
-    events = bundled_run(RECORD)
-    window = make_window(RecordedModel(events))
-    page, edit = window.page(PageId.PLAYGROUND), window.page(PageId.GRAMMAR).view.edit
-    shown(qtbot, window.context, events)
-    page.view.tokens.choose(names(page).index("search-args-max-results"))
-    page.evidence.rule_line.link.click()
-    assert window.navigator.current is PageId.GRAMMAR
-    qtbot.waitUntil(lambda: edit.textCursor().selectedText() == "search-args-max-results")
-
-
-@pytest.mark.slow
-def test_a_rule_of_a_custom_grammar_is_searched_in_that_grammar(make, qtbot):
-    page = make()
-    asked = request(grammar=OWN, constraint="gbnf")
-    shown(qtbot, page.context, run(asked, ScriptedModel(["{", "ab", "=1", "}"])))
     page.rules.show_rule("pair")
-    assert page.context.navigator.visits == [(PageId.GRAMMAR, RulePlace("pair", OWN))]
+    assert page.context.navigator.visits == [(PageId.GRAMMAR, RulePlace("pair", OWN))], "in its own grammar"
 
 
 @pytest.mark.slow
@@ -323,19 +287,6 @@ def test_a_rule_that_is_missing_from_the_shown_text_is_reported(grammar, qtbot):
     grammar.go_to(RulePlace("pair", OWN))
     qtbot.waitUntil(grammar.view.notice.isVisible)
     assert "its rule pair is not in this text" in grammar.view.notice.label.text()
-
-
-@pytest.mark.slow
-def test_costs_of_the_last_run_are_on_the_grammar_page(make_window, qtbot):
-    events = bundled_run(RECORD)
-    window = make_window(RecordedModel(events))
-    costs = window.page(PageId.GRAMMAR).view.costs
-    assert costs.words.text() == NOT_MEASURED
-    shown(qtbot, window.context, events)
-    model = costs.table.model()
-    rows = [model.index(row, 0).data() for row in range(model.rowCount())]
-    assert "search-args-query" in rows
-    assert costs.words.isHidden()
 
 
 @pytest.mark.slow
