@@ -9,15 +9,15 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel
 
-from glyphscope.events import SegmentClosed, SegmentOpened, StageStarted, Token, TokenStep
+from glyphscope.events import SegmentClosed, SegmentOpened, Token, TokenStep
 from glyphscope.explain import reasoning_tokens
 from glyphscope.runs import end_of, run_state
-from glyphscope_gui.playground.timeline_model import MAX_ROWS, StageRows
+from glyphscope_gui.playground.timeline_model import StageRows
 from glyphscope_gui.runs import ShownStage, StreamView, bundled_run
 from glyphscope_gui.runs.field_table import CONSTRAINT, FIELD, VALUE, FieldTableModel
 from glyphscope_gui.runs.token_table import PART, RULE, TokenTable, TokenTableModel
 from glyphscope_gui.shared.tab_order import stops
-from made_runs import BAD, GOOD, THOUGHT, parts_run
+from made_runs import GOOD, THOUGHT, parts_run
 from shown_stages import feed
 
 LONG_THOUGHT = THOUGHT * (280 // len(THOUGHT) + 1)
@@ -80,16 +80,6 @@ def test_the_headers_at_the_top_are_shown_where_line_ends_between_calls_are_hidd
     assert names(view)[0].startswith("Reasoning, ") and headers(view)[0].y() > 0
     view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
     assert names(view)[-1].startswith("Call 2 of 2, ")
-
-
-def test_a_run_without_parts_has_no_headers_and_only_its_own_text(view):
-    events = [
-        StageStarted(title="", kind="call"),
-        Token(step=TokenStep(index=0, id=1, data=b"a\n\nb", text="a\n\nb"), start=0, end=4),
-    ]
-    state = feed(view, events)
-    assert view.toPlainText() == state.text
-    assert headers(view) == []
 
 
 def test_a_part_whose_end_is_known_late_moves_there(view):
@@ -227,18 +217,6 @@ def test_the_fields_of_several_calls_are_grouped_by_call_with_its_verdict(size, 
     assert "at most 100" in model.index(5, CONSTRAINT).data()
 
 
-def test_the_fields_of_one_call_have_no_row_for_it():
-    model, _ = fields_of(parts_run(calls=(BAD,)))
-    assert rows_of(model)[0] == ("action", '"search"')
-
-
-def test_a_table_shown_later_has_the_same_fields(qtbot):
-    model, state = fields_of(parts_run())
-    later = FieldTableModel()
-    later.show_stage(ShownStage(state, state.present, over=True))
-    assert rows_of(later) == rows_of(model)
-
-
 def test_tokens_name_their_part_and_the_column_is_there_only_with_parts(qtbot):
     model = TokenTableModel()
     table = TokenTable(model)
@@ -266,13 +244,6 @@ def test_a_stage_of_the_timeline_has_a_row_for_each_part():
         ("Call 2", "impossible", 15),
     ]
     assert not any(row.is_stage for row in rows.rows[1:])
-
-
-def test_the_rows_of_parts_have_a_limit():
-    events = [SegmentOpened(kind="call", start=0, call_index=index) for index in range(MAX_ROWS * 2)]
-    rows = StageRows(0, None)
-    rows.update(run_state(events).present, 1.0, over=False)
-    assert len(rows.rows) == MAX_ROWS
 
 
 # -- the page ------------------------------------------------------------------------------------------------------

@@ -6,9 +6,7 @@ import json
 
 import msgspec
 import pytest
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QVBoxLayout
 
 from glyphscope.events import Message, RunRequest, ToolCall
@@ -24,6 +22,7 @@ from glyphscope_gui.shared.table_model import LINES_ROLE
 
 CALL = '{action="search" query="AI news" max_results=10}'
 HISTORY = (Message("user", "Find x"), Message("assistant", "", (ToolCall("search", {"query": "x"}, "c1"),)))
+CALLS = "Tool calls of the message, as JSON"
 ALTERNATING = (
     "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
     "{{ raise_exception('Conversation roles must alternate user/assistant') }}{% endif %}"
@@ -51,79 +50,62 @@ def roles(editor):
     return [editor.model.index(row, 0).data(LINES_ROLE)[0].words for row in range(editor.model.rowCount())]
 
 
-def test_the_messages_are_in_order_and_the_next_one_is_the_last(editor):
+def test_messages_are_listed_in_order_and_edited_below_the_list(editor, document, screen_of):
+    screen = screen_of(editor)
     assert roles(editor) == ["User", "Assistant", "User (next)"]
     assert [editor.model.index(row, 0).data() for row in range(3)] == ["Find x", "calls search", "And y?"]
-    assert editor.editor.edit.toPlainText() == "And y?"
-    assert not editor.editor.role_combo.isEnabled() and not editor.editor.remove_button.isVisible()
-
-
-def test_a_message_is_edited_below_the_list(editor, document):
+    assert not editor.editor.role_combo.isEnabled() and not screen.named("Delete")
     editor.choose(0)
-    editor.editor.edit.setPlainText("Find z")
+    screen.write("Text of the message…", "Find z")
     editor.choose(1)
-    editor.editor.calls_edit.setPlainText('[{"name": "browse", "arguments": {"url": "u"}}]')
+    screen.write(CALLS, '[{"name": ')
+    assert "Not applied" in screen and document.state.history[1] == HISTORY[1]
+    screen.write(CALLS, '[{"name": "browse", "arguments": {"url": "u"}}]')
+    assert "Not applied" not in screen
     editor.choose(2)
-    editor.editor.edit.setPlainText("And now?")
-    assert document.state.history == (
-        Message("user", "Find z"),
-        Message("assistant", "", (ToolCall("browse", {"url": "u"}),)),
-    )
+    screen.write("Your message", "And now?")
+    calls = (ToolCall("browse", {"url": "u"}),)
+    assert document.state.history == (Message("user", "Find z"), Message("assistant", "", calls))
     assert document.user == "And now?"
-
-
-def test_calls_that_are_not_json_yet_change_nothing_and_are_marked(editor, document):
-    editor.choose(1)
-    editor.editor.calls_edit.setPlainText('[{"name": ')
-    assert "Not applied" in editor.editor.words.text() and document.state.history == HISTORY
-    editor.editor.calls_edit.setPlainText("")
-    assert document.state.history[1].tool_calls == () and not editor.editor.words.isVisible()
-
-
-def test_a_message_that_becomes_the_users_loses_its_calls(editor, document):
     editor.choose(1)
     editor.editor.role_combo.setCurrentIndex(editor.editor.role_combo.findData("user"))
     editor.editor.role_combo.activated.emit(editor.editor.role_combo.currentIndex())
-    assert document.state.history[1] == Message("user", "")
-    assert not editor.editor.calls_edit.isVisible()
-
-
-def test_a_message_is_added_in_the_next_role_deleted_and_restored(editor, document):
-    editor.add_button.click()
-    assert roles(editor) == ["User", "Assistant", "Tool result", "User (next)"]
-    assert editor.editor.edit.hasFocus()
-    editor.editor.edit.setPlainText("found")
-    assert document.state.history[2] == Message("tool", "found")
-    QTest.keyClick(editor.list, Qt.Key.Key_Delete)
-    assert document.state.history == HISTORY
-    editor.undo_button.click()
-    assert document.state.history[2] == Message("tool", "found")
-    assert not editor.undo_button.isVisible()
-
-
-def test_the_next_message_cannot_be_deleted(editor, document):
-    editor.choose(2)
-    QTest.keyClick(editor.list, Qt.Key.Key_Delete)
-    assert document.user == "And y?" and len(roles(editor)) == 3
-
-
-def test_a_tool_result_without_a_call_is_marked_at_its_message(editor, document):
+    assert document.state.history[1] == Message("user", "") and not screen.named(CALLS), (
+        "a user calls nothing"
+    )
     document.set_conversation((Message("user", "x"), Message("tool", "3")))
     editor.choose(1)
-    assert roles(editor)[1] == "! Tool result" and "without a call" in editor.editor.words.text()
+    assert roles(editor)[1] == "! Tool result" and "without a call" in screen
 
 
-def test_a_new_conversation_keeps_the_next_message_and_can_be_undone(editor, document):
+def test_a_message_is_added_in_the_next_role_deleted_and_restored(editor, document, screen_of):
+    screen = screen_of(editor)
+    screen.press("Add a message")
+    assert roles(editor) == ["User", "Assistant", "Tool result", "User (next)"]
+    assert editor.editor.edit.hasFocus()
+    screen.write("Text of the message…", "found")
+    assert document.state.history[2] == Message("tool", "found")
+    screen.key("Messages…", "Delete")
+    assert document.state.history == HISTORY
+    screen.press("Undo")
+    assert document.state.history[2] == Message("tool", "found") and not screen.named("Undo")
+    editor.choose(3)
+    screen.key("Messages…", "Delete")
+    assert document.user == "And y?" and len(roles(editor)) == 4, "the next one cannot be deleted"
+
+
+def test_a_new_conversation_keeps_the_next_message_and_is_undone_unless_something_was_edited(
+    editor, document
+):
     editor.clear()
     assert (document.state.history, document.user) == ((), "And y?")
     document.undo()
     assert document.state.history == HISTORY
-
-
-def test_an_edit_after_a_deletion_is_never_lost_by_undo(editor, document):
     editor.clear()
     document.set_user("typed since")
     assert not document.can_undo and not editor.undo_button.isVisible()
+    document.set_conversation([Message("user", "x" * 1000)] * 5000)
+    assert editor.model.rowCount() == 5001
 
 
 def test_a_conversation_is_copied_as_openais_messages_and_pasted_again(editor, document):
@@ -143,11 +125,6 @@ def test_pasted_text_without_a_conversation_changes_nothing_and_says_why(editor,
     before = document.state
     editor.paste()
     assert document.state == before and editor.words.isVisible() and editor.words.text()
-
-
-def test_a_conversation_of_thousands_of_messages_is_shown_at_once(editor, document):
-    document.set_conversation([Message("user", "x" * 1000)] * 5000)
-    assert editor.model.rowCount() == 5001
 
 
 def test_the_template_is_one_click_away(document, qtbot):
@@ -249,44 +226,31 @@ def ended(page, qtbot, do):
 
 
 @pytest.mark.slow
-def test_a_reply_runs_with_the_runs_messages_its_answer_and_the_reply(playground, qtbot):
-    reply, view = playground.view.reply, playground.view
-    assert not reply.send_button.isEnabled()
-    reply.edit.setPlainText("And 5 about llamas")
-    reply.edit.setFocus()
-    ended(
-        playground,
-        qtbot,
-        lambda: QTest.keyClick(reply.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier),
-    )
-    request = playground.context.runs.state.started.request
+def test_a_reply_runs_with_the_runs_messages_until_a_new_conversation_is_started(
+    playground, screen_of, qtbot
+):
+    screen, runs, view = screen_of(playground), playground.context.runs, playground.view
+    assert not screen.can("Send")
+    screen.write("Reply", "And 5 about llamas")
+    ended(playground, qtbot, lambda: screen.key("Reply", "Ctrl+Return"))
+    request = runs.state.started.request
     assert request.history == (Message("user", "Find AI news"), Message("assistant", CALL))
-    assert request.prompt == "And 5 about llamas" == view.prompt_edit.toPlainText()
-    assert (reply.edit.toPlainText(), view.history_link.words) == ("", "After 2 messages")
-    reply.edit.setPlainText("third")
-    ended(playground, qtbot, reply.send_button.click)
-    assert len(playground.context.runs.state.started.request.history) == 4
-
-
-@pytest.mark.slow
-def test_run_repeats_the_last_message_of_a_conversation_until_a_new_one_is_started(playground, qtbot):
-    playground.view.reply.edit.setPlainText("more")
-    ended(playground, qtbot, playground.view.reply.send_button.click)
+    assert request.prompt == "And 5 about llamas" == screen.read("Your prompt")
+    assert (screen.read("Reply"), view.history_link.words) == ("", "After 2 messages")
     ended(playground, qtbot, playground.run)
-    assert len(playground.context.runs.state.started.request.history) == 2
-    playground.view.new_link.click()
-    assert not playground.view.history_link.isVisible()
-    ended(playground, qtbot, playground.run)
-    assert playground.context.runs.state.started.request.history == ()
-
-
-@pytest.mark.slow
-def test_the_messages_can_be_edited_before_they_are_sent(playground):
-    playground.view.reply.edit.setPlainText("and then")
-    playground.view.reply.edit_button.click()
-    assert playground.context.panels.revealed[-1] == "messages"
+    assert len(runs.state.started.request.history) == 2, "Run repeats the last message"
+    screen.write("Reply", "third")
+    ended(playground, qtbot, lambda: screen.press("Send"))
+    assert len(runs.state.started.request.history) == 4
+    screen.write("Reply", "and then")
+    screen.press("Edit messages")
+    assert playground.context.panels.revealed[-1] == "messages" and not runs.is_busy
     state = playground.context.project.prompt.state
-    assert (len(state.history), state.user) == (2, "and then") and not playground.context.runs.is_busy
+    assert (len(state.history), state.user) == (6, "and then")
+    view.new_link.click()
+    assert not view.history_link.isVisible()
+    ended(playground, qtbot, playground.run)
+    assert runs.state.started.request.history == ()
 
 
 @pytest.mark.slow

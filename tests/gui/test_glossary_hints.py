@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from fake_context import scripted
 from glyphscope_gui.help.presenter import GlossaryHints, entries, glossary, hint, words_at
 from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
@@ -86,8 +85,7 @@ def test_hovering_a_term_shows_its_meaning_and_a_hint_of_its_own_comes_first(qtb
 
 @pytest.mark.slow
 @QUIET
-def test_every_term_that_labels_something_in_the_window_has_a_hint(open_window, qtbot):
-    window = open_window(scripted)
+def test_every_term_that_labels_something_in_the_window_has_a_hint(window, qtbot):
     with qtbot.waitSignal(window.runs.ended):
         window.runs.show_record(bundled_run("search-mask.jsonl"))
     seen = set()
@@ -124,8 +122,7 @@ def places_with_words(window: QWidget):
 
 
 @pytest.mark.slow
-def test_f1_on_a_term_opens_the_glossary_there(open_window, qtbot, monkeypatch):
-    window = open_window(scripted)
+def test_f1_on_a_term_opens_the_glossary_there(window, monkeypatch):
     window.actions_.guide.trigger()
     assert window.help.guide.page == "guide.md"
     monkeypatch.setattr("glyphscope_gui.help.presenter.term_at_cursor", lambda: "constraint (of a run)")
@@ -134,4 +131,4 @@ def test_f1_on_a_term_opens_the_glossary_there(open_window, qtbot, monkeypatch):
     assert guide.page == "glossary.md" and guide.text.textCursor().selectedText().strip().startswith(
         "constraint"
     )
-    window.help.close()
+    guide.close()

@@ -11,7 +11,6 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
 
-from fake_context import scripted
 from glyphscope.base.resources import read_page
 from glyphscope_gui.help.commands import CommandPalette, commands_of, matching
 from glyphscope_gui.help.guide import PAGES, SHORTCUTS, GuideDialog, GuideText, page_text, slug_of
@@ -108,8 +107,7 @@ def test_links_lead_from_page_to_page_and_back(bar, qtbot):
 
 
 @pytest.mark.slow
-def test_the_tour_explains_the_settings_on_the_shown_run(open_window, qtbot):
-    window = open_window(scripted)
+def test_the_tour_explains_the_settings_on_the_shown_run(window, qtbot):
     with qtbot.waitSignal(window.runs.ended):
         window.runs.show_record(bundled_run("search-mask.jsonl"))
     window.actions_.tour.trigger()
@@ -139,8 +137,8 @@ def test_every_page_that_the_guide_links_to_is_in_its_list():
 
 
 @pytest.mark.slow
-def test_the_palette_of_the_window_shows_the_whole_name_of_every_action_of_its_menus(open_window):
-    palette = open_window(scripted).help.show_palette()
+def test_the_palette_of_the_window_shows_the_whole_name_of_every_action_of_its_menus(window):
+    palette = window.help.show_palette()
     QApplication.processEvents()
     names = [palette.list.topLevelItem(place).text(0) for place in range(palette.list.topLevelItemCount())]
     assert {"Run › Run", "View › Grammar", "Help › Tour"} <= set(names)
@@ -154,7 +152,7 @@ OF_TEXT = {"Ctrl+C", "Ctrl+Ins", "F16", "Ctrl+X", "Shift+Del", "F20", "Ctrl+V", 
 
 
 @pytest.mark.slow
-def test_the_guide_lists_every_key_of_the_window(open_window):
+def test_the_guide_lists_every_key_of_the_window(window):
     section = read_page("guide.md").partition("## Keyboard")[2]
     rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("|")]
     listed = {key for row in rows for key in re.findall(r"`([^`]+)`", row)}
@@ -162,7 +160,7 @@ def test_the_guide_lists_every_key_of_the_window(open_window):
         listed |= {f"Ctrl+{number}" for number in range(int(first), int(last) + 1)}
     keys = {
         shortcut.toString(QKeySequence.SequenceFormat.PortableText): action.text()
-        for action in open_window(scripted).findChildren(QAction)
+        for action in window.findChildren(QAction)
         for shortcut in action.shortcuts()[:1]
     }
     assert {key: words for key, words in keys.items() if key not in listed | OF_TEXT} == {}

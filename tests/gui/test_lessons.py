@@ -10,9 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDockWidget, QFileDialog, QMainWindow, QWidget
+from PySide6.QtWidgets import QDockWidget, QFileDialog, QWidget
 
 from fake_context import fake_context
 from glyphscope.base.errors import ModelError
@@ -31,7 +30,6 @@ from glyphscope_gui.lessons.run import MAX_ROWS, shown_rows
 from glyphscope_gui.runs import ModelStatus, Phase
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import MenuId, PageId
-from glyphscope_gui.shell.navigation import Presentation
 from glyphscope_gui.theme.fonts import base_points
 from lesson_texts import BAD, LESSON, written_lesson
 from lesson_walk import answer, open_in, take_step
@@ -364,29 +362,6 @@ def test_a_lecture_hides_the_list_enlarges_the_text_and_restores_the_page(withou
     press(lessons, Qt.Key.Key_Escape)
     assert not navigator.is_presenting and all(part.isVisible() for part in parts)
     assert base_points() == points and not lessons.lecture.notes.isVisible()
-
-
-def test_a_presentation_hides_all_distractions_and_restores_the_window(qtbot):
-    window, stop = QMainWindow(), QAction("Stop")
-    qtbot.addWidget(window)
-    stop.setShortcuts(["Esc", "Ctrl+."])
-    shown, hidden = QDockWidget(window), QDockWidget(window)
-    for dock in (shown, hidden):
-        window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
-    hidden.hide()
-    window.statusBar()
-    window.showMaximized()
-    presentation = Presentation(window, lambda: [window.statusBar(), shown, hidden], stop)
-    for begin in (presentation.begin, presentation.begin):  # the second call does nothing
-        begin()
-        assert window.isFullScreen() and stop.shortcuts() == []
-        assert not any(part.isVisible() for part in (window.statusBar(), shown, hidden))
-    presentation.end()
-    assert window.isMaximized() and not window.isFullScreen() and len(stop.shortcuts()) == 2
-    assert window.statusBar().isVisible() and shown.isVisible() and not hidden.isVisible()
-    shown.hide()
-    presentation.end()
-    assert not shown.isVisible()
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import QTextOption
-from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import PromptPart, PromptRendered
 from glyphscope.prompting import presets, prompt_costs
@@ -50,11 +49,6 @@ RENDERED = PromptRendered(
 )  # fmt: skip
 
 
-def test_the_prompt_edits_have_accessible_names(dock):
-    for name in ("systemPromptEdit", "renderedPromptView"):
-        assert dock.findChild(QWidget, name).accessibleName()
-
-
 def test_the_rendered_prompt_follows_the_tools(dock, document, qtbot):
     assert "execute(" in dock.rendered_view.toPlainText()
     registry = default_registry().without_tool("execute")
@@ -66,35 +60,29 @@ def test_the_rendered_prompt_follows_the_tools(dock, document, qtbot):
     assert "Search for AI news" in text
 
 
-def test_an_invalid_template_is_reported_and_leaves_the_last_prompt(dock, document, qtbot):
-    before = dock.rendered_view.toPlainText()
-    dock.system_edit.setPlainText("line one\n{% for tool in %}")
+def test_the_template_is_edited_reset_and_chosen_and_an_invalid_one_leaves_the_last_prompt(
+    dock, document, screen_of, qtbot
+):
+    screen, original = screen_of(dock), document.system_template
+    before, template = dock.rendered_view.toPlainText(), "System prompt template"
+    assert not screen.can("Reset")
+    screen.write(template, "line one\n{% for tool in %}")
     render(document, qtbot)
-    assert dock.problem.isVisible()
-    assert "2" in dock.problem.text()
+    assert dock.problem.isVisible() and "2" in dock.problem.text()
     assert dock.rendered_view.toPlainText() == before
-    dock.system_edit.setPlainText("Short.")
+    screen.write(template, "Short.")
     render(document, qtbot)
-    assert not dock.problem.isVisible()
-    assert "Short." in dock.rendered_view.toPlainText()
-
-
-def test_reset_restores_the_template(dock, document, qtbot):
-    original = document.system_template
-    assert not dock.reset_button.isEnabled()
-    dock.system_edit.setPlainText("Mine.")
-    assert document.request_fields()["system"] == "Mine."
-    dock.reset_button.click()
-    assert document.request_fields()["system"] is None
-    assert dock.system_edit.toPlainText() == original
-
-
-def test_a_chosen_preset_is_used(dock, document, qtbot):
+    assert not dock.problem.isVisible() and "Short." in dock.rendered_view.toPlainText()
+    assert document.request_fields()["system"] == "Short."
+    screen.press("Reset")
+    assert document.request_fields()["system"] is None and screen.read(template) == original
     last = dock.preset_combo.count() - 1
     dock.preset_combo.setCurrentIndex(last)
     dock.preset_combo.activated.emit(last)
     name = list(presets())[last]
-    assert document.state.preset == name and dock.system_edit.toPlainText() == presets()[name]
+    assert document.state.preset == name and screen.read(template) == presets()[name]
+    document.set_state(PromptState(preset="no such preset", system="Mine.", user="x"))
+    assert document.system_template == "Mine."
 
 
 def test_token_costs_are_hidden_when_the_prompt_changes(dock, document, qtbot):
@@ -111,32 +99,19 @@ def test_token_costs_are_hidden_when_the_prompt_changes(dock, document, qtbot):
     assert "Something else" in dock.rendered_view.toPlainText()
 
 
-def test_an_unknown_preset_leaves_the_users_template(document):
-    document.set_state(PromptState(preset="no such preset", system="Mine.", user="x"))
-    assert document.system_template == "Mine."
-
-
-def test_the_users_prompt_is_edited_in_both_directions(document, qtbot):
-    edit = UserPromptEdit(document)
+def test_the_users_prompt_is_edited_in_both_directions_and_control_and_enter_runs(document, qtbot):
+    edit, runs = UserPromptEdit(document), []
     qtbot.addWidget(edit)
-    assert edit.toPlainText() == "Search for AI news"
+    edit.submitted.connect(lambda: runs.append(1))
     qtbot.keyClicks(edit, "!")
     assert document.user == "!Search for AI news"
     document.set_user("from a project")
     assert edit.toPlainText() == "from a project"
-
-
-def test_control_and_enter_runs_and_enter_writes_a_line(document, qtbot):
-    edit = UserPromptEdit(document)
-    qtbot.addWidget(edit)
-    runs = []
-    edit.submitted.connect(lambda: runs.append(1))
     qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert runs == []
-    qtbot.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    qtbot.keyClick(edit, Qt.Key.Key_Enter, Qt.KeyboardModifier.ControlModifier)
-    assert len(runs) == 2
-    assert edit.toPlainText().count("\n") == 1
+    assert runs == [] and edit.toPlainText().count("\n") == 1
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        qtbot.keyClick(edit, key, Qt.KeyboardModifier.ControlModifier)
+    assert len(runs) == 2 and edit.toPlainText().count("\n") == 1
 
 
 @pytest.mark.slow

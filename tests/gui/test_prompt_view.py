@@ -196,8 +196,8 @@ BEFORE = ["a", "b", *"tttttttttttttttttttt"]
 AFTER = ["a", "X", *"tttttttttttttttttttt"]
 
 
-def test_changes_and_their_cost_are_compared_with_the_previous_run(watch):
-    _, feed, _ = watch
+def test_changes_and_their_cost_are_compared_with_the_previous_run_of_the_model(watch):
+    model, feed, _ = watch
     first = feed(BEFORE)
     assert first.changes is None and first.loss.why == "first"
     second = feed(AFTER, cached=1)
@@ -206,34 +206,19 @@ def test_changes_and_their_cost_are_compared_with_the_previous_run(watch):
     assert second.advice
     view = PromptChanges()
     view.show_prompt(second)
-    text = view.view.toPlainText()
-    assert (
-        "the cache ends here" in text and "in tokens: 1 added, 1 removed, 21 unchanged" in view.words.text()
-    )
+    assert "the cache ends here" in view.view.toPlainText()
+    assert "in tokens: 1 added, 1 removed, 21 unchanged" in view.words.text()
     assert "21 tokens were read in 100 ms" in view.cache.text()
     view.deleteLater()
-
-
-def test_a_background_run_that_took_the_cache_counts_as_the_cause(watch):
-    _, feed, _ = watch
-    feed(BEFORE)
     feed(["q"], kind="background")
-    second = feed(BEFORE, cached=0)
-    assert second.changes.is_same and second.loss.why == "changed" and second.loss.common == 0
-
-
-def test_another_model_has_no_lost_cache(watch):
-    model, feed, _ = watch
-    feed(BEFORE)
-    model.forget()
-    assert feed(BEFORE).loss.why == "first"
-
-
-def test_a_record_is_not_compared_with_the_runs_of_the_session(watch):
-    _, feed, _ = watch
-    feed(BEFORE)
-    shown = feed(AFTER, kind="replay")
+    third = feed(AFTER, cached=0)
+    assert third.changes.is_same and third.loss.why == "changed" and third.loss.common == 0, (
+        "it took the cache"
+    )
+    shown = feed(BEFORE, kind="replay")
     assert (shown.origin, shown.changes, shown.loss.why) == ("record", None, "unknown")
+    model.forget()
+    assert feed(AFTER).loss.why == "first", "another model has lost no cache"
 
 
 def test_the_next_prompt_is_counted_against_the_last_one_read(watch, qtbot):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QTextCursor, QTextDocument
 
 from glyphscope.base.figures import percent
@@ -18,7 +18,6 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import StageState, run_state
 from glyphscope.runs.strategies import run
 from glyphscope_gui.runs import ShownStage, StreamView, stream_view
-from glyphscope_gui.runs.alternatives_table import reasons
 from glyphscope_gui.runs.field_table import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTable, FieldTableModel
 from glyphscope_gui.runs.token_table import COLUMNS, TOKEN, TokenTable, TokenTableModel
 from glyphscope_gui.shared.run_words import step_text
@@ -136,20 +135,6 @@ def test_another_theme_leaves_token_boundaries_marked(view):
     assert "Not the model's own" not in view.tip(state.tokens[0])
 
 
-def test_a_click_chooses_the_token_under_it(view, qtbot):
-    view.resize(900, 120)
-    state = feed(view, events_of('{action="search" query="AI news" max_results=10}'))
-    for token in state.tokens:
-        if token.start == token.end:
-            continue
-        box = view._boxes(token.start, token.end)[0]
-        place = box.center().toPoint()
-        place.setY(place.y() - view.verticalScrollBar().value())
-        with qtbot.waitSignal(view.tokenChosen) as chosen:
-            qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
-        assert chosen.args[0] == token.step.index
-
-
 # -- tokens --------------------------------------------------------------------------------------------------------
 
 
@@ -256,19 +241,3 @@ def test_the_place_of_a_verdict_is_not_cut_after_long_reasoning(qtbot):
 
 
 # -- reasons -------------------------------------------------------------------------------------------------------
-
-
-def test_the_reason_against_an_alternative_is_shown():
-    from glyphscope.events import Alternative
-
-    before = '{action="search" query="a" max_results=50'
-    document = default_registry().to_document()
-    request = RunRequest(prompt="x", registry=document)
-    rows = [
-        Alternative(id=n, data=text.encode(), text=text, raw=0.1, final=0, allowed=False)
-        for n, text in enumerate(("0", "}", "x"))
-    ]
-    why = reasons(request, default_registry(), before, rows)
-    assert "100" in why[0]
-    assert why[1] == ""
-    assert why[2] != ""

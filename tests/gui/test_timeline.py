@@ -27,7 +27,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.runs.strategies import run
 from glyphscope_gui.playground.notes_view import MAX_LENGTH, NotesView, claim_words, notes_of
-from glyphscope_gui.playground.timeline import budgets, has_details
+from glyphscope_gui.playground.timeline import budgets
 from glyphscope_gui.playground.timeline_model import MAX_ROWS, TIME, WORDS, TimelineModel
 from glyphscope_gui.runs import ShownRun, ShownStage, StageChoice
 from glyphscope_gui.runs.field_table import FieldTableModel
@@ -159,24 +159,34 @@ def test_thousands_of_progress_reports_are_one_row_and_rows_have_a_limit(qapp):
     assert model.rowCount() == MAX_ROWS
 
 
-def test_a_denied_call_is_marked_as_failed(qapp):
-    made = Maker(loop_request()).enter("tool", "search", "tool", 1)
-    made.add(NEEDED, ApprovalGiven(call="call-1", action="deny", arguments={}, by="nobody"))
-    made.add(ToolResult(call="call-1", tool="search", source="demo", ok=False, fault="denied", message="no"))
-    made.done(valid=False, reason="denied")
-    model, _ = model_of(made.events)
-    assert rows(model) == [("search", "impossible"), ("Approval", "impossible"), ("Result", "impossible")]
-    assert model.row(1).words == "denied: no answer"
+def result(fault, message):
+    return ToolResult(call="call-1", tool="search", source="demo", ok=False, fault=fault, message=message)
 
 
-def test_failed_and_stopped_runs_say_so(qapp):
-    made = Maker(loop_request()).enter("turn", "Turn 1", "turn", 1)
-    made.add(RunFailed(code="MODEL_FAILED", message="The model died."))
+DENIED = ApprovalGiven(call="call-1", action="deny", arguments={}, by="nobody")
+
+
+@pytest.mark.parametrize(
+    ("kind", "events", "reason", "marks", "words"),
+    [
+        ("tool", (NEEDED, DENIED, result("denied", "no")), "denied",
+         [("search", "impossible"), ("Approval", "impossible"), ("Result", "impossible")], "denied: no answer"),
+        ("tool", (result("cancelled", "stopped"),), "cancelled",
+         [("search", "note"), ("Result", "impossible")], "stopped"),
+        ("turn", (RunFailed(code="MODEL_FAILED", message="The model died."),), "",
+         [("Turn 1", "impossible")], "The model died."),
+        ("turn", (), "cancelled", [("Turn 1", "note")], "stopped by the user"),
+    ],
+    ids=["denied", "stopped call", "failed", "stopped"],
+)  # fmt: skip
+def test_a_stage_says_how_it_ended(qapp, kind, events, reason, marks, words):
+    made = Maker(loop_request()).enter(kind, "search" if kind == "tool" else "Turn 1", kind, 1)
+    made.add(*events)
+    if reason:
+        made.done(valid=False, reason=reason)
     model, _ = model_of(made.events)
-    assert (model.row(0).mark, model.row(0).words) == ("impossible", "The model died.")
-    made = Maker(loop_request()).enter("turn", "Turn 1", "turn", 1).done(valid=False, reason="cancelled")
-    model, _ = model_of(made.events)
-    assert (model.row(0).mark, model.row(0).words) == ("note", "stopped by the user")
+    assert rows(model) == marks
+    assert words in [model.row(n).words for n in range(model.rowCount())]
 
 
 def test_a_record_without_names_of_stages_is_shown():
@@ -196,12 +206,6 @@ def test_the_limit_that_fired_is_a_gauge(qapp):
     assert found["max_seconds"].words == "Time 12 s of 20 s"
     assert found["attempts"].words == "Repairs 1 of 2"
     assert not found["attempts"].fired
-
-
-def test_only_a_run_of_several_parts_has_a_timeline():
-    request = RunRequest(prompt="x", registry=default_registry().to_document(), constraint="off")
-    assert not has_details(run_state(run(request, ScriptedModel(GOOD))))
-    assert has_details(run_state(loop_run()))
 
 
 # -- notes ---------------------------------------------------------------------------------------------------------
@@ -394,15 +398,3 @@ def test_the_arguments_of_two_stages_have_their_constraints(qtbot):
     assert name.tool.name == "search"
     assert found["/args/max_results"].startswith("integer 1")
     assert "/args/sources" in found
-
-
-def test_a_stopped_call_is_shown_as_stopped(qapp):
-    made = Maker(loop_request()).enter("tool", "search", "tool", 1)
-    made.add(
-        ToolResult(
-            call="call-1", tool="search", source="demo", ok=False, fault="cancelled", message="stopped"
-        )
-    )
-    made.done(valid=False, reason="cancelled")
-    model, _ = model_of(made.events)
-    assert model.row(0).words == "stopped"

@@ -17,45 +17,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
 
-from glyphscope.base.errors import ModelError
 from glyphscope.models import ScriptedModel
 from glyphscope_benchmarks.baseline_process import with_benchmarks
 from glyphscope_gui.project import FIRST_PROMPT
-from glyphscope_gui.runs import AbortBanner, Phase, bundled_run, bundled_runs
+from glyphscope_gui.runs import Phase, bundled_run, bundled_runs
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.shell.idle_model_presenter import on_battery
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'
-NAMES = [
-    "modelPicker",
-    "notationPicker",
-    "shapePicker",
-    "constraintPicker",
-    "strategyPicker",
-    "seedSpin",
-    "temperatureSpin",
-    "runButton",
-    "stopButton",
-    "stepButton",
-    "toolTree",
-    "toolForm",
-    "toolSchemaEdit",
-    "systemPromptEdit",
-    "userPromptEdit",
-    "renderedPromptView",
-    "streamView",
-    "fieldTable",
-    "abortBanner",
-    "tokenTable",
-    "alternativesTable",
-    "sizeChart",
-    "stepChart",
-    "savingsChart",
-    "historyList",
-    "lessonList",
-    "statusMessage",
-]
 
 
 def opener_of(model=None):
@@ -138,17 +108,6 @@ def test_an_abort_is_explained_with_its_saving(qtbot, make_playground):
     runs.replay(tuple(runs.events), 0)
     qtbot.waitUntil(lambda: not runs.is_busy)
     assert page.view.stream.toPlainText() == state.text
-
-
-@pytest.mark.slow
-def test_without_a_model_the_error_is_shown_and_a_recording_plays(qtbot, make_playground):
-    page = make_playground(ModelError("llama.cpp is not installed.", hint="Install it."))
-    runs = page.context.runs
-    qtbot.waitUntil(lambda: runs.is_busy or bool(runs.events))
-    assert page.view.notice.isVisible()
-    assert "llama.cpp is not installed" in page.view.notice.label.text()
-    runs.stop()
-    qtbot.waitUntil(lambda: not runs.is_busy)
 
 
 def test_bundled_recordings_are_complete_and_name_no_machine():
@@ -284,16 +243,6 @@ def test_undo_of_the_edit_menu_works_where_a_text_that_cannot_be_edited_has_the_
 
 
 @pytest.mark.slow
-def test_every_named_control_is_there_and_named_for_screen_readers(window):
-    window.page(PageId.PLAYGROUND).evidence.make_charts()  # as it is a little later
-    for name in NAMES:
-        widget = window.findChild(QWidget, name)
-        assert widget is not None, name
-        if not isinstance(widget, AbortBanner):  # its text is the abort's
-            assert widget.accessibleName(), name
-
-
-@pytest.mark.slow
 def test_the_focus_moves_from_run_to_stop_while_the_model_runs(qtbot, window):
     header, focused = window.header, []
     window.activateWindow()
@@ -305,33 +254,6 @@ def test_the_focus_moves_from_run_to_stop_while_the_model_runs(qtbot, window):
     finish(qtbot, window, lambda: qtbot.keyClick(header.run_button, Qt.Key.Key_Space))
     qtbot.waitUntil(lambda: window.runs.phase is Phase.IDLE)
     assert focused[0] is header.stop_button and window.focusWidget() is header.run_button
-
-
-@pytest.mark.slow
-def test_settings_are_disabled_during_a_run_and_enabled_after_it(qtbot, window):
-    off(window)
-    window.actions_.step.trigger()
-    assert window.runs.phase is Phase.STEPPING
-    assert not window.header.notation.isEnabled()
-    assert window.header.stop_button.isEnabled()
-    qtbot.waitUntil(lambda: bool(window.runs.state.tokens))
-    finish(qtbot, window, window.actions_.stop.trigger)
-    assert window.header.notation.isEnabled()
-    assert window.header.run_button.isEnabled()
-    assert not window.header.stop_button.isEnabled()
-
-
-@pytest.mark.slow
-def test_a_run_has_the_settings_of_the_header(qtbot, window):
-    qtbot.mouseClick(window.header.notation.button("json"), Qt.MouseButton.LeftButton)
-    qtbot.mouseClick(window.header.constraint.button("off"), Qt.MouseButton.LeftButton)
-    window.header.shape.activated.emit(1)
-    window.header.seed.setValue(7)
-    window.header.temperature.setValue(0.5)
-    request = finish(qtbot, window).started.request
-    assert (request.notation, request.constraint, request.shape) == ("json", "off", "tool-args")
-    assert (request.sampling.seed, request.sampling.temperature) == (7, 0.5)
-    assert window.header.shape.currentData() == "tool-args"
 
 
 @pytest.mark.slow
@@ -347,19 +269,6 @@ def test_the_keyboard_alone_runs_stops_and_reaches_the_tokens(qtbot, window):
     qtbot.keyClick(page.view.tokens, Qt.Key.Key_Down)
     assert page.view.current_token().step.index == 1
     assert page.evidence.alternatives_heading.title.text() == "ALTERNATIVES OF TOKEN 1"
-
-
-@pytest.mark.slow
-def test_the_history_has_every_run_and_no_replay(qtbot, window):
-    off(window)
-    finish(qtbot, window)
-    run = window.runs.events[0].run
-    qtbot.waitUntil(lambda: [row.id for row in window.panels.history.model.rows[:1]] == [run])
-    before = len(window.services.history.rows())
-    finish(qtbot, window, lambda: window.panels.history.runOpened.emit(run))
-    assert window.runs.state.text == GOOD
-    qtbot.wait(50)
-    assert len(window.services.history.rows()) == before
 
 
 @pytest.mark.slow

@@ -218,15 +218,6 @@ def test_a_run_that_is_stopped_before_it_starts_leaves_the_run_that_is_shown(qtb
     assert signal.args[0].failed is None and controller.state is shown
 
 
-def test_an_internal_error_is_reported_and_the_worker_continues(qtbot, make):
-    controller = make(ScriptedModel(GOOD))
-    with qtbot.waitSignal(controller.crashed) as crashed:
-        controller.replay(None, 0)
-    assert isinstance(crashed.args[0], Exception)
-    finish(qtbot, controller, lambda: controller.run(request()))
-    assert controller.state.call is not None
-
-
 def test_stop_is_immediate(qtbot, make):
     controller = make(Slow("a b " * 400))
     controller.run(request(stop_on="never"))
@@ -307,14 +298,6 @@ def test_pauses_between_steps_count_neither_as_run_time_nor_against_the_loops_li
     events = list(run(asked, model, clock=gate.clock))
     assert now[0] > 10_000 and events[-1].reason == "answered" and events[-1].total_ms == 0
     assert not [event for event in events if isinstance(event, LimitReached)]
-
-
-def test_stop_ends_a_run_that_is_stepped(qtbot, make):
-    controller = make(ScriptedModel(GOOD))
-    controller.run(request(), stepping=True)
-    qtbot.waitUntil(lambda: bool(controller.state.tokens))
-    finish(qtbot, controller, controller.stop)
-    assert controller.state.outcome == "cancelled"
 
 
 @pytest.mark.slow
