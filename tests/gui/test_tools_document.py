@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QPersistentModelIndex, Qt
 
 from glyphscope.base.errors import RegistryError
-from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.registry import Tool, ToolRegistry, find_places, to_pointer
 from glyphscope_gui.project import RegistryDocument, argument_schema, draft_state
-from glyphscope_gui.shared.json_places import TextProblem, located, parse_object, places
+from glyphscope_gui.shared.json_places import TextProblem, located, parse_object
 from glyphscope_gui.shared.table_model import NOTE_ROLE
 from glyphscope_gui.tools.form import ArgumentForm
 from glyphscope_gui.tools.tree import Item, RegistryTreeModel
@@ -241,11 +241,13 @@ JSON = st.recursive(
 )
 
 
-def at_pointer(document, pointer):
-    for step in pointer.split("/")[1:]:
-        step = step.replace("~1", "/").replace("~0", "~")
-        document = document[int(step) if isinstance(document, list) else step]
-    return document
+def values_of(value, pointer=""):
+    yield pointer, value
+    members = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for name, inner in members:
+        yield from values_of(inner, pointer + to_pointer([name]))
 
 
 @pytest.mark.slow
@@ -253,10 +255,8 @@ def at_pointer(document, pointer):
 @given(JSON, st.sampled_from([None, 2]))
 def test_a_pointer_leads_to_its_value_in_the_text(document, indent):
     text = json.dumps(document, indent=indent, ensure_ascii=False)
-    found = places(text)
-    for pointer, place in found.items():
-        assert json.loads(text[place.start : place.end]) == at_pointer(document, pointer)
-    assert "" in found
+    pointers, values = zip(*values_of(document), strict=True)
+    assert [json.loads(text[each.start : each.end]) for each in find_places(text, pointers)] == [*values]
 
 
 @pytest.mark.parametrize(
@@ -279,5 +279,7 @@ def test_a_text_that_is_not_an_object_is_reported_with_its_place(text, line, col
 
 def test_a_problem_at_a_missing_place_is_shown_at_the_nearest_one():
     text = '{\n "properties": {}\n}'
-    assert located(text, places(text), "/properties/url/type", "wrong").line == 2
-    assert len(places('{"a":' * 300 + "1" + "}" * 300)) == 301
+    (problem,) = located(text, [("/properties/url/type", "wrong")])
+    assert (problem.line, problem.column, problem.message) == (2, 16, "wrong")
+    (place,) = find_places('{"a":' * 300 + "1" + "}" * 300, ["/a" * 300])
+    assert (place.start, place.end) == (1500, 1501)

@@ -18,7 +18,7 @@ from glyphscope.base.errors import RegistryError
 from glyphscope.base.visible import escaped
 from glyphscope.registry import Tool, ToolRegistry, check_tool, normalise
 from glyphscope_gui.project.argument_schema import free_name
-from glyphscope_gui.shared.json_places import TextProblem, located, parse_object, places
+from glyphscope_gui.shared.json_places import TextProblem, located, parse_object
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import MAX_DOCUMENT, document_part, is_long
 
@@ -317,5 +317,4 @@ def _check(tool: Tool, text: str) -> tuple[dict[str, Any], tuple[TextProblem, ..
         schema = normalise(document)
         assert isinstance(schema, dict), "the parameters of a tool that is checked are an object"
         return schema, ()
-    found = places(text)
-    return {}, tuple(located(text, found, p.pointer.removeprefix("/parameters"), p.message) for p in problems)
+    return {}, located(text, ((p.pointer.removeprefix("/parameters"), p.message) for p in problems))

@@ -27,7 +27,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.completion_list import CompletionList
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.json_places import located, parse_object, places
+from glyphscope_gui.shared.json_places import located, parse_object
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, grid_layout, replace_content, vbox
@@ -219,10 +219,9 @@ class ServerCallForm(QStackedWidget):
     def _show_check(self, check: ArgumentProblems) -> None:
         if self.is_json:
             text = self.editor.toPlainText()
-            known = places(text) if len(text) <= MAX_TEXT and isinstance(parse_object(text), dict) else {}
-            self.editor.set_problems(
-                [located(text, known, to_pointer((name,)), words) for name, words in check.by_name.items()]
-            )
+            known = len(text) <= MAX_TEXT and isinstance(parse_object(text), dict)
+            problems = ((to_pointer((name,)), words) for name, words in check.by_name.items())
+            self.editor.set_problems(located(text if known else "", problems))
         else:
             self.rows.show_check(check)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from glyphscope.base.lines import line_and_column
-from glyphscope.registry.places import Place, scan
+from glyphscope.registry.places import Place, find_places, scan
 from glyphscope_gui.shared.language import tr
 
 
@@ -24,36 +24,28 @@ class TextProblem:
     end: int
 
 
-def places(text: str) -> dict[str, Place]:
-    """The place of every value of a valid JSON text, by JSON Pointer.
-
-    If a name occurs twice in an object, the last value counts, as for JSON readers.
-    """
-    return {pointer: place for pointer, place, is_name in scan(text) if not is_name}
-
-
 def _repeated_name(text: str) -> TextProblem | None:
     """The first repeated name within an object: JSON readers would silently drop the first value."""
     seen: set[str] = set()
     for pointer, place, is_name in scan(text):
         if is_name and pointer in seen:
-            line, column = line_and_column(text, place.start)
-            return TextProblem(tr("Duplicate name."), pointer, line, column, place.start, place.end)
+            return _problem(text, pointer, place, tr("Duplicate name."))
         if is_name:
             seen.add(pointer)
     return None
 
 
-def place_of(found: Mapping[str, Place], pointer: str) -> Place:
-    """Return the place of `pointer`, or of the nearest value around it that exists."""
-    while pointer and pointer not in found:
-        pointer = pointer.rpartition("/")[0]
-    return found.get(pointer, Place(0, 0))
+def located(text: str, problems: Iterable[tuple[str, str]]) -> tuple[TextProblem, ...]:
+    """Return problems at JSON Pointers, with their places in the text; for a long value, its first line."""
+    listed = list(problems)
+    found = find_places(text, [pointer for pointer, _ in listed])
+    return tuple(
+        _problem(text, pointer, place, message)
+        for (pointer, message), place in zip(listed, found, strict=True)
+    )
 
 
-def located(text: str, found: Mapping[str, Place], pointer: str, message: str) -> TextProblem:
-    """Return the problem at a JSON Pointer, with its place in the text; for a long value, its first line."""
-    place = place_of(found, pointer)
+def _problem(text: str, pointer: str, place: Place, message: str) -> TextProblem:
     line_end = text.find("\n", place.start)
     end = place.end if line_end < 0 else min(place.end, line_end)
     line, column = line_and_column(text, place.start)
