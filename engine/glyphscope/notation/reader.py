@@ -161,7 +161,7 @@ class Reader(TextAhead):
 
     # quoted strings and keys
 
-    def _string(self, *, key: bool) -> Iterator[None]:
+    def _string(self, *, key: bool) -> Iterable[None]:
         """Read a string in quotes, which is next."""
         opened, kind, ended = (
             (s.KEY_OPEN, s.KEY_TEXT, s.KEY_END) if key else (s.STRING_OPEN, s.STRING_TEXT, s.STRING_END)

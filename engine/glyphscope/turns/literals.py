@@ -202,7 +202,7 @@ class _Lenient(LiteralReader):
 
     # strings, numbers and words
 
-    def _string(self, *, key: bool) -> Iterator[None]:
+    def _string(self, *, key: bool) -> Iterable[None]:
         marks = self._text[self._at] * 3
         if not self._text.startswith(marks, self._at):
             return super()._string(key=key)

@@ -42,6 +42,7 @@ class LiteralReader(Reader):
         "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "", "0": "\0", "a": "\a", "v": "\v",
     }  # fmt: skip
     CLOSING: ClassVar[dict[str, str]] = {"{": "}", "[": "]", "(": ")"}
+    SIGNS: ClassVar[str] = ":="  # between a key and its value
 
     def __init__(
         self,
@@ -129,11 +130,11 @@ class LiteralReader(Reader):
         """Read a key, which begins with that character, and the sign after it."""
         yield from self._written_key(char)
         char = yield from self._next_ink()
-        if char not in ":=":
+        if char not in self.SIGNS:
             self._reject(f"a value must follow the name, not '{char}'")
         self._at += 1
 
-    def _written_key(self, char: str) -> Iterator[None]:
+    def _written_key(self, char: str) -> Iterable[None]:
         self._key, self._key_from = [], len(self._out)
         bare = _KEYWORD if self._takes_keyword else KEY
         if self._quote and char == self._quote[0]:
@@ -227,7 +228,7 @@ class LiteralReader(Reader):
 
     # numbers and words
 
-    def _scalar(self, char: str) -> Iterator[None]:
+    def _scalar(self, char: str) -> Iterable[None]:
         if self._may_be_bare and self._own_types.only_string:
             yield from self._bare("")
             return

@@ -8,12 +8,16 @@ has a meaning, is only extracted. A valid text is returned unchanged. Takes line
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import ClassVar, NamedTuple
 
 from glyphscope.base.errors import NotationError
 from glyphscope.events import Change, Notation
+from glyphscope.notation.ahead import Ended
 from glyphscope.notation.read import parse_value
+from glyphscope.notation.reader import Reader
+from glyphscope.turns.validator_literals import LiteralReader
 
 MAX_STARTS = 16
 """Braces that are tried: each may require reading the whole text."""
@@ -180,9 +184,6 @@ _STRINGS = {
 }
 _TO_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
 
-_State: TypeAlias = Literal["first", "next", "after"]
-"""Just inside a bracket; after a comma; after a value."""
-
 
 class Edit(NamedTuple):
     """The characters `start` to `end` (exclusive) of the text become `new`; `what` describes the change in words."""
@@ -211,141 +212,108 @@ def read_lenient(text: str, start: int, *, close: bool) -> LenientObject:
     `close`: brackets that are open at the end of the text, or of its code fence, are closed, if the value before the
     end is complete.
     """
-    reader = _Reader(text, start, close)
-    whole = reader.read()
-    return LenientObject(whole, reader.at, tuple(reader.keys), tuple(sorted(reader.edits)))
+    reader = _Edited(text, start)
+    whole = reader.whole(close=close)
+    return LenientObject(whole, reader.place, tuple(reader.keys), tuple(sorted(reader.edits)))
 
 
-class _Reader:
-    """One pass from the brace on; each method returns whether the element that it reads was there."""
+class _Edited(LiteralReader):
+    """Reads an object of a whole text, with the edits that make it JSON; a text that waits for more is at its end."""
 
-    def __init__(self, text: str, start: int, close: bool) -> None:
-        self.at = start
+    RUNS: ClassVar[dict[str, re.Pattern[str]]] = _STRINGS
+    CLOSING: ClassVar[dict[str, str]] = Reader.CLOSING
+    SIGNS: ClassVar[str] = ":"
+
+    def __init__(self, text: str, start: int) -> None:
+        super().__init__(0, max_depth=MAX_DEPTH)
+        self._text, self._at = text, start
         self.keys: list[str] = []
         self.edits: list[Edit] = []
-        self._text = text
-        self._close = close
-        self._stack: list[str] = []
-        self._state: _State = "first"
-        self._comma = -1
-        self._after_number = False
+        self._name = ""  # the last key
+        self._comma = -1  # the last comma in the innermost bracket
+        self._number_end = -1
 
-    def read(self) -> bool:
-        """Whether the object was read to its end."""
-        self._enter()
-        while self._stack:
-            ended = self._blank() or not self._after_number
-            if self._over():
-                return ended and self._closed_at_end()
-            self._after_number = False
-            char = self._text[self.at]
-            if char in "}]":
-                readable = self._leave(char)
-            elif self._state == "after":
-                readable = self._separated(char)
-            else:
-                readable = (self._stack[-1] == "[" or self._member_name()) and self._value()
-            if not readable:
-                return False
+    def whole(self, *, close: bool) -> bool:
+        """Whether the object is read to its end, which with `close` may be the end of the text."""
+        with suppress(Ended):
+            next(self._reading, None)
+        if self.done or self.broken:
+            return self.done
+        if self._first or self._at == self._number_end or not close:
+            return False  # no value is before the end, or one that may continue
+        brackets = "".join(self.CLOSING[opened] for opened in reversed(self._stack))
+        self._edit(self._at, brackets, f"closed with {brackets}")
         return True
 
-    def _enter(self) -> None:
-        self._stack.append(self._text[self.at])
-        self._state = "first"
-        self.at += 1
+    def _edit(self, end: int, new: str, what: str) -> None:
+        """Replace the characters from the next one to `end`."""
+        self.edits.append(Edit(self._at, end, new, what))
+        self._at = end
 
-    def _leave(self, char: str) -> bool:
-        if char != ("}" if self._stack.pop() == "{" else "]"):
-            return False
-        if self._state == "next":
-            self._edit(self._comma, self._comma + 1, "", "the comma after the last one left out")
-        self._state = "after"
-        self.at += 1
-        return True
-
-    def _separated(self, char: str) -> bool:
-        self._comma, self._state = self.at, "next"
-        self.at += 1
-        return char == ","
-
-    def _over(self) -> bool:
-        """Whether this is the end of the text, or of the code fence."""
-        return self.at >= len(self._text) or self._text.startswith(_FENCE, self.at)
-
-    def _closed_at_end(self) -> bool:
-        if not self._close or self._state != "after":
-            return False
-        brackets = "".join("}" if opened == "{" else "]" for opened in reversed(self._stack))
-        self._edit(self.at, self.at, brackets, f"closed with {brackets}")
-        return True
-
-    def _blank(self) -> bool:
-        """Skip white space and comments; returns whether there were any."""
-        start = self.at
+    def _ink(self, blanks: str = "") -> str:
         while True:
-            if match := _SPACE.match(self._text, self.at):
-                self.at = match.end()
-            elif match := _COMMENT.match(self._text, self.at):
-                self._edit(self.at, match.end(), "", "a comment left out")
-                self.at = match.end()
+            if match := _SPACE.match(self._text, self._at):
+                self._at = match.end()
+            elif match := _COMMENT.match(self._text, self._at):
+                self._edit(match.end(), "", "a comment left out")
+            elif self._text.startswith(_FENCE, self._at):
+                return ""
             else:
-                return self.at > start
+                return self._text[self._at : self._at + 1]
 
-    def _member_name(self) -> bool:
-        key = self._string()
-        if key is None:
-            match = _KEY.match(self._text, self.at)
-            if match is None:
-                return False
-            key = match[0]
-            self._edit(self.at, match.end(), f'"{key}"', f"the key {key} put into quotes")
-            self.at = match.end()
-        self._blank()
-        if self._over() or self._text[self.at] != ":":
-            return False
+    def _open(self, bracket: str = "") -> None:
+        super()._open(bracket)
+        self._comma = -1
+
+    def _separate(self, char: str) -> None:
+        self._comma = self._at
+        super()._separate(char)
+
+    def _close(self, char: str) -> None:
+        if self._first and self._comma >= 0:
+            self.edits.append(Edit(self._comma, self._comma + 1, "", "the comma after the last one left out"))
+        super()._close(char)
+
+    def _member_key(self, char: str) -> Iterator[None]:
+        yield from super()._member_key(char)
         if len(self._stack) == 1:
-            self.keys.append(key)
-        self.at += 1
-        self._blank()
-        return not self._over()
+            self.keys.append(self._name)
 
-    def _value(self) -> bool:
-        """Read a whole scalar, or the opening bracket of an object or a list, whose content is read next."""
-        if self._text[self.at] in "{[":
-            self._enter()
-            return len(self._stack) <= MAX_DEPTH
-        self._state = "after"
-        if self._string() is not None:
-            return True
-        match = _WORD.match(self._text, self.at)
+    def _written_key(self, char: str) -> Iterable[None]:
+        if char in self.RUNS:
+            return self._string(key=True)
+        match = _KEY.match(self._text, self._at)
         if match is None:
-            return False
-        word = match[0]
+            self._reject("a key must come here")
+        self._name = match[0]
+        self._edit(match.end(), f'"{match[0]}"', f"the key {match[0]} put into quotes")
+        return ()
+
+    def _string(self, *, key: bool) -> Iterable[None]:
+        """Read a quoted text as it is written."""
+        match = self.RUNS[self._text[self._at]].match(self._text, self._at)
+        if match is None:
+            self._reject("a text must end")
+        if match[0][0] == '"':
+            self._at = match.end()
+        else:
+            quotes = f"{match[0][0]}…{match[0][-1]}"
+            self._edit(match.end(), _in_double_quotes(match[1]), f"{quotes} made double quotes")
+        self._name = match[1] if key else self._name
+        return ()
+
+    def _scalar(self, char: str) -> Iterable[None]:
+        match = _WORD.match(self._text, self._at)
+        word = "" if match is None else match[0]
         if word in _PYTHON:
-            self._edit(self.at, match.end(), _PYTHON[word], f"Python's {word} written {_PYTHON[word]}")
-        self._after_number = bool(_NUMBER.fullmatch(word))
-        self.at = match.end()
-        return self._after_number or word in _LITERALS or word in _PYTHON
-
-    def _string(self) -> str | None:
-        """The content of a quoted text as it is written; None if none begins here, or if it does not end."""
-        start = self.at
-        quote = self._text[start]
-        match = _STRINGS[quote].match(self._text, start) if quote in _STRINGS else None
-        if match is None:
-            return None
-        self.at = match.end()
-        if quote != '"':
-            self._edit(
-                start,
-                self.at,
-                _in_double_quotes(match[1]),
-                f"{match[0][0]}…{match[0][-1]} made double quotes",
-            )
-        return match[1]
-
-    def _edit(self, start: int, end: int, new: str, what: str) -> None:
-        self.edits.append(Edit(start, end, new, what))
+            self._edit(self._at + len(word), _PYTHON[word], f"Python's {word} written {_PYTHON[word]}")
+            return ()
+        is_number = _NUMBER.fullmatch(word) is not None
+        if not is_number and word not in _LITERALS:
+            self._reject("a value must begin here")
+        self._at += len(word)
+        self._number_end = self._at if is_number else -1
+        return ()
 
 
 def _in_double_quotes(inside: str) -> str:
