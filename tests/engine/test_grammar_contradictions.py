@@ -4,11 +4,13 @@ import json
 
 import pytest
 
+import keyword_rows
 from cli_command import command
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import contradictions, match_text, registry_contradictions, uncallable
 from glyphscope.registry import bundled_registries, bundled_registry, load_registry, to_json
 from glyphscope.turns import build_call_grammar
+from keyword_rows import EVERY, IDS
 
 
 def registry(argument, **more):
@@ -188,16 +190,6 @@ def test_a_required_name_that_a_closed_schema_does_not_have_is_named(parameters,
     assert caught.value.where == f"t: {where}"
 
 
-CALLABLE = (
-    {"type": "string"}, {"type": "string", "minLength": 2, "maxLength": 2}, {"type": "integer", "minimum": 1},
-    {"type": "number", "maximum": -3}, {"enum": ["a"]}, {"type": "string", "enum": ["ab", "abc"], "maxLength": 2},
-    {"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 4, "maximum": 2}]}, {"$ref": "#/$defs/tree"},
-    {"type": "array", "items": False}, {"type": "object", "properties": {"x": False}}, {}, True, {"const": None},
-    {"type": ["integer", "null"], "minimum": 5, "maximum": 3}, {"type": "string", "format": "date"},
-    {"type": "string", "pattern": "^https?://"}, {"type": "string", "pattern": "^[a-z]+$", "minLength": 2},
-    {"type": "string", "pattern": "^x{9}$", "maxLength": 9}, {"type": "string", "pattern": "(?!b)a", "maxLength": 3},
-    {"type": "integer", "minimum": 7, "maximum": 7}, {"type": "array", "minItems": 2, "items": {"type": "null"}},
-)  # fmt: skip
 UNCALLABLE = (
     {"type": "integer", "minimum": 5, "maximum": 3}, {"type": "string", "minLength": 5, "maxLength": 3}, False,
     {"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2}, {"type": "integer", "enum": ["a"]},
@@ -210,31 +202,29 @@ UNCALLABLE = (
     {"type": "string", "pattern": "[^\\s\\S]"},
     {"type": "string", "pattern": "^ab$", "minLength": 3}, {"type": "string", "format": "date", "maxLength": 9},
 )  # fmt: skip
-DEFS = {
-    "tree": {"type": "object", "properties": {"left": {"$ref": "#/$defs/tree"}}},
-    "endless": {
-        "type": "object",
-        "properties": {"left": {"$ref": "#/$defs/endless"}},
-        "required": ["left"],
-    },
-}
+ENDLESS = {"type": "object", "properties": {"left": {"$ref": "#/$defs/endless"}}, "required": ["left"]}
 
 
-@pytest.mark.parametrize("required", [True, False])
-@pytest.mark.parametrize("argument", [*CALLABLE, *UNCALLABLE], ids=json.dumps)
-def test_the_tools_of_which_no_call_can_be_written_are_those_that_the_grammar_leaves_out(argument, required):
-    more = {"$defs": DEFS, "required": ["a"] if required else []}
-    tools = registry(argument, **more)
-    found = uncallable(tools)
-    assert bool(found) == (required and any(argument is each for each in UNCALLABLE))
-    if found:
-        with pytest.raises(GrammarError) as caught:
-            build_call_grammar(tools, "glyph", "flat")
-        assert found[0].why in caught.value.message and found[0].pointer in caught.value.where
-    else:
-        assert not any(
-            "left out" in each.why for each in build_call_grammar(tools, "glyph", "flat").unenforced
-        )
+@pytest.mark.parametrize("argument", UNCALLABLE, ids=json.dumps)
+def test_the_tools_of_which_no_call_can_be_written_are_those_that_the_grammar_leaves_out(argument):
+    required, optional = (
+        registry(argument, required=names, **{"$defs": {"endless": ENDLESS}}) for names in (["a"], [])
+    )
+    (found,) = uncallable(required)
+    with pytest.raises(GrammarError) as caught:
+        build_call_grammar(required, "glyph", "flat")
+    assert found.why in caught.value.message and found.pointer in caught.value.where
+    assert not uncallable(optional) and not is_left_out(optional)
+
+
+@pytest.mark.parametrize("schema", [row[0] for row in EVERY], ids=IDS)
+def test_a_tool_that_can_be_called_is_not_left_out(schema):
+    tools = keyword_rows.registry(("x", schema))
+    assert not uncallable(tools) and not is_left_out(tools)
+
+
+def is_left_out(tools):
+    return any("left out" in each.why for each in build_call_grammar(tools, "glyph", "flat").unenforced)
 
 
 @pytest.mark.parametrize(

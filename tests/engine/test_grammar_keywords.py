@@ -1,6 +1,7 @@
 """Every keyword of JSON Schema in grammars and validators, on one table of schemas with values."""
 
 import math
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -9,14 +10,15 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.base.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar import SafeValidator, build_value_grammar, call_schema
+from glyphscope.grammar import SafeValidator, build_value_grammar, call_schema, match_text
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.notation import fitting_shape, shape_note, write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.turns import build_call_grammar
+from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation import CallValidator, Checker
 from keyword_rows import EVERY, IDS, INT, NUM, ROWS, STR, UNENFORCED, registry
 from lark_reader import lark_reader
+from orders import in_some_order
 
 
 @pytest.mark.parametrize("notation", ["glyph", pytest.param("json", marks=pytest.mark.slow)])
@@ -27,6 +29,18 @@ def test_no_keyword_leaks_and_none_rejects_a_valid_value(schema, good, bad, nota
     for value, expected in [(value, True) for value in good] + [(value, False) for value in bad]:
         text = write_call("tool", {"x": value}, style=notation, shape=shape)
         assert accepts(text) == expected, text
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize(("schema", "good", "bad"), ROWS, ids=IDS[: len(ROWS)])
+def test_members_may_come_in_any_order(schema, good, bad, notation):
+    grammar = build_call_grammar(registry(("x", schema)), notation, "tool-args", TurnOptions(order="any"))
+    accepts = lark_reader(grammar)
+    for value, expected in [(value, True) for value in good] + [(value, False) for value in bad]:
+        for seed in range(3):
+            arguments = {"x": in_some_order(value, Random(seed))}
+            text = write_call("tool", arguments, style=notation, shape="tool-args")
+            assert accepts(text) == match_text(grammar, text).accepted == expected, text
 
 
 @pytest.mark.parametrize(("schema", "good", "bad"), EVERY, ids=IDS)

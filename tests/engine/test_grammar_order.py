@@ -240,41 +240,6 @@ def test_the_number_of_members_is_enforced_in_any_order(
         assert match_text(grammar, text).accepted == right, text
 
 
-def test_impossible_members_are_left_out() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"a": {"type": "integer"}, "b": False, "c": {"type": "integer"}},
-        "propertyNames": {"pattern": "^[a-b]$"},
-        "required": ["a"],
-    }
-    grammar = build_value_grammar(schema, "json", order="any")
-    assert match_text(grammar, '{"a":1}').accepted
-    assert match_text(grammar, '{"a":1,').failed_at == 6
-
-
-@pytest.mark.parametrize(
-    "listed",
-    [
-        [{"a": 1, "b": {"c": 2, "d": 3}}, {"a": 12, "b": []}, {"a": 1}],
-        [{"a": 1}, {"a": 12, "b": []}, {"b": {"c": 2, "d": 3}, "a": 1}],
-    ],
-)
-def test_listed_objects_are_accepted_in_any_order(listed: list[Any]) -> None:
-    schema = {"enum": [*listed, 7, "x"]}
-    grammar = build_value_grammar(schema, "json", order="any")
-    mask = lark_reader(grammar)
-    for text, right in (
-        ('{"b":{"d":3,"c":2},"a":1}', True),
-        ('{"b":[],"a":12}', True),
-        ('{"a":12,"b":[]}', True),
-        ('{"a":1}', True),
-        ("7", True),
-        ('{"b":[],"a":1}', False),
-        ('{"a":12}', False),
-    ):
-        assert mask(text) == match_text(grammar, text).accepted == right, text
-
-
 @pytest.mark.parametrize("depth", [5, 200])
 def test_a_listed_object_is_accepted_in_any_order_down_to_a_depth(depth: int) -> None:
     value: Any = {"a": 1, "b": 2}
@@ -285,26 +250,6 @@ def test_a_listed_object_is_accepted_in_any_order_down_to_a_depth(depth: int) ->
     assert match_text(grammar, text % ("a", 1, "b", 2)).accepted
     assert match_text(grammar, text % ("b", 2, "a", 1)).accepted == (depth == 5)
     assert bool(grammar.ordered) == (depth > 5)
-
-
-def test_alternatives_with_the_same_properties_are_accepted_in_any_order() -> None:
-    schema = {
-        "anyOf": [
-            {"type": "object", "properties": {"kind": {"const": "a"}, "to": {"type": "integer"}}, "required": ["kind"]},
-            {"type": "object", "properties": {"kind": {"const": "ab"}, "to": {"type": "string"}}, "required": ["to"]},
-        ]
-    }  # fmt: skip
-    grammar = build_value_grammar(schema, "json", order="any")
-    mask = lark_reader(grammar)
-    for text, right in (
-        ('{"to":1,"kind":"a"}', True),
-        ('{"to":"x","kind":"ab"}', True),
-        ('{"kind":"ab","to":"x"}', True),
-        ('{"to":1,"kind":"ab"}', False),
-        ('{"to":1}', False),
-        ('{"to":"x"}', True),
-    ):
-        assert mask(text) == match_text(grammar, text).accepted == right, text
 
 
 # Limits

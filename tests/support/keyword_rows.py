@@ -176,6 +176,26 @@ ROWS: list[tuple[Any, list[Any], list[Any]]] = [
     (NODE,
      [{"v": 1, "next": None}, {"v": 1, "next": {"v": 2, "next": None}}],
      [None, {"v": 1}, {"v": 1, "next": {"v": "a"}}]),
+    ({"enum": [{"a": 1, "b": {"c": 2, "d": 3}}, {"a": 12, "b": []}, {"a": 1}, 7, "x"]},
+     [{"a": 1, "b": {"c": 2, "d": 3}}, {"a": 12, "b": []}, {"a": 1}, 7], [{"a": 1, "b": []}, {"a": 12}]),
+    ({"enum": [{"a": 1}, {"a": 12, "b": []}, {"b": {"c": 2, "d": 3}, "a": 1}]},
+     [{"b": {"c": 2, "d": 3}, "a": 1}, {"a": 12, "b": []}, {"a": 1}], [{"b": [], "a": 1}, {"a": 12}]),
+    ({"anyOf": [{"type": "object", "properties": {"kind": {"const": "a"}, "to": INT}, "required": ["kind"]},
+                {"type": "object", "properties": {"kind": {"const": "ab"}, "to": STR}, "required": ["to"]}]},
+     [{"kind": "a", "to": 1}, {"kind": "ab", "to": "x"}, {"to": "x"}], [{"kind": "ab", "to": 1}, {"to": 1}]),
+    ({"type": "object", "properties": {"to": INT, "by": INT}, "required": ["to"], "additionalProperties": STR},
+     [{"to": 2, "by": 1, "t": "y", "tone": "x"}, {"to": 2, "tone": "x"}], [{"tone": "x"}, {"to": "y", "tone": "x"}]),
+    ({"type": "object", "properties": {"a": INT, "b": False, "c": INT}, "propertyNames": {"pattern": "^[a-b]$"},
+      "required": ["a"]}, [{"a": 1}], [{}, {"a": 1, "c": 1}]),
+    # a part of each can never be used
+    ({"anyOf": [{"type": "null"}, INT | {"minimum": 4, "maximum": 2}]}, [None], [3]),
+    ({"type": ["integer", "null"], "minimum": 5, "maximum": 3}, [None], [4]),
+    (STR | {"enum": ["ab", "abc"], "maxLength": 2}, ["ab"], ["abc"]),
+    (INT | {"minimum": 7, "maximum": 7}, [7], [6, 8]),
+    (STR | {"pattern": "^x{9}$", "maxLength": 9}, ["x" * 9], ["x" * 8]),
+    ({"$ref": "#/properties/x/$defs/tree",
+      "$defs": {"tree": {"type": "object", "properties": {"left": {"$ref": "#/properties/x/$defs/tree"}}}}},
+     [{}, {"left": {"left": {}}}], [{"left": 1}]),
 ]  # fmt: skip
 """Enforced while a text is written: the schema of an argument, values to accept, values to reject."""
 
