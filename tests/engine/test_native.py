@@ -32,6 +32,7 @@ from glyphscope.runs.strategies import continue_aborted, run
 from glyphscope.store import first_difference
 from glyphscope.turns import build_turn_grammar, own_form
 from glyphscope.validation import FreeTextValidator
+from talks import Talker
 from toolbox import of
 
 REGISTRY = default_registry()
@@ -82,16 +83,9 @@ WRITTEN = {
 FORMS = tuple(NATIVE)
 
 
-class Recording(ScriptedModel):
-    """Records its requests."""
-
-    def __init__(self, *turns, form: str = "hermes", template: str | None = None) -> None:
-        super().__init__(turns=turns, template=template or TEMPLATES[form])
-        self.requests = []
-
-    def generate(self, request):
-        self.requests.append(request)
-        yield from super().generate(request)
+def recording(*turns, form: str = "hermes", template: str | None = None) -> Talker:
+    """A model with the template of that form."""
+    return Talker(*turns, template=template or TEMPLATES[form])
 
 
 def request(**changes) -> RunRequest:
@@ -109,7 +103,7 @@ def request(**changes) -> RunRequest:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_template_writes_the_tools_and_its_form_is_recognized(form):
     assert template_form(TEMPLATES[form]) == form
-    events = list(run(request(native=form), Recording(WRITTEN[form], form=form)))
+    events = list(run(request(native=form), recording(WRITTEN[form], form=form)))
     started, prompt = of(RunStarted, events)[0], of(PromptRendered, events)[0]
     assert (started.request.native, started.request.notation) == (form, "json")
     assert started.request.shape == NATIVE[form].shape
@@ -126,7 +120,7 @@ def test_a_template_writes_the_tools_and_its_form_is_recognized(form):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_without_a_constraint_the_call_is_found_after_free_text_and_validated(form):
-    events = list(run(request(native=form), Recording(WRITTEN[form], form=form)))
+    events = list(run(request(native=form), recording(WRITTEN[form], form=form)))
     (call,) = of(CallReady, events)
     assert (call.tool, call.arguments) == ("search", ARGUMENTS) and events[-1].valid
     text = run_state(events).text
@@ -139,7 +133,7 @@ def test_without_a_constraint_the_call_is_found_after_free_text_and_validated(fo
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
 def test_under_a_constraint_the_answer_begins_with_the_marker_and_the_call_is_enforced(form, constraint):
-    model = Recording(CALLS[form], form=form)
+    model = recording(CALLS[form], form=form)
     events = list(run(request(native=form, constraint=constraint), model))
     (prompt,) = of(PromptRendered, events)
     begun = [prompt.text[part.start : part.end] for part in prompt.parts if part.name == BEGUN]
@@ -161,11 +155,11 @@ def test_the_grammar_accepts_a_call_in_the_models_spelling_and_in_compact_json(f
 @pytest.mark.parametrize("form", FORMS)
 def test_a_call_that_can_no_longer_be_valid_stops_at_its_character(form):
     wrong = WRITTEN[form].replace("10", "500")
-    events = list(run(request(native=form), Recording(list(wrong), form=form)))
+    events = list(run(request(native=form), recording(list(wrong), form=form)))
     (aborted,) = of(Aborted, events)
     assert (aborted.code, wrong[: aborted.char + 1][-3:]) == ("CONSTRAINT_MAX", "500")
     no_tool = list(
-        run(request(native=form), Recording(list(WRITTEN[form].replace("search", "delete")), form=form))
+        run(request(native=form), recording(list(WRITTEN[form].replace("search", "delete")), form=form))
     )
     assert of(Aborted, no_tool)[0].code == "UNKNOWN_TOOL"
 
@@ -173,16 +167,16 @@ def test_a_call_that_can_no_longer_be_valid_stops_at_its_character(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_a_text_without_the_marker_is_not_a_call(form):
     text = "There is nothing to look up." if form == "llama" else CALLS[form]
-    events = list(run(request(native=form, stop_on="never"), Recording(text, form=form)))
+    events = list(run(request(native=form, stop_on="never"), recording(text, form=form)))
     assert [e.code for e in of(Violation, events)] == ["NO_TOOL_CALL"] and not events[-1].valid
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_only_the_forms_own_text_may_follow_the_call(form):
-    good = list(run(request(native=form, stop_on="never"), Recording(list(WRITTEN[form] + "\n"), form=form)))
+    good = list(run(request(native=form, stop_on="never"), recording(list(WRITTEN[form] + "\n"), form=form)))
     assert not of(Violation, good) and of(CallReady, good)
     more = list(
-        run(request(native=form, stop_on="never"), Recording(list(WRITTEN[form] + " and more"), form=form))
+        run(request(native=form, stop_on="never"), recording(list(WRITTEN[form] + " and more"), form=form))
     )
     assert [e.code for e in of(Violation, more)] == ["TRAILING_TEXT"]
     assert of(Violation, more)[0].char == len(WRITTEN[form]) + 1
@@ -214,7 +208,7 @@ def test_any_chunking_gives_the_same_verdicts(data):
 @pytest.mark.parametrize("constraint", ["off", "mask"])
 def test_two_stages_continue_from_the_marker(form, constraint):
     key = "parameters" if form == "llama" else "arguments"
-    model = Recording('"search"', '{"query": "AI news", "max_results": 10}}', form=form)
+    model = recording('"search"', '{"query": "AI news", "max_results": 10}}', form=form)
     events = list(run(request(strategy="two-stage", constraint=constraint), model))
     first, second = (asked.prompt for asked in model.requests)
     assert first.endswith(NATIVE[form].begun + '{"name":')
@@ -232,7 +226,7 @@ def test_a_record_replays_without_the_model(form, constraint, strategy):
     if constraint == "mask" and strategy == "direct":
         turns = [CALLS[form]]
     asked = request(native=form, constraint=constraint, strategy=strategy)
-    events = [decode_event(encode_event(event)) for event in run(asked, Recording(*turns, form=form))]
+    events = [decode_event(encode_event(event)) for event in run(asked, recording(*turns, form=form))]
     again = list(run(events[0].request, RecordedModel(events)))
     assert first_difference(events[1:], again[1:]) == "" and again[0].request == events[0].request
 
@@ -263,7 +257,7 @@ ASKED = '{"name": <name>, "arguments": <object>}'
 )
 def test_a_template_that_describes_calls_and_writes_none_is_rejected(template):
     assert template_form(template) == "other"
-    failed = list(run(request(), Recording("{}", template=template)))[-1]
+    failed = list(run(request(), recording("{}", template=template)))[-1]
     assert isinstance(failed, RunFailed) and "no form of calls" in failed.message and "inspect" in failed.hint
 
 
@@ -281,14 +275,14 @@ def test_each_spelling_of_the_same_form_in_templates_is_recognized(asked):
 
 def test_a_form_can_be_requested_whatever_the_template_describes():
     template = HERMES.replace('{"name": <name>, "arguments": <object>}', "<function=name>")
-    model = Recording(CALLS["hermes"], template=template)
+    model = recording(CALLS["hermes"], template=template)
     assert list(run(request(native="hermes", constraint="mask"), model))[-1].valid
 
 
 def test_a_custom_system_message_is_rendered_with_the_tools():
     for form in FORMS:
         events = list(
-            run(request(system="Be brief about {{ tools | length }} tools."), Recording("x", form=form))
+            run(request(system="Be brief about {{ tools | length }} tools."), recording("x", form=form))
         )
         (prompt,) = of(PromptRendered, events)
         assert "Be brief about 7 tools." in prompt.text
@@ -297,15 +291,15 @@ def test_a_custom_system_message_is_rendered_with_the_tools():
 
 def test_a_template_that_fails_on_tools_is_reported():
     broken = MISTRAL.replace("{{ tools | tojson }}", "{{ raise_exception('too many tools') }}")
-    failed = list(run(request(), Recording("{}", template=broken)))[-1]
+    failed = list(run(request(), recording("{}", template=broken)))[-1]
     assert isinstance(failed, RunFailed) and "too many tools" in failed.message
 
 
 def test_the_continuation_of_an_aborted_call_is_judged_in_the_same_form():
     wrong = WRITTEN["hermes"].replace("10", "500")
     asked = request(stop_on="error")
-    aborted = list(run(asked, Recording(list(wrong))))
+    aborted = list(run(asked, recording(list(wrong))))
     rest = wrong[len(run_state(aborted).text) :]
-    reported = list(continue_aborted(asked, aborted, Recording(list(rest))))
+    reported = list(continue_aborted(asked, aborted, recording(list(rest))))
     assert run_state([*aborted, *reported]).text == wrong
     assert [e.code for e in of(Violation, reported)] == []

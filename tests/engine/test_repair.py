@@ -25,8 +25,8 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
 from glyphscope.store import first_difference
+from talks import Talker
 from toolbox import of
-from turns import Turns
 
 HERMES = "{% for t in tools %}{{ t.function.name }} {% endfor %}<tool_call>" + (
     '{% for m in messages %}{{ m.content }}{% endfor %}"arguments"'
@@ -47,7 +47,7 @@ def repairing(attempts: int = 2, **changes: Any) -> RunRequest:
 
 
 def test_the_model_gets_the_error_in_the_words_of_the_template() -> None:
-    model = Turns(TOO_MANY, GOOD)
+    model = Talker(TOO_MANY, GOOD)
     events = list(run(repairing(), model))
     first, again = model.asked
     assert again[: len(first)] == first
@@ -64,14 +64,14 @@ def test_the_model_gets_the_error_in_the_words_of_the_template() -> None:
 
 
 def test_a_repair_requests_the_notation_of_the_call() -> None:
-    model = Turns('{action="serch"}', '{action="search" query="AI news"}')
+    model = Talker('{action="serch"}', '{action="search" query="AI news"}')
     events = list(run(repairing(notation="glyph"), model))
     assert model.asked[1][-1].content.startswith("output only GLYPH matching the schema.")
     assert of(RunFinished, events)[0].valid
 
 
 def test_a_repair_records_both_texts_its_cost_and_whether_the_error_moved() -> None:
-    model = Turns(WRONG, TOO_MANY, GOOD)
+    model = Talker(WRONG, TOO_MANY, GOOD)
     events = list(run(repairing(stop_on="never"), model))
     first, second = of(RepairTried, events)
     assert (first.attempt, first.attempts, first.code) == (1, 2, "TYPE_MISMATCH")
@@ -87,7 +87,7 @@ def test_a_repair_records_both_texts_its_cost_and_whether_the_error_moved() -> N
 
 
 def test_an_attempt_sees_only_the_last_invalid_text() -> None:
-    model = Turns(WRONG, TOO_MANY, GOOD)
+    model = Talker(WRONG, TOO_MANY, GOOD)
     list(run(repairing(stop_on="never"), model))
     last = "".join(message.content for message in model.asked[2])
     assert WRONG not in last
@@ -96,7 +96,7 @@ def test_an_attempt_sees_only_the_last_invalid_text() -> None:
 
 
 def test_an_aborted_run_is_repaired_with_the_error_that_stopped_it() -> None:
-    model = Turns(TOO_MANY + " and more", GOOD)
+    model = Talker(TOO_MANY + " and more", GOOD)
     events = list(run(repairing(), model))
     (aborted,) = of(Aborted, events)
     (tried,) = of(RepairTried, events)
@@ -106,7 +106,7 @@ def test_an_aborted_run_is_repaired_with_the_error_that_stopped_it() -> None:
 
 
 def test_no_more_repairs_are_attempted_than_allowed() -> None:
-    model = Turns(WRONG, TOO_MANY, '{"action":"fly"}', GOOD)
+    model = Talker(WRONG, TOO_MANY, '{"action":"fly"}', GOOD)
     events = list(run(repairing(2), model))
     assert model.said == 3
     assert not of(CallReady, events)
@@ -114,20 +114,20 @@ def test_no_more_repairs_are_attempted_than_allowed() -> None:
 
 
 def test_at_temperature_0_the_same_prompt_is_not_sent_twice() -> None:
-    model = Turns(WRONG, WRONG, WRONG, GOOD)
+    model = Talker(WRONG, WRONG, WRONG, GOOD)
     events = list(run(repairing(3), model))
     assert model.said == 2
     (limit,) = of(LimitReached, events)
     assert (limit.limit, limit.allowed, limit.used) == ("attempts", 3, 1)
     drawn = repairing(3, sampling=Sampling(temperature=0.7))
-    events = list(run(drawn, Turns(WRONG, WRONG, WRONG, GOOD)))
+    events = list(run(drawn, Talker(WRONG, WRONG, WRONG, GOOD)))
     assert of(RunFinished, events)[0].valid
 
 
 @pytest.mark.parametrize("text", [GOOD, WRONG, "Sure!"])
 def test_without_attempts_and_extraction_nothing_is_repaired(text: str) -> None:
     off = request(repair=RepairSettings(extract=False))
-    model = Turns(text)
+    model = Talker(text)
     events = list(run(off, model))
     assert model.said == 1
     assert not of(Extracted, events) + of(RepairTried, events)
@@ -151,7 +151,7 @@ def test_a_call_in_a_fence_is_extracted_and_counts() -> None:
 
 
 def test_an_extracted_call_that_is_invalid_is_repaired_for_its_own_error() -> None:
-    model = Turns(f"Sure: {TOO_MANY}", f"Now: {GOOD}")
+    model = Talker(f"Sure: {TOO_MANY}", f"Now: {GOOD}")
     events = list(run(repairing(stop_on="never"), model))
     first, second = of(Extracted, events)
     assert (first.valid, second.valid) == (False, True)
@@ -161,7 +161,7 @@ def test_an_extracted_call_that_is_invalid_is_repaired_for_its_own_error() -> No
 
 
 def test_without_extraction_the_whole_text_is_the_failure() -> None:
-    model = Turns(f"Sure: {GOOD}", GOOD)
+    model = Talker(f"Sure: {GOOD}", GOOD)
     settings = RepairSettings(attempts=1, extract=False)
     events = list(run(request(repair=settings, stop_on="never"), model))
     (tried,) = of(RepairTried, events)
@@ -178,7 +178,7 @@ def test_a_text_cut_off_by_the_limit_is_not_closed() -> None:
 
 
 def test_an_empty_answer_is_repaired_without_an_empty_turn() -> None:
-    model = Turns("", GOOD)
+    model = Talker("", GOOD)
     events = list(run(repairing(), model))
     first, again = model.asked
     assert [message.role for message in again] == [message.role for message in first]
@@ -187,29 +187,29 @@ def test_an_empty_answer_is_repaired_without_an_empty_turn() -> None:
 
 
 def test_a_cancelled_run_is_not_repaired() -> None:
-    model = Turns(WRONG, GOOD)
+    model = Talker(WRONG, GOOD)
     events = []
     for event in run(repairing(stop_on="never"), model):
         events.append(event)
         if len(of(PromptRendered, events)) == 1:
-            model._turns[0].cancel()
+            model.cancel()
     assert of(RunFinished, events)[0].reason == "cancelled"
     assert model.said == 1
 
 
 def test_a_long_attempt_is_shown_in_part() -> None:
-    model = Turns('{"action":"search","query":"' + "x" * 50_000, GOOD)
+    model = Talker('{"action":"search","query":"' + "x" * 50_000, GOOD)
     list(run(repairing(1, max_tokens=100_000), model))
     assert 3_000 < sum(len(message.content) for message in model.asked[1][2:]) < 6_000
 
 
 def test_the_template_of_a_repair_can_be_the_users_own() -> None:
     own = RepairSettings(attempts=1, template="Wrong ({{ error }}). Again, in {{ notation }}:")
-    model = Turns(WRONG, GOOD)
+    model = Talker(WRONG, GOOD)
     list(run(request(repair=own), model))
     assert model.asked[1][-1].content.startswith("Wrong (TYPE_MISMATCH at /query")
     broken = RepairSettings(attempts=1, template="{{ eror }}")
-    (failed,) = of(RunFailed, list(run(request(repair=broken), Turns(WRONG, GOOD))))
+    (failed,) = of(RunFailed, list(run(request(repair=broken), Talker(WRONG, GOOD))))
     assert (failed.code, "Its variables are notation, error and attempt." in failed.hint) == (
         "PROMPT_FAILED",
         True,
@@ -219,7 +219,7 @@ def test_the_template_of_a_repair_can_be_the_users_own() -> None:
 @pytest.mark.parametrize("texts", [(WRONG, TOO_MANY, GOOD), (WRONG, WRONG), (f"Sure: {TOO_MANY}", GOOD)])
 def test_a_record_of_repairs_replays_to_the_same_events(texts: tuple[str, ...]) -> None:
     asked = repairing(stop_on="never")
-    events = list(run(asked, Turns(*texts)))
+    events = list(run(asked, Talker(*texts)))
     assert first_difference(events[1:], list(run(asked, RecordedModel(events)))[1:]) == ""
 
 
@@ -235,7 +235,7 @@ def test_a_record_of_repairs_replays_to_the_same_events(texts: tuple[str, ...]) 
 )
 def test_a_failed_part_of_a_call_is_repaired_as_a_whole_call(shape: str, name: str, good: str) -> None:
     asked = repairing(strategy="two-stage", shape=shape)
-    model = Turns('"search"', '{"query":"AI news","max_results":500}', good)
+    model = Talker('"search"', '{"query":"AI news","max_results":500}', good)
     events = list(run(asked, model))
     (tried,) = of(RepairTried, events)
     assert (tried.code, tried.after, tried.now) == ("CONSTRAINT_MAX", good, None)
@@ -247,7 +247,7 @@ def test_a_failed_part_of_a_call_is_repaired_as_a_whole_call(shape: str, name: s
 
 
 def test_an_invalid_name_is_repaired_with_its_call() -> None:
-    model = Turns('"serch"', GOOD)
+    model = Talker('"serch"', GOOD)
     events = list(run(repairing(strategy="two-stage"), model))
     (tried,) = of(RepairTried, events)
     assert (tried.code, tried.before) == ("UNKNOWN_TOOL", '{"action":"serch"'[: len(tried.before)])

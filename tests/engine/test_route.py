@@ -33,8 +33,8 @@ from glyphscope.runs import NonInteractive, run_state
 from glyphscope.runs.recorded import RecordedInteraction
 from glyphscope.runs.strategies import choice_schema, choice_validator, run
 from glyphscope.store import first_difference
+from talks import Talker
 from toolbox import of
-from turns import Turns
 
 REGISTRY = default_registry()
 CALL = '{action="search" query="AI news"}'
@@ -75,7 +75,7 @@ class Answering(NonInteractive):
 
 
 def test_a_chosen_tool_is_called_in_its_own_stage() -> None:
-    events = list(run(request(), Turns(chosen("search"), CALL)))
+    events = list(run(request(), Talker(chosen("search"), CALL)))
     assert [(stage.stage, stage.kind) for stage in of(StageStarted, events)] == [
         ("router", "router"),
         ("executor", "executor"),
@@ -91,7 +91,7 @@ def test_a_chosen_tool_is_called_in_its_own_stage() -> None:
 
 
 def test_the_router_sees_only_the_names_of_the_tools() -> None:
-    model = Turns(NONE)
+    model = Talker(NONE)
     list(run(request(), model))
     system = model.asked[0][0].content
     for tool in REGISTRY.allowed:
@@ -101,7 +101,7 @@ def test_the_router_sees_only_the_names_of_the_tools() -> None:
 
 
 def test_the_executor_sees_one_tool_with_its_whole_schema_and_the_query() -> None:
-    model = Turns(chosen("search"), CALL)
+    model = Talker(chosen("search"), CALL)
     list(run(request(), model))
     system, user = model.asked[1]
     assert json.dumps(REGISTRY.get("search").parameters, ensure_ascii=False) in system.content
@@ -117,19 +117,19 @@ def test_the_call_is_in_the_requests_notation_and_shape_and_the_route_is_json(
         "json": '{"tool":"search","args":{"query":"x"}}',
         "glyph": '{name="search" arguments={query="x"}}',
     }[notation]
-    events = list(run(request(notation=notation, shape=shape), Turns(chosen("search"), call)))
+    events = list(run(request(notation=notation, shape=shape), Talker(chosen("search"), call)))
     assert of(CallReady, events)[0].arguments == {"query": "x"}
 
 
 def test_none_is_a_valid_choice() -> None:
-    events = list(run(request(prompt="How do I get better at chess?"), Turns(NONE)))
+    events = list(run(request(prompt="How do I get better at chess?"), Talker(NONE)))
     finished = of(RunFinished, events)[0]
     assert (finished.reason, finished.valid) == ("no-tool", True)
     assert not of(CallReady, events)
 
 
 def test_an_invented_tool_is_a_failure_that_names_it() -> None:
-    events = list(run(request(), Turns(chosen("searsh_web"), CALL)))
+    events = list(run(request(), Talker(chosen("searsh_web"), CALL)))
     (violation,) = of(Violation, events)
     assert (violation.code, violation.path) == ("UNKNOWN_TOOL", "/tool")
     assert violation.message == "no allowed tool has a name that starts with 'sears'"
@@ -142,7 +142,7 @@ def test_an_invented_tool_is_a_failure_that_names_it() -> None:
 def test_a_disabled_tool_is_not_offered() -> None:
     document = REGISTRY.to_document()
     document["tools"][0]["enabled"] = False
-    model = Turns(chosen("search"))
+    model = Talker(chosen("search"))
     events = list(run(request(registry=document), model))
     assert of(Violation, events)[0].code == "UNKNOWN_TOOL"
     assert "search\n" not in model.asked[0][0].content
@@ -163,7 +163,7 @@ def test_a_disabled_tool_is_not_offered() -> None:
     ],
 )
 def test_choice_tool_and_question_must_fit_together(answer: str) -> None:
-    events = list(run(request(), Turns(answer)))
+    events = list(run(request(), Talker(answer)))
     assert not of(Routed, events)
     assert not of(RunFinished, events)[0].valid
 
@@ -186,7 +186,7 @@ def test_the_grammar_of_the_choice_agrees_with_the_validator() -> None:
 
 def test_without_an_allowed_tool_no_call_can_be_chosen() -> None:
     document = ToolRegistry((make_tool("search", "", {"type": "object"}, enabled=False),)).to_document()
-    model = Turns(NONE)
+    model = Talker(NONE)
     events = list(run(request(registry=document), model))
     assert of(RunFinished, events)[0].reason == "no-tool"
     assert "call_tool" not in model.asked[0][0].content
@@ -197,7 +197,7 @@ def test_without_an_allowed_tool_no_call_can_be_chosen() -> None:
 
 def test_a_question_reaches_the_user_and_the_answer_the_next_stages() -> None:
     interaction = Answering("about rockets")
-    model = Turns(question("What about?"), chosen("search"), CALL)
+    model = Talker(question("What about?"), chosen("search"), CALL)
     events = list(run(request(), model, interaction))
     assert interaction.questions == ["What about?"]
     assert [type(event) for event in events if isinstance(event, QuestionAsked | QuestionAnswered)] == [
@@ -222,7 +222,7 @@ def test_a_question_reaches_the_user_and_the_answer_the_next_stages() -> None:
 def test_prepared_answers_are_used_in_order_before_the_user_is_asked() -> None:
     interaction = Answering("three")
     settings = RouterSettings(answers=("one", "two"), max_questions=3)
-    turns = Turns(question("1?"), question("2?"), question("3?"), NONE)
+    turns = Talker(question("1?"), question("2?"), question("3?"), NONE)
     events = list(run(request(router=settings), turns, interaction))
     assert [event.answer for event in of(QuestionAnswered, events)] == ["one", "two", "three"]
     assert interaction.questions == ["3?"]
@@ -230,7 +230,7 @@ def test_prepared_answers_are_used_in_order_before_the_user_is_asked() -> None:
 
 @pytest.mark.parametrize("answer", [None, "", "  \n"])
 def test_a_question_without_an_answer_ends_the_run(answer: str | None) -> None:
-    events = list(run(request(), Turns(question("What about?")), Answering(answer)))
+    events = list(run(request(), Talker(question("What about?")), Answering(answer)))
     assert of(QuestionAnswered, events)[0].answer is None
     finished = of(RunFinished, events)[0]
     assert (finished.reason, finished.valid) == ("unanswered", False)
@@ -238,14 +238,14 @@ def test_a_question_without_an_answer_ends_the_run(answer: str | None) -> None:
 
 def test_no_more_questions_are_asked_than_allowed() -> None:
     interaction = Answering("rockets")
-    model = Turns(question("What about?"), question("And more?"))
+    model = Talker(question("What about?"), question("And more?"))
     events = list(run(request(), model, interaction))
     assert len(interaction.questions) == 1
     assert "clarify" in model.asked[0][0].content
     assert "clarify" not in model.asked[1][0].content
     assert of(Violation, events)[0].path == "/choice"
     assert not of(RunFinished, events)[0].valid
-    model = Turns(question("What?"))
+    model = Talker(question("What?"))
     events = list(run(request(router=RouterSettings(max_questions=0)), model, interaction))
     assert not of(QuestionAsked, events)
 
@@ -256,7 +256,7 @@ def test_a_run_that_is_stopped_while_it_waits_is_cancelled() -> None:
             self.cancelled.set()
             return None
 
-    events = list(run(request(), Turns(question("What?")), Stopping()))
+    events = list(run(request(), Talker(question("What?")), Stopping()))
     assert of(RunFinished, events)[0].reason == "cancelled"
 
 
@@ -264,21 +264,21 @@ def test_a_run_that_is_stopped_while_it_waits_is_cancelled() -> None:
 
 
 def test_the_router_is_greedy_unless_its_temperature_is_set() -> None:
-    model = Turns(chosen("search"), CALL)
+    model = Talker(chosen("search"), CALL)
     list(run(request(sampling=Sampling(temperature=0.8, seed=7)), model))
     assert [asked.sampling.temperature for asked in model.requests] == [0.0, 0.8]
-    model = Turns(NONE)
+    model = Talker(NONE)
     list(run(request(router=RouterSettings(temperature=0.3)), model))
     assert model.requests[0].sampling.temperature == 0.3
 
 
 def test_under_a_constraint_each_stage_has_its_own_grammar() -> None:
-    model = Turns(chosen("search"), CALL)
+    model = Talker(chosen("search"), CALL)
     list(run(request(constraint="mask"), model))
     router, executor = (asked.grammar for asked in model.requests)
     assert "call_tool" in router and "send_email" in router
     assert "send_email" not in executor and "max_results" in executor
-    model = Turns(chosen("search"), CALL)
+    model = Talker(chosen("search"), CALL)
     list(run(request(constraint="gbnf"), model))
     assert all("root ::=" in asked.grammar for asked in model.requests)
 
@@ -288,7 +288,7 @@ def test_rules_and_synonyms_are_in_the_routers_prompt() -> None:
         rules=("Questions about chess: always none.",),
         synonyms={"search": ("look up", 'find "it"'), "unknown_tool": ("zzz",)},
     )
-    model = Turns(NONE)
+    model = Talker(NONE)
     list(run(request(router=settings), model))
     system = model.asked[0][0].content
     assert "- Questions about chess: always none." in system
@@ -298,7 +298,7 @@ def test_rules_and_synonyms_are_in_the_routers_prompt() -> None:
 
 def test_known_names_are_reported_first_and_given_to_the_router() -> None:
     settings = RouterSettings(names={"item": ("Gjallarhorn", "Ace of Spades"), "perk": ("Outlaw",)})
-    model = Turns(NONE)
+    model = Talker(NONE)
     events = list(run(request(prompt="Find gjalahorn with outlaw", router=settings), model))
     (found,) = of(CandidatesFound, events)
     assert [(one.name, one.kind, one.start, one.end) for one in found.candidates] == [
@@ -317,7 +317,7 @@ def test_both_prompts_can_be_the_users_own() -> None:
         router_system="Names: {% for tool in tools %}{{ tool.name }} {% endfor %}",
         executor_system="Only {{ tool.name }}: {{ schema }}",
     )
-    model = Turns(chosen("search"), CALL)
+    model = Talker(chosen("search"), CALL)
     list(run(request(router=settings), model))
     assert model.asked[0][0].content.startswith("Names: search calculate")
     assert model.asked[1][0].content.startswith("Only search: {")
@@ -327,7 +327,7 @@ def test_both_prompts_can_be_the_users_own() -> None:
     "settings", [RouterSettings(router="nothing"), RouterSettings(router_system="{{ x }}")]
 )
 def test_a_prompt_that_cannot_be_rendered_is_reported(settings: RouterSettings) -> None:
-    (failed,) = of(RunFailed, list(run(request(router=settings), Turns(NONE))))
+    (failed,) = of(RunFailed, list(run(request(router=settings), Talker(NONE))))
     assert failed.code == "PROMPT_FAILED"
     assert "router" in failed.hint or "rules" in failed.hint
 
@@ -336,14 +336,14 @@ def test_a_prompt_that_cannot_be_rendered_is_reported(settings: RouterSettings) 
 
 
 def test_a_route_in_a_fence_is_extracted() -> None:
-    model = Turns(f"```json\n{NONE}\n```")
+    model = Talker(f"```json\n{NONE}\n```")
     events = list(run(request(stop_on="never"), model))
     assert of(Extracted, events)[0].after == NONE
     assert of(RunFinished, events)[0].reason == "no-tool"
 
 
 def test_an_invalid_route_is_repaired() -> None:
-    model = Turns(chosen("fly"), chosen("search"), CALL)
+    model = Talker(chosen("fly"), chosen("search"), CALL)
     events = list(run(request(repair=RepairSettings(attempts=1)), model))
     assert [stage.stage for stage in of(StageStarted, events)] == ["router", "repair", "executor"]
     assert of(RepairTried, events)[0].code == "UNKNOWN_TOOL"
@@ -352,7 +352,7 @@ def test_an_invalid_route_is_repaired() -> None:
 
 
 def test_the_executors_repair_concerns_its_tool_and_sees_no_route() -> None:
-    model = Turns(chosen("search"), '{action="calculate"}', CALL)
+    model = Talker(chosen("search"), '{action="calculate"}', CALL)
     events = list(run(request(repair=RepairSettings(attempts=1)), model))
     assert of(RepairTried, events)[0].code == "UNKNOWN_TOOL"
     assert not [message for message in model.asked[2] if "choice" in message.content]
@@ -374,14 +374,14 @@ def test_a_cancelled_router_ends_the_run() -> None:
 )
 def test_a_record_replays_to_the_same_events(texts: tuple[str, ...]) -> None:
     asked = request(repair=RepairSettings(attempts=1), router=RouterSettings(names={"topic": ("AI news",)}))
-    events = list(run(asked, Turns(*texts)))
+    events = list(run(asked, Talker(*texts)))
     assert first_difference(events[1:], list(run(asked, RecordedModel(events)))[1:]) == ""
 
 
 def test_a_record_answers_the_questions_that_the_user_answered() -> None:
     settings = RouterSettings(answers=("one",), max_questions=3)
     asked = request(router=settings)
-    turns = Turns(question("1?"), question("2?"), question("3?"), chosen("search"), CALL)
+    turns = Talker(question("1?"), question("2?"), question("3?"), chosen("search"), CALL)
     events = list(run(asked, turns, Answering("two", "three")))
     assert of(RunFinished, events)[0].valid
     again = list(run(asked, RecordedModel(events), RecordedInteraction(events)))
@@ -397,6 +397,6 @@ def test_thousands_of_tools_and_names_are_routed() -> None:
         registry=ToolRegistry(tools).to_document(),
         router=RouterSettings(names=names),
     )
-    events = list(run(asked, Turns(chosen("tool_2999"), '{action="tool_2999"}')))
+    events = list(run(asked, Talker(chosen("tool_2999"), '{action="tool_2999"}')))
     assert of(RunFinished, events)[0].valid
     assert of(CandidatesFound, events)[0].candidates[0].name == "Thing Number 77"

@@ -10,7 +10,7 @@ from glyphscope.grammar import example_arguments
 from glyphscope.prompting import render_router
 from glyphscope.registry import bundled_registries, bundled_registry
 from glyphscope.runs.strategies import find_candidates, read_router, router_preset, router_presets, run
-from turns import Turns
+from talks import Talker
 
 
 def test_each_router_belongs_to_the_registry_of_its_name() -> None:
@@ -69,7 +69,7 @@ def test_a_question_about_an_item_ends_in_its_lookup() -> None:
     )
     route = '{"choice": "call_tool", "tool": "item_lookup", "question": null}'
     call = '{"tool": "item_lookup", "args": {"name": "Gjallarhorn", "details": ["perks"]}}'
-    events = list(run(request, Turns(route, call)))
+    events = list(run(request, Talker(route, call)))
     assert [event.arguments["name"] for event in events if isinstance(event, CallReady)] == ["Gjallarhorn"]
     found = next(event for event in events if isinstance(event, CandidatesFound))
     assert [one.text for one in found.candidates] == ["gjalahorn"]

@@ -38,24 +38,13 @@ from glyphscope.store import first_difference
 from glyphscope.turns import build_turn_grammar, own_form
 from glyphscope.validation import ArgumentsValidator, after_name
 from glyphscope.validation.split_call import before_arguments, whole_call
+from talks import Talker
 from toolbox import of
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()
 ARGUMENTS = {"query": "AI news", "max_results": 10}
 WRITTEN = {"glyph": '{query="AI news" max_results=10}', "json": '{"query":"AI news","max_results":10}'}
-
-
-class Stages(ScriptedModel):
-    """Says one script a generation, and records its requests."""
-
-    def __init__(self, *scripts) -> None:
-        super().__init__("")
-        self.scripts, self.requests = [ScriptedModel(script) for script in scripts], []
-
-    def generate(self, request):
-        self.requests.append(request)
-        yield from self.scripts[len(self.requests) - 1].generate(request)
 
 
 def request(**changes) -> RunRequest:
@@ -70,7 +59,7 @@ def run_stages(model, **changes):
 
 @pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
 def test_both_stages_make_the_call_of_the_direct_strategy(notation, shape):
-    model = Stages('"search"', WRITTEN[notation])
+    model = Talker('"search"', WRITTEN[notation])
     events = run_stages(model, notation=notation, shape=shape)
     assert [(e.stage, e.kind) for e in of(StageStarted, events)] == [
         ("name", "name"),
@@ -85,7 +74,7 @@ def test_both_stages_make_the_call_of_the_direct_strategy(notation, shape):
 
 @pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
 def test_the_second_prompt_continues_the_first(notation, shape):
-    model = Stages('"search"', WRITTEN[notation])
+    model = Talker('"search"', WRITTEN[notation])
     first, second = of(PromptRendered, run_stages(model, notation=notation, shape=shape))
     assert second.text.startswith(first.text) and second.text[len(first.text) :].startswith('"search"')
     assert [request.prompt for request in model.requests] == [first.text, second.text]
@@ -101,7 +90,7 @@ def test_paths_are_those_of_the_shape_and_places_those_of_the_stage():
         ("tool-args", "/args/query"),
         ("name-arguments", "/arguments/query"),
     ):
-        events = run_stages(Stages('"search"', WRITTEN["json"]), notation="json", shape=shape)
+        events = run_stages(Talker('"search"', WRITTEN["json"]), notation="json", shape=shape)
         closed = {e.path: e for e in of(FieldClosed, events) if e.stage == "arguments"}
         assert WRITTEN["json"][closed[path].start : closed[path].end] == '"AI news"'
         assert ("/arguments" in closed) == (shape == "name-arguments")
@@ -119,7 +108,7 @@ def test_paths_are_those_of_the_shape_and_places_those_of_the_stage():
     ],
 )
 def test_text_after_the_name_in_its_token_is_ignored(script, tool):
-    model = Stages(script, WRITTEN["json"])
+    model = Talker(script, WRITTEN["json"])
     events = run_stages(model, notation="json", shape="name-arguments")
     assert of(CallReady, events)[0].tool == tool
     assert model.requests[1].prompt.endswith('{"name":"search","arguments":')
@@ -135,14 +124,14 @@ def test_text_after_the_name_in_its_token_is_ignored(script, tool):
     ],
 )
 def test_the_models_own_last_brace_is_in_the_call_once(script):
-    events = run_stages(Stages('"search"', script), notation="json", shape="name-arguments")
+    events = run_stages(Talker('"search"', script), notation="json", shape="name-arguments")
     (call,) = of(CallReady, events)
     assert json.loads(call.text) == {"name": "search", "arguments": ARGUMENTS}
 
 
 def test_an_unknown_name_stops_at_the_deciding_character():
     for stop_on in ("error", "unknown-tool"):
-        events = run_stages(Stages(['"se', "nd_mon", 'ey"']), notation="json", stop_on=stop_on)
+        events = run_stages(Talker(['"se', "nd_mon", 'ey"']), notation="json", stop_on=stop_on)
         (aborted,) = of(Aborted, events)
         assert (aborted.code, aborted.stage, aborted.char, aborted.token) == ("UNKNOWN_TOOL", "name", 6, 1)
         assert events[-1].reason == "aborted" and not events[-1].valid
@@ -150,15 +139,15 @@ def test_an_unknown_name_stops_at_the_deciding_character():
 
 
 def test_nothing_follows_an_unknown_name_even_when_nothing_stops_the_run():
-    events = run_stages(Stages('"rm_rf"'), notation="json", stop_on="never")
+    events = run_stages(Talker('"rm_rf"'), notation="json", stop_on="never")
     assert (events[-1].reason, events[-1].valid) == ("complete", False)
     assert [e.kind for e in of(StageStarted, events)] == ["name"]
-    ended = run_stages(Stages('"sear'), notation="json", stop_on="never")
+    ended = run_stages(Talker('"sear'), notation="json", stop_on="never")
     assert ended[-1].reason == "end-of-text" and of(Violation, ended)[-1].code == "TRUNCATED"
 
 
 def test_arguments_stop_at_the_character_after_which_no_valid_call_can_exist():
-    events = run_stages(Stages('"search"', ['{"query":"x",', '"max_results":', "50", "0}"]), notation="json")
+    events = run_stages(Talker('"search"', ['{"query":"x",', '"max_results":', "50", "0}"]), notation="json")
     (aborted,) = of(Aborted, events)
     assert (aborted.stage, aborted.code, aborted.path) == ("arguments", "CONSTRAINT_MAX", "/max_results")
     text = run_state(events).text
@@ -166,25 +155,25 @@ def test_arguments_stop_at_the_character_after_which_no_valid_call_can_exist():
 
 
 def test_unknown_and_missing_arguments_are_violations_of_the_chosen_tool():
-    unknown = run_stages(Stages('"search"', ['{"expression":"1"}']), notation="json")
+    unknown = run_stages(Talker('"search"', ['{"expression":"1"}']), notation="json")
     assert of(Aborted, unknown)[0].code == "UNKNOWN_ARGUMENT"
-    missing = run_stages(Stages('"search"', ["{}"]), notation="json")
+    missing = run_stages(Talker('"search"', ["{}"]), notation="json")
     assert of(Aborted, missing)[0].code == "MISSING_REQUIRED"
-    no_object = run_stages(Stages('"search"', ['"AI news"']), notation="json", shape="flat")
+    no_object = run_stages(Talker('"search"', ['"AI news"']), notation="json", shape="flat")
     assert of(Aborted, no_object)[0].code == "TYPE_MISMATCH"
 
 
 def test_both_stages_share_the_token_limit():
-    model = Stages('"search"', WRITTEN["json"])
+    model = Talker('"search"', WRITTEN["json"])
     run_stages(model, notation="json", max_tokens=8)
     named = model.requests[0].max_tokens - model.requests[1].max_tokens
     assert (model.requests[0].max_tokens, named) == (8, model.count_tokens('"search"'))
-    short = run_stages(Stages('"search"'), notation="json", max_tokens=named)
+    short = run_stages(Talker('"search"'), notation="json", max_tokens=named)
     assert (short[-1].reason, short[-1].valid) == ("length", False)
 
 
 def test_each_stage_has_its_cost_and_the_run_the_sum():
-    events = run_stages(Stages('"search"', WRITTEN["json"]), notation="json")
+    events = run_stages(Talker('"search"', WRITTEN["json"]), notation="json")
     stages = of(StageFinished, events)
     assert [stage.stage for stage in stages] == ["name", "arguments"]
     assert events[-1].tokens == sum(stage.tokens for stage in stages)
@@ -194,7 +183,7 @@ def test_each_stage_has_its_cost_and_the_run_the_sum():
 def test_a_record_replays_repeatedly_without_a_model(stop_on):
     asked = request(notation="json", shape="tool-args", stop_on=stop_on)
     scripts = ('"search"', '{"query":"x","max_results":500}}')
-    events = [decode_event(encode_event(event)) for event in run(asked, Stages(*scripts))]
+    events = [decode_event(encode_event(event)) for event in run(asked, Talker(*scripts))]
     recorded = RecordedModel(events)
     for _ in range(2):
         again = list(run(asked, recorded))
@@ -205,14 +194,14 @@ def test_a_record_replays_repeatedly_without_a_model(stop_on):
 
 
 def test_an_aborted_call_in_two_stages_cannot_be_continued():
-    aborted = run_stages(Stages(['"x']), notation="json")
+    aborted = run_stages(Talker(['"x']), notation="json")
     reported = list(continue_aborted(request(notation="json"), aborted, ScriptedModel("")))
     assert isinstance(reported[-1], RunFailed) and "two-stage" in reported[-1].message
 
 
 @pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
 def test_each_stages_grammar_has_the_part_and_its_end(notation, shape):
-    model = Stages('"search"', WRITTEN[notation])
+    model = Talker('"search"', WRITTEN[notation])
     run_stages(model, notation=notation, shape=shape, constraint="gbnf")
     names, arguments = (request.grammar for request in model.requests)
     after = after_name(notation, shape)

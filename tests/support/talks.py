@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 from glyphscope.events import (
@@ -11,12 +11,13 @@ from glyphscope.events import (
     ApprovalRule,
     LimitReached,
     LoopSettings,
+    Message,
     RunFinished,
     RunRequest,
     decode_event,
     encode_event,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models import GenerateRequest, Output, RenderedPrompt, ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import Interaction, NonInteractive
 from glyphscope.runs.strategies import run
@@ -29,19 +30,29 @@ EVERYTHING = (ApprovalRule(action="allow"),)
 
 
 class Talker(ScriptedModel):
-    """Says its turns one after the other; records every request and its prompt."""
+    """Says its turns one after the other; records every request, its prompt and the messages that were rendered."""
 
     def __init__(self, *turns: Any, **changes: Any) -> None:
         super().__init__(turns=turns, **changes)
-        self.requests: list[Any] = []
-
-    def generate(self, request):
-        self.requests.append(request)
-        return super().generate(request)
+        self.requests: list[GenerateRequest] = []
+        self.asked: list[Sequence[Message]] = []
 
     @property
     def prompts(self) -> list[str]:
         return [request.prompt for request in self.requests]
+
+    @property
+    def said(self) -> int:
+        """The number of generations so far."""
+        return len(self.requests)
+
+    def render_chat(self, messages: Sequence[Message], *more: Any) -> RenderedPrompt:
+        self.asked.append(tuple(messages))
+        return super().render_chat(messages, *more)
+
+    def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        self.requests.append(request)
+        return super().generate(request)
 
 
 def box(**functions) -> Box:
