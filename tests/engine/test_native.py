@@ -24,14 +24,12 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.grammar import match_text
-from glyphscope.models import RecordedModel, ScriptedModel
-from glyphscope.notation import NATIVE, template_form
+from glyphscope.models import RecordedModel, ScriptedModel, template_form
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import continue_aborted, run
 from glyphscope.store import first_difference
-from glyphscope.turns import build_turn_grammar, own_form
-from glyphscope.validation import FreeTextValidator
+from glyphscope.turns import NAMED, Expected, build_turn_grammar, named_call, own_form
 from talks import Talker
 from toolbox import of
 
@@ -80,7 +78,7 @@ WRITTEN = {
     "llama": f"I look it up: {CALLS['llama']}",
     "mistral": f"[TOOL_CALLS] [{CALLS['mistral']}]",
 }
-FORMS = tuple(NATIVE)
+FORMS = NAMED
 
 
 def recording(*turns, form: str = "hermes", template: str | None = None) -> Talker:
@@ -106,7 +104,7 @@ def test_a_template_writes_the_tools_and_its_form_is_recognized(form):
     events = list(run(request(native=form), recording(WRITTEN[form], form=form)))
     started, prompt = of(RunStarted, events)[0], of(PromptRendered, events)[0]
     assert (started.request.native, started.request.notation) == (form, "json")
-    assert started.request.shape == NATIVE[form].shape
+    assert started.request.shape == named_call(form).shape
     tools = [part for part in prompt.parts if part.name == "tools"]
     written = {part.of: prompt.text[part.start : part.end] for part in reversed(tools)}  # the first of each
     for tool in REGISTRY.allowed:
@@ -137,15 +135,16 @@ def test_under_a_constraint_the_answer_begins_with_the_marker_and_the_call_is_en
     events = list(run(request(native=form, constraint=constraint), model))
     (prompt,) = of(PromptRendered, events)
     begun = [prompt.text[part.start : part.end] for part in prompt.parts if part.name == BEGUN]
-    assert begun == ([NATIVE[form].begun] if NATIVE[form].begun else [])
-    assert model.requests[0].prompt == prompt.text and prompt.text.endswith(NATIVE[form].begun)
+    opening = named_call(form).section_open
+    assert begun == ([opening] if opening else [])
+    assert model.requests[0].prompt == prompt.text and prompt.text.endswith(opening)
     assert '"name' in model.requests[0].grammar.replace("\\", "")
     assert of(CallReady, events)[0].text == CALLS[form] and events[-1].reason == "complete"
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_grammar_accepts_a_call_in_the_models_spelling_and_in_compact_json(form):
-    grammar = build_turn_grammar(own_form("json", NATIVE[form].shape, white_space="single"), REGISTRY)
+    grammar = build_turn_grammar(own_form("json", named_call(form).shape, white_space="single"), REGISTRY)
     assert match_text(grammar, CALLS[form]).accepted
     assert match_text(grammar, json.dumps(json.loads(CALLS[form]), separators=(",", ":"))).accepted
     other = CALLS["hermes" if form == "llama" else "llama"]
@@ -190,7 +189,8 @@ def test_any_chunking_gives_the_same_verdicts(data):
     cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1))))
 
     def verdicts(pieces):
-        validator = FreeTextValidator(REGISTRY, "json", NATIVE[form].shape, form=NATIVE[form])
+        own = own_form("json", named_call(form).shape, native=form, text_before=True)
+        validator = Expected(own).validator(REGISTRY)
         events = []
         for piece in pieces:
             reported = validator.feed(piece, 0)
@@ -211,8 +211,9 @@ def test_two_stages_continue_from_the_marker(form, constraint):
     model = recording('"search"', '{"query": "AI news", "max_results": 10}}', form=form)
     events = list(run(request(strategy="two-stage", constraint=constraint), model))
     first, second = (asked.prompt for asked in model.requests)
-    assert first.endswith(NATIVE[form].begun + '{"name":')
-    assert second.endswith(f'{NATIVE[form].begun}{{"name":"search","{key}":')
+    opening = named_call(form).section_open
+    assert first.endswith(opening + '{"name":')
+    assert second.endswith(f'{opening}{{"name":"search","{key}":')
     (call,) = of(CallReady, events)
     assert json.loads(call.text) == {"name": "search", key: ARGUMENTS}
 

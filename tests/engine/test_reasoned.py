@@ -1,12 +1,13 @@
 """Reasoning before a call in GLYPH and JSON: separated in any chunking, and never a part of the call."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
 from glyphscope.events import SegmentClosed, SegmentOpened, ToolKnown
 from glyphscope.registry import default_registry
-from glyphscope.turns import ReasonedValidator, ReasoningForm, TurnForm, Wrap
-from glyphscope.validation import CallValidator, TurnValidator
+from glyphscope.turns import Expected, ReasoningForm, TurnForm, TurnOptions, Wrap, own_form
 
 REGISTRY = default_registry()
 FORM = TurnForm(
@@ -21,8 +22,16 @@ FORM = TurnForm(
 CALL = '{"action":"search","query":"a < b"}'
 
 
-def judged(text, state="undefined", size=1, judge=None, form=FORM):
-    validator = ReasonedValidator(judge or CallValidator(REGISTRY, "json", "flat"), form, state)
+THINKING = {"on": True, "off": False, "undefined": None}
+ONE_CALL = TurnOptions()
+WORDS = TurnOptions("auto", most_calls=None)
+
+
+def judged(text, state="undefined", size=1, options=ONE_CALL, form=FORM):
+    """Judge one call or, with `options`, a turn with any."""
+    options = replace(options, thinking=THINKING[state])
+    own = own_form("json", model=form, text_after=options.most_calls != 1)
+    validator = Expected(own, options).validator(REGISTRY)
     events = [e for at in range(0, len(text), size) for e in validator.feed(text[at : at + size])]
     return validator, events + validator.finish()
 
@@ -64,8 +73,7 @@ def test_reasoning_that_is_never_closed_is_not_a_call(text):
 
 
 def test_several_calls_may_follow_reasoning():
-    judge = TurnValidator(REGISTRY, "json", "flat", words=False, constrained=True, most_calls=2)
-    validator, events = judged(f"why</think>{CALL}\n{CALL}", "on", 4, judge)
+    validator, events = judged(f"why</think>{CALL}\n{CALL}", "on", 4, TurnOptions(most_calls=2))
     assert [call.tool for call in validator.calls] == ["search", "search"] and validator.valid
     assert [e.kind for e in events if isinstance(e, SegmentClosed)] == ["reasoning", "call", "call"]
 
@@ -73,9 +81,8 @@ def test_several_calls_may_follow_reasoning():
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_reasoning_may_begin_again_on_its_own_line_where_the_form_allows_it(size):
     form = msgspec.structs.replace(FORM, reasoning=msgspec.structs.replace(FORM.reasoning, again=True))
-    judge = TurnValidator(REGISTRY, "json", "flat", words=True, constrained=False)
     text = f"<think>a</think>One <think> two.\n<think>\nb {CALL}</think>\nThree.\n{CALL}\n<think>\nc"
-    validator, events = judged(text, "undefined", size, judge, form)
+    validator, events = judged(text, "undefined", size, WORDS, form)
     assert [(e.kind, text[e.start : e.end].strip()) for e in events if isinstance(e, SegmentClosed)] == [
         ("reasoning", "a"), ("text", "One <think> two."), ("reasoning", f"b {CALL}"), ("text", "Three."),
         ("call", CALL), ("reasoning", "c"),
@@ -101,8 +108,7 @@ def test_reasoning_may_begin_again_on_its_own_line_where_the_form_allows_it(size
     ],
 )
 def test_text_before_a_lone_closing_marker_is_reasoning_unless_a_call_precedes_it(text, parts, content, size):
-    judge = TurnValidator(REGISTRY, "json", "flat", words=True, constrained=False)
-    validator, events = judged(text, "undefined", size, judge)
+    validator, events = judged(text, "undefined", size, WORDS)
     closed = [(e.kind, text[e.start : e.end].strip()) for e in events if isinstance(e, SegmentClosed)]
     assert closed == parts and validator.content == content
     assert validator.valid == bool(content or validator.calls)

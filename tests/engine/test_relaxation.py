@@ -28,11 +28,11 @@ from glyphscope.models import ScriptedModel
 from glyphscope.notation import write_call
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import branch_request, enforced_registry, relaxed, run_state
-from glyphscope.runs.strategies import continue_aborted, run
+from glyphscope.runs.strategies import answer_validator, continue_aborted, run
 from glyphscope.store import encode_record
 from glyphscope.store.exports import RecordedRun, export
 from glyphscope.turns import build_call_grammar
-from glyphscope.validation import CallValidator, validator_of
+from glyphscope.validation import CallValidator
 from keyword_rows import IDS, ROWS, one_of_each
 from schema_strategies import in_our_language
 from toolbox import of
@@ -292,7 +292,7 @@ def test_an_export_of_a_relaxed_branch_is_relaxed_too():
     recorded = RecordedRun(events)
     assert '"maximum"' in export(recorded, "openai-tools")
     assert compile_grammar(load_gbnf(export(recorded, "gbnf"))).start().feed(run_state(events).text).accepted
-    judge = validator_of(recorded.request, recorded.enforced)
+    judge = answer_validator(recorded.request, recorded.enforced)
     judge.feed(run_state(events).text)
     assert not judge.violations
     source = export(recorded, "pytest")

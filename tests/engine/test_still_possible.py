@@ -14,7 +14,7 @@ from glyphscope.grammar import Limits, State, compile_grammar
 from glyphscope.notation import is_bare_key, shape_keys, write_value
 from glyphscope.registry import Tool, ToolRegistry, load_registry
 from glyphscope.runs.strategies import expected_answer
-from glyphscope.turns import FormValidator, TurnOptions, build_turn_grammar
+from glyphscope.turns import Expected, TurnOptions, build_turn_grammar
 from glyphscope.validation import CallValidator
 from turn_forms import FORMS
 from turn_forms import write as native_call
@@ -296,7 +296,7 @@ WRONG_NAMES = [
 
 
 def native_violation(encoding: str, registry: ToolRegistry, text: str) -> Violation | None:
-    validator = FormValidator(FORMS[encoding], registry, thinking=False)
+    validator = Expected(FORMS[encoding], TurnOptions(thinking=False)).validator(registry)
     validator.feed(text)
     return validator.violations[0] if validator.violations else None
 

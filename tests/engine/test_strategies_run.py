@@ -199,7 +199,7 @@ def test_without_a_constraint_no_grammar_is_built(monkeypatch):
     def build(*arguments):
         raise AssertionError("built")
 
-    monkeypatch.setattr("glyphscope.runs.strategies.constraints.build_turn_grammar", build)
+    monkeypatch.setattr("glyphscope.turns.grammar.build_turn_grammar", build)
     assert list(run(request(), ScriptedModel(GOOD)))[-1].valid
 
 

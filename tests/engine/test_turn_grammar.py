@@ -19,7 +19,7 @@ from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.grammar.tree import Grammar, TokenMatch
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import (
-    FormValidator,
+    Expected,
     TurnForm,
     TurnOptions,
     TurnTools,
@@ -211,7 +211,7 @@ def test_a_changed_turn_is_a_violation_where_its_grammar_rejects_it(llama_data: 
                 at, changed = _changed(body, drawn)
                 after = accumulate(changed[at:], State.feed, initial=states[at])
                 expected = next((at + n - 1 for n, state in enumerate(after) if not state.alive), None)
-                validator = FormValidator(own, tools.registry, **asked)
+                validator = Expected(own, TurnOptions(**asked)).validator(tools.registry)
                 validator.feed(changed)
                 found = min((violation.char for violation in validator.violations), default=None)
                 assert found is None or (expected is not None and found >= expected), (path.stem, changed)
@@ -311,7 +311,7 @@ def test_an_end_token_that_ends_no_generation_is_written_and_ends_the_turn(
             if written:
                 after = state.feed_token(7, end)
                 assert after.accepted and not after.token_matches() and not after.feed(" ").alive
-    validator = FormValidator(of, REGISTRY, choice="required")
+    validator = Expected(of, TurnOptions(choice="required")).validator(REGISTRY)
     assert not [event for event in validator.feed(call + end) if isinstance(event, Violation)]
     assert validator.complete and validator.valid
 
@@ -357,7 +357,7 @@ def test_a_mask_allows_an_answer_without_calls_only_with_text(
         "Hi.",
         "Hi.<|return|>",
     ):
-        validator = FormValidator(of, REGISTRY, choice=choice)
+        validator = Expected(of, TurnOptions(choice=choice)).validator(REGISTRY)
         validator.feed(text)
         validator.finish()
         assert accepts(text) is validator.valid, text
@@ -388,7 +388,7 @@ def test_a_mask_allows_the_headers_of_the_form_and_others_are_read_leniently(
     assert reader(grammar(channels)).accepts(text) is written
     turn = read_turn(text, channels, READ_BY)
     assert ([call.name for call in turn.calls], turn.strict) == (["get"], written)
-    validator = FormValidator(channels, REGISTRY)
+    validator = Expected(channels).validator(REGISTRY)
     validator.feed(text)
     validator.finish()
     assert [call.tool for call in validator.calls] == ["get"]

@@ -20,11 +20,13 @@ from glyphscope.events import FieldClosed, SegmentClosed, SegmentOpened, ToolKno
 from glyphscope.registry import parse_document
 from glyphscope.turns import (
     FOREIGN,
+    AnswerValidator,
     ArgumentsForm,
-    FormValidator,
+    Expected,
     Prover,
     ReasoningForm,
     TurnForm,
+    TurnOptions,
     TurnTools,
     call_violations,
     read_turn,
@@ -57,7 +59,7 @@ VALID: list[dict[str, Any]] = [
 @pytest.mark.parametrize("arguments", VALID, ids=str)
 def test_a_valid_call_has_no_violation_at_any_prefix(encoding: str, arguments: dict[str, Any]) -> None:
     text = write(encoding, "weather", **arguments)
-    validator = FormValidator(FORMS[encoding], REGISTRY, thinking=False)
+    validator = Expected(FORMS[encoding], TurnOptions(thinking=False)).validator(REGISTRY)
     for char in text:
         validator.feed(char)
         assert not validator.violations
@@ -304,7 +306,7 @@ def test_a_text_after_a_whole_value_has_the_same_verdict_in_one_piece(value: str
     assert found[0] == found[1] and found[0][1]
 
 
-def _verdicts(validator: FormValidator) -> Any:
+def _verdicts(validator: AnswerValidator) -> Any:
     calls = [(c.tool, c.arguments, c.start, c.end, c.complete) for c in validator.calls]
     found = [(v.code, v.char, v.path, v.call_index, v.message) for v in validator.violations]
     return calls, found, validator.content, validator.reasoning, validator.complete
@@ -328,8 +330,8 @@ PING = write("object", "ping")
         ("Hello " + CALL, {"free_text": True}, []),
         ("Hello " + CALL, {"choice": "auto"}, []),
         (CALL, {"choice": "none"}, ["SYNTAX"]),
-        (CALL, {"choice": "ping"}, ["UNKNOWN_TOOL"]),
-        (PING, {"choice": "ping"}, []),
+        (CALL, {"tool": "ping"}, ["UNKNOWN_TOOL"]),
+        (PING, {"tool": "ping"}, []),
         (CALL + "\n" + PING, {}, ["TRAILING_TEXT"]),
         (CALL + "\n" + PING, {"most_calls": 2}, []),
         (CALL + "\n" + PING, {"most_calls": None}, []),
@@ -356,7 +358,7 @@ def test_text_after_the_calls_is_allowed_where_the_form_has_it() -> None:
 
 def test_an_incomplete_end_after_the_last_call_is_awaited() -> None:
     """The token that closes the call may begin it."""
-    validator = FormValidator(OBJECT, REGISTRY, thinking=False)
+    validator = Expected(OBJECT, TurnOptions(thinking=False)).validator(REGISTRY)
     validator.feed(CALL)
     assert validator.complete
     validator.feed("<|im")
@@ -368,7 +370,7 @@ def test_an_incomplete_end_after_the_last_call_is_awaited() -> None:
 
 
 def test_the_requested_tool_is_named_where_another_is_called() -> None:
-    validator, _ = read(OBJECT, *CALL, choice="ping")
+    validator, _ = read(OBJECT, *CALL, tool="ping")
     violation = validator.violations[0]
     assert (CALL[violation.char :].startswith("weather"), violation.viable) == (True, '"ping"')
 
@@ -435,7 +437,8 @@ def test_answers_of_many_families_have_the_verdict_of_the_reader(llama_data: Pat
         _, form, _ = derived_at(llama_data / "templates" / f"{case['template']}.jinja")
         text, thinking = case["text"], case["thinking"]
         turn = read_turn(text, form, tools, thinking)
-        validator = FormValidator(form, ANSWER_TOOLS, thinking=thinking, choice="auto", most_calls=None)
+        options = TurnOptions("auto", most_calls=None, thinking=thinking)
+        validator = Expected(form, options).validator(ANSWER_TOOLS)
         for char in text:
             validator.feed(char)
         streamed = [(call.tool, call.arguments) for call in validator.calls]
@@ -530,14 +533,14 @@ def _judge_rendered(path: Path, turns: int) -> bool:
             continue
         own, thinking = (bare, None) if read_turn(text, bare, prover.tools) == turn else (form, True)
         options: Any = {"thinking": thinking, "choice": "auto", "most_calls": None}
-        by_char = FormValidator(own, registry, **options)
+        by_char = Expected(own, TurnOptions(**options)).validator(registry)
         for char in text:
             by_char.feed(char)
         expected = [(call.name, call.arguments, call.start, call.end) for call in turn.calls]
         assert [(c.tool, c.arguments, c.start, c.end) for c in by_char.calls] == expected, (path.stem, text)
         by_char.finish()
         assert not by_char.violations and by_char.valid, (path.stem, text, by_char.violations)
-        in_pieces = FormValidator(own, registry, **options)
+        in_pieces = Expected(own, TurnOptions(**options)).validator(registry)
         at = 0
         while at < len(text):
             size = chunks.randint(1, 9)

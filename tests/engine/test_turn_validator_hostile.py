@@ -9,7 +9,7 @@ import pytest
 
 from glyphscope.events import Violation
 from glyphscope.registry import parse_document
-from glyphscope.turns import FormValidator
+from glyphscope.turns import Expected, TurnOptions
 from glyphscope.validation import Limits
 from turn_forms import DICT, FORMS, OBJECT, PYTHONIC, REGISTRY, TAGGED, read, write
 
@@ -22,7 +22,7 @@ ODD = parse_document([{"name": 'odd"<name>'}, {"name": "a</tool_call>b"}, {"name
 def test_a_tools_name_may_have_quotes_and_tags(form: Any, name: str) -> None:
     encoding = "object" if form is OBJECT else "tagged"
     text = write(encoding, name.replace('"', '\\"') if form is OBJECT else name)
-    validator = FormValidator(form, ODD, thinking=False)
+    validator = Expected(form, TurnOptions(thinking=False)).validator(ODD)
     for char in text:
         validator.feed(char)
     validator.finish()
@@ -49,7 +49,7 @@ def test_reasoning_that_is_never_closed_is_truncated() -> None:
 
 def test_a_marker_split_over_tokens_is_recognized() -> None:
     events: list[Any] = []
-    validator = FormValidator(OBJECT, REGISTRY, thinking=False, choice="auto")
+    validator = Expected(OBJECT, TurnOptions(thinking=False, choice="auto")).validator(REGISTRY)
     for piece in ("Look: <to", "ol_", 'call>\n{"na', 'me": "ping", "arguments": {}}\n</tool', "_call>"):
         events += validator.feed(piece)
         assert not any(isinstance(event, Violation) for event in events)

@@ -22,8 +22,7 @@ from glyphscope.grammar import MaskReader, match_text, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.notation import write_call
 from glyphscope.registry import default_registry
-from glyphscope.turns import TurnOptions, build_call_grammar, build_turn_grammar, own_form
-from glyphscope.validation import TurnValidator
+from glyphscope.turns import Expected, TurnOptions, build_call_grammar, build_turn_grammar, own_form
 
 REGISTRY = default_registry()
 SEARCH = {"query": "x"}
@@ -40,8 +39,10 @@ def spaced(call, notation):
     )
 
 
-def validator(notation="glyph", shape="flat", **changes):
-    return TurnValidator(REGISTRY, notation, shape, **{"words": True, "constrained": False, **changes})
+def validator(notation="glyph", shape="flat", enforced="nothing", **options):
+    form = own_form(notation, shape, text_after=True)
+    options = TurnOptions(**{"choice": "auto", "most_calls": None, **options})
+    return Expected(form, options, enforced).validator(REGISTRY)
 
 
 def read_all(judge, *pieces):
@@ -131,7 +132,7 @@ def test_text_excludes_the_beginning_of_a_call_for_grammar_and_validator_alike(n
     )
     mask, *_ = engines_of_words(notation)
     assert mask(text) is not begins
-    judge = validator(notation, constrained=True)
+    judge = validator(notation, enforced="grammar")
     read(judge, *text)
     assert bool(judge.calls) is begins
 
@@ -205,7 +206,7 @@ def test_arguments_before_the_name_are_a_call_too():
 
 
 def test_a_missing_call_is_an_error_only_where_one_is_required():
-    judge = validator(words=False)
+    judge = validator(choice="required")
     assert [event.code for event in read(judge, "Hello.")] == ["NO_TOOL_CALL"] and not judge.valid
     judge = validator()
     assert read(judge, "Hello.") == [] and judge.valid
@@ -223,7 +224,7 @@ def test_an_incomplete_call_is_truncated():
 
 
 def test_the_text_is_complete_after_the_last_allowed_call():
-    judge = validator(most_calls=2, ends=True)
+    judge = validator(most_calls=2, enforced="grammar")
     judge.feed(call_text("glyph"))
     assert not judge.complete
     judge.feed(call_text("glyph"))
@@ -238,7 +239,7 @@ def test_a_call_full_of_braces_is_read_in_linear_time():
 
 
 def test_free_text_before_a_call_is_found_by_its_exact_beginning():
-    judge = validator("json", words=False, constrained=True, spaced=False)
+    judge = validator("json", choice="required", free_text=True, enforced="grammar")
     assert read(judge, 'So { "action": 1, ', '{"action":"search","query":"x"}') and judge.valid
 
 

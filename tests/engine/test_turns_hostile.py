@@ -14,7 +14,15 @@ from changed_turns import changes, checker, rendered
 from examples import rounds
 from glyphscope.events import FieldClosed, SegmentClosed, Violation
 from glyphscope.registry import parse_document
-from glyphscope.turns import FormValidator, TurnForm, TurnTools, call_violations, read_turn
+from glyphscope.turns import (
+    AnswerValidator,
+    Expected,
+    TurnForm,
+    TurnOptions,
+    TurnTools,
+    call_violations,
+    read_turn,
+)
 from renderers import derived_at
 from small_templates import write_small
 
@@ -34,6 +42,7 @@ HERMES, TAGS, GEMMA, LIST = "Qwen-Qwen3-0.6B", "Qwen3.5-4B", "google-gemma-4-31B
 PING = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
 TAGGED = "<tool_call>\n<function=say>\n<parameter=text>\nhi\n</parameter>\n</function>\n</tool_call>"
 MANY = 5_000
+ANY_TURN = TurnOptions("auto", most_calls=None, thinking=False)
 
 
 def _form(path: Path) -> TurnForm:
@@ -204,16 +213,18 @@ def test_an_unknown_tool_is_a_violation(read) -> None:
     assert [violation.code for violation in call_violations(turn.calls[0], TOOLS)] == ["UNKNOWN_TOOL"]
 
 
-def both(llama_data: Path, template: str, text: str) -> tuple[Any, FormValidator]:
+def both(llama_data: Path, template: str, text: str) -> tuple[Any, AnswerValidator]:
     """Return an answer as read whole and character by character, with thinking off."""
     turn, validator, _ = streamed(llama_data, template, text)
     return turn, validator
 
 
-def streamed(llama_data: Path, template: str, text: str) -> tuple[Any, FormValidator, list[tuple[int, Any]]]:
+def streamed(
+    llama_data: Path, template: str, text: str
+) -> tuple[Any, AnswerValidator, list[tuple[int, Any]]]:
     """Return also the events before the end of the text, with the character after which each came."""
     form = _form(llama_data / "templates" / f"{template}.jinja")
-    validator = FormValidator(form, TOOLS.registry, thinking=False, choice="auto", most_calls=None)
+    validator = Expected(form, ANY_TURN).validator(TOOLS.registry)
     events = [(at, event) for at, char in enumerate(text) for event in validator.feed(char)]
     validator.finish()
     return read_turn(text, form, TOOLS, False), validator, events
@@ -226,7 +237,7 @@ def test_an_apparent_call_has_the_same_verdict_in_any_pieces(llama_data: Path, s
     text = '[{"name": "ping", "arguments": {}, "id": "a"}, {"name": "ping", "arguments": {}}]'
     found = []
     for pieces in (list(text), [text[at : at + size] for at in range(0, len(text), size)]):
-        validator = FormValidator(form, TOOLS.registry, thinking=False, choice="auto", most_calls=None)
+        validator = Expected(form, ANY_TURN).validator(TOOLS.registry)
         events = [event for piece in pieces for event in validator.feed(piece)] + validator.finish()
         parts = [(each.kind, each.start, each.end) for each in events if isinstance(each, SegmentClosed)]
         found.append((parts, [(each.code, each.char) for each in validator.violations]))

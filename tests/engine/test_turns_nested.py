@@ -8,7 +8,7 @@ import pytest
 
 from glyphscope.events import Violation
 from glyphscope.registry import parse_document
-from glyphscope.turns import ArgumentsForm, CallForm, FormValidator, Piece, TurnForm, TurnTools, read_turn
+from glyphscope.turns import ArgumentsForm, CallForm, Expected, Piece, TurnForm, TurnTools, read_turn
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
 ROW = {"type": "object", "properties": {"id": {"type": "string"}, "n": {"type": ["integer", "null"]}}}
@@ -44,7 +44,7 @@ TYPED = tagged(Piece("text", '<p name="'), Piece("key"), Piece("text", '" string
 
 def judged(form: TurnForm, text: str, size: int) -> tuple[Any, list[tuple[str, str, str]]]:
     """Return the arguments, and code, path and preceding text of each violation."""
-    validator = FormValidator(form, REGISTRY)
+    validator = Expected(form).validator(REGISTRY)
     events = [event for at in range(0, len(text), size) for event in validator.feed(text[at : at + size])]
     (streamed,) = (call.arguments for call in validator.calls)
     events += validator.finish()

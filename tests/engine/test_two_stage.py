@@ -35,9 +35,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import continue_aborted, run
 from glyphscope.store import first_difference
-from glyphscope.turns import build_turn_grammar, own_form
-from glyphscope.validation import ArgumentsValidator, after_name
-from glyphscope.validation.split_call import before_arguments, whole_call
+from glyphscope.turns import Expected, after_name, before_arguments, build_turn_grammar, own_form, whole_call
 from talks import Talker
 from toolbox import of
 
@@ -225,10 +223,11 @@ def test_any_chunking_of_the_arguments_gives_the_same_verdicts(data):
     pieces = [text[a:b] for a, b in itertools.pairwise([0, *cuts, len(text)])]
 
     def verdicts(parts):
-        validator = ArgumentsValidator(REGISTRY, "json", "flat", "search")
+        form = own_form("json", "flat", "arguments", tool="search")
+        validator = Expected(form).validator(REGISTRY)
         events = [event for part in parts for event in validator.feed(part, 0)] + validator.finish()
         shown = [e for e in events if isinstance(e, Violation | FieldClosed)]
-        return shown, validator.valid, validator.text
+        return shown, validator.valid, validator.complete, validator.calls
 
     assert verdicts(pieces) == verdicts([text])
 

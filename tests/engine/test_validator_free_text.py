@@ -13,9 +13,14 @@ from glyphscope.models import ScriptedModel
 from glyphscope.notation import write_call
 from glyphscope.registry import default_registry
 from glyphscope.runs.strategies import run
-from glyphscope.validation import CallValidator, FreeTextValidator, validator_of
+from glyphscope.turns import Expected, TurnOptions, own_form
+from glyphscope.validation import CallValidator
 
 REGISTRY = default_registry()
+
+
+def after_text(notation):
+    return Expected(own_form(notation), TurnOptions(free_text=True)).validator(REGISTRY)
 
 
 def judged(validator, pieces):
@@ -53,16 +58,17 @@ def test_a_call_after_text_is_validated_like_the_call_alone(notation, text, argu
     data = whole.encode() if as_bytes else whole
     places = sorted({0, len(data), *(cut for cut in cuts if cut <= len(data))})
     pieces = [data[a:b] for a, b in pairwise(places)]
-    after = FreeTextValidator(REGISTRY, notation, "flat")
+    after = after_text(notation)
     found = narrated(judged(after, pieces))
     alone = CallValidator(REGISTRY, notation, "flat")
     assert found == [moved(event, len(text)) for event in narrated(judged(alone, [call]))]
-    assert after.valid == alone.valid and after.report().chars == len(whole)
+    assert after.valid == alone.valid
+    assert [call.end for call in after.calls] == ([len(whole)] if alone.arguments is not None else [])
 
 
 @pytest.mark.parametrize("text", ["", "I cannot do that.", '{"actio', "{", "{act é"])
 def test_text_without_a_call_is_a_violation_at_its_end(text):
-    validator = FreeTextValidator(REGISTRY, "json", "flat")
+    validator = after_text("json")
     events = judged(validator, list(text))
     assert [(v.code, v.char) for v in events if isinstance(v, Violation)] == [("NO_TOOL_CALL", len(text))]
 
@@ -75,4 +81,3 @@ def test_a_run_with_free_text_ends_with_the_call_in_it():
     assert isinstance(events[-1], RunFinished) and events[-1].valid
     strict = list(run(msgspec.structs.replace(request, free_text=False), ScriptedModel(text)))
     assert not strict[-1].valid
-    assert type(validator_of(request, REGISTRY)) is FreeTextValidator

@@ -15,11 +15,13 @@ from glyphscope.models import TemplateRenderer
 from glyphscope.registry import to_pointer
 from glyphscope.turns import (
     FOREIGN,
+    AnswerValidator,
     Derived,
-    FormValidator,
+    Expected,
     Prover,
     Turn,
     TurnForm,
+    TurnOptions,
     TurnTools,
     call_violations,
     read_turn,
@@ -171,7 +173,9 @@ def checker(of: TurnForm, thinking: bool | None, body: str, tools: TurnTools) ->
             written = others and all(writes(of, text, *other) for other in others)
             if valid and _key(call) not in expected and not written:
                 return f"a valid call with other arguments: {call}"
-        validator = FormValidator(of, tools.registry, thinking=thinking, choice="auto", most_calls=None)
+        validator = Expected(of, TurnOptions("auto", most_calls=None, thinking=thinking)).validator(
+            tools.registry
+        )
         events = [event for char in text for event in validator.feed(char)]
         shown = _shown(validator, [event for event in events if isinstance(event, FieldClosed)])
         validator.finish()
@@ -187,7 +191,7 @@ def checker(of: TurnForm, thinking: bool | None, body: str, tools: TurnTools) ->
 
 
 def _shown(
-    validator: FormValidator, closed: list[FieldClosed]
+    validator: AnswerValidator, closed: list[FieldClosed]
 ) -> list[tuple[int, str | None, dict[str, Any]]]:
     """Return the beginning of each call, its tool, and the arguments that the validator has shown, by pointer."""
     out: list[tuple[int, str | None, dict[str, Any]]] = [

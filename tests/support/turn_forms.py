@@ -7,15 +7,18 @@ from typing import Any
 
 from glyphscope.registry import parse_document
 from glyphscope.turns import (
+    AnswerValidator,
     ArgumentsForm,
     CallForm,
     CallObject,
-    FormValidator,
+    Expected,
     Piece,
     ReasoningForm,
     TurnForm,
+    TurnOptions,
     TurnTools,
 )
+from glyphscope.validation import Limits
 
 WEATHER = {
     "type": "object",
@@ -125,7 +128,9 @@ def _of_dict(value: Any) -> str:
     return json.dumps(value)
 
 
-def read(form: TurnForm, *pieces: str, **options: Any) -> tuple[FormValidator, list[Any]]:
-    validator = FormValidator(form, REGISTRY, **{"thinking": False, **options})
+def read(
+    form: TurnForm, *pieces: str, limits: Limits | None = None, **options: Any
+) -> tuple[AnswerValidator, list[Any]]:
+    validator = Expected(form, TurnOptions(**{"thinking": False, **options})).validator(REGISTRY, limits)
     events = [event for piece in pieces for event in validator.feed(piece)]
     return validator, events + validator.finish()

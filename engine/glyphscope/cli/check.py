@@ -32,7 +32,7 @@ from glyphscope.cli.output import (
 )
 from glyphscope.events import Notation, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.validation import CallValidator, CheckReport
+from glyphscope.validation.call import CallValidator, CheckReport
 from glyphscope.validation.checker import unchecked
 
 

@@ -21,7 +21,15 @@ from glyphscope.cli.template_forms import read_template
 from glyphscope.events import Thinking, Violation
 from glyphscope.models.turn_forms import derived_form
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.turns import CallViolation, FormValidator, TurnForm, TurnTools, call_violations, read_turn
+from glyphscope.turns import (
+    CallViolation,
+    Expected,
+    TurnForm,
+    TurnOptions,
+    TurnTools,
+    call_violations,
+    read_turn,
+)
 from glyphscope.turns.readers import Reading, Resemblance, readings, resemblance
 
 _STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}
@@ -79,7 +87,8 @@ def _answer_of(text: str, form: TurnForm, tools: TurnTools, thinking: bool | Non
     turn = read_turn(text, form, tools, thinking)
     verdicts = [call_violations(call, tools) for call in turn.calls]
     if any(verdicts):
-        validator = FormValidator(form, tools.registry, thinking=thinking, choice="auto", most_calls=None)
+        options = TurnOptions("auto", most_calls=None, thinking=thinking)
+        validator = Expected(form, options).validator(tools.registry)
         validator.feed(text)
         validator.finish()
         for violations, streamed in zip(verdicts, validator.calls):

@@ -28,8 +28,7 @@ from glyphscope.registry.facts import Whole, implicit, in_place
 from glyphscope.registry.keywords import CHOICES, COMBINATIONS, KEYWORDS, keyword_indices
 from glyphscope.registry.pointer import follow
 from glyphscope.runs.relaxation import parts_of, relaxed
-from glyphscope.runs.strategies.constraints import expected_answer
-from glyphscope.runs.strategies.turns import answer_validator
+from glyphscope.runs.strategies.turns import answer_validator, expected_answer
 
 SECONDS = 3.0
 """The time limit for one text: each try compiles a grammar of one tool, which takes a few milliseconds."""

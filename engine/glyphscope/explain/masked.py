@@ -25,14 +25,20 @@ from glyphscope.grammar.match.words import Continuation
 from glyphscope.grammar.tree import Grammar, Origin, with_suffix
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.state import NO_STAGE, StagePlace, StageState
-from glyphscope.runs.strategies.constraints import expected_answer, expected_calls, expected_part
 from glyphscope.runs.strategies.loop.guards import calls_per_turn
-from glyphscope.runs.strategies.loop.tool_loop import TurnPlan, plan_expects, plan_request, plan_validator
+from glyphscope.runs.strategies.loop.tool_loop import TurnPlan, plan_expects, plan_request
 from glyphscope.runs.strategies.routing.route import choice_schema, choice_validator, only
-from glyphscope.runs.strategies.turns import answer_validator, turn_form
+from glyphscope.runs.strategies.turns import (
+    answer_validator,
+    expected_answer,
+    expected_calls,
+    expected_part,
+    turn_form,
+)
 from glyphscope.runs.strategies.two_stage import AFTER_ARGUMENTS
 from glyphscope.turns import TurnOptions
-from glyphscope.validation import ArgumentsValidator, NameValidator, after_name
+from glyphscope.turns.expected import Expected
+from glyphscope.turns.parts import after_name
 
 MAX_TOKENS = 5_000
 """Tokens of a stage that are explained by its grammar."""
@@ -331,24 +337,18 @@ def ending_tokens(request: RunRequest) -> dict[str, int]:
 def _constraint(
     request: RunRequest, registry: ToolRegistry, place: StagePlace, names: Mapping[str, int]
 ) -> StageConstraint:
-    made = request.notation, request.shape
     match request.strategy, place.kind:
         case "direct", "call" | "repair":
-            return StageConstraint(
-                lambda: expected_answer(request).grammar(registry, names),
-                lambda: answer_validator(request, registry),
-            )
+            return _answer(lambda: expected_answer(request), registry, names)
         case "two-stage", "name":
-            offered = without(registry, uncallable(registry))
-            return StageConstraint(
-                lambda: with_suffix(expected_part(request, "name").grammar(offered), after_name(*made)),
-                lambda: NameValidator(offered, *made),
+            offered, after = (
+                without(registry, uncallable(registry)),
+                after_name(request.notation, request.shape),
             )
+            return _answer(lambda: expected_part(request, "name"), offered, names, after)
         case "two-stage", "arguments" if place.tool:
-            expected = expected_part(request, "arguments", place.tool)
-            return StageConstraint(
-                lambda: with_suffix(expected.grammar(registry), AFTER_ARGUMENTS),
-                lambda: ArgumentsValidator(registry, *made, place.tool),
+            return _answer(
+                lambda: expected_part(request, "arguments", place.tool), registry, names, AFTER_ARGUMENTS
             )
         case "route-execute", "router":
             offered = without(registry, uncallable(registry))
@@ -376,10 +376,15 @@ def _turn(
     words = settings.tool_use != "enforced" or place.called
     plan = TurnPlan(registry, calls_per_turn(settings) if registry.allowed else 0, words=words, last=last)
     asked = plan_request(request, plan)
+    found = _answer(lambda: plan_expects(asked, plan), registry, names)
+    return found if asked.constraint != "off" else StageConstraint(None, found.validator)
 
-    def grammar() -> Grammar:
-        return (plan_expects(asked, plan) or expected_answer(asked)).grammar(registry, names)
 
+def _answer(
+    expected: Callable[[], Expected], registry: ToolRegistry, names: Mapping[str, int], after: str = ""
+) -> StageConstraint:
+    """The constraint of an expected answer; `after` is the document's text after it."""
     return StageConstraint(
-        grammar if asked.constraint != "off" else None, lambda: plan_validator(asked, plan)
+        lambda: with_suffix(expected().grammar(registry, names), after),
+        lambda: expected().validator(registry),
     )

@@ -477,6 +477,8 @@ class ByIdentity(Generic[T]):
 
 def with_suffix(grammar: Grammar, text: str) -> Grammar:
     """The texts of the grammar, each followed by `text`."""
+    if not text:
+        return grammar
     name = f"{grammar.root}-and-on"
     while name in grammar.rules:
         name += "-1"

@@ -22,8 +22,7 @@ from glyphscope.lessons.reading import MAX_TEXT
 from glyphscope.registry import load_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.state import RunState, StageState
-from glyphscope.runs.strategies.constraints import expected_answer
-from glyphscope.runs.strategies.turns import answer_validator
+from glyphscope.runs.strategies.turns import answer_validator, expected_answer
 
 Kind: TypeAlias = Literal["next", "character", "choice"]
 Recorded: TypeAlias = Callable[[str], Sequence[AnyEvent]]

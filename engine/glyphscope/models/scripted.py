@@ -19,9 +19,8 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
-from glyphscope.models.templates import TemplateSource, reads_thinking, render_template
+from glyphscope.models.templates import TemplateSource, reads_thinking, render_template, template_form
 from glyphscope.models.turn_forms import template_turn_form
-from glyphscope.notation.chat_tool_format import template_form
 from glyphscope.turns import TurnForm
 
 _TURNS = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)

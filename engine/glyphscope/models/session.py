@@ -36,9 +36,8 @@ from glyphscope.models.interface import Vocabulary
 from glyphscope.models.llama_engine import LEAST, LlamaEngine
 from glyphscope.models.llama_sequence import LlamaSequence
 from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stored_files
-from glyphscope.models.templates import TemplateSource
+from glyphscope.models.templates import TemplateSource, template_form
 from glyphscope.models.tokens import read_special
-from glyphscope.notation.chat_tool_format import template_form
 
 WORTH = 128
 """The fewest tokens for which a file is written or read; half, for reading one of which at least half is used."""

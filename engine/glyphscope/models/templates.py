@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from glyphscope.base.errors import PromptError
-from glyphscope.events import Message, Thinking
+from glyphscope.events import Message, TemplateForm, Thinking
 from glyphscope.models.chat import HINT, ChatTemplate, render_chat
 from glyphscope.processes.limited import LimitReached, limited
 
@@ -78,3 +79,25 @@ def _reads_thinking(template: TemplateSource) -> bool:
 @lru_cache(maxsize=8)
 def _compiled(template: TemplateSource) -> ChatTemplate:
     return ChatTemplate(template.source, bos=template.bos, eos=template.eos)
+
+
+_TOOLS = re.compile(r"\btools\b")
+_HERMES = re.compile(r"""<tool_call>(?:\s|\\n)*\{+\s*\\?["'](?:name|arguments)""")
+"""Includes the marker's content: other templates write XML in it (Qwen3-Coder, GLM) or only mention it (Apriel)."""
+_MISTRAL = re.compile(r"\[TOOL_CALLS\]\s?\[(?!ARGS\])")
+_LLAMA = re.compile(r"""["']name\\?["']\s*:.{0,200}?["']parameters\\?["']\s*:""", re.DOTALL)
+
+
+def template_form(template: str) -> TemplateForm:
+    """The form in which a chat template writes calls, by its text: one of those known by name (`turns/own.py`), "other"
+    for an unknown form, "" if it does not support tools.
+    """
+    if not _TOOLS.search(template):
+        return ""
+    if "<tool_call>" in template:
+        return "hermes" if _HERMES.search(template) else "other"
+    if "[TOOL_CALLS]" in template:
+        return "mistral" if _MISTRAL.search(template) else "other"
+    if "<|start_header_id|>" in template and _LLAMA.search(template):
+        return "llama"
+    return "other"

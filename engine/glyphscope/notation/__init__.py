@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
-    from glyphscope.notation.chat_tool_format import NATIVE, template_form
     from glyphscope.notation.read import make_reader, parse_value
     from glyphscope.notation.scalars import is_bare_key
     from glyphscope.notation.shapes import call_document, fitting_shape, shape_keys, shape_note

@@ -14,10 +14,12 @@ from glyphscope.notation.scalars import scalar_value
 from glyphscope.notation.structure import Structural
 
 
-def make_reader(notation: Notation, *, calls: bool = True, max_depth: int = 256) -> Reader:
+def make_reader(
+    notation: Notation, *, calls: bool = True, max_depth: int = 256, at: int | None = None
+) -> Reader:
     """The incremental reader of a notation. See `Reader`."""
     reader = GlyphReader if notation == "glyph" else JsonReader
-    return reader(calls=calls, max_depth=max_depth)
+    return reader(calls=calls, max_depth=max_depth, at=at)
 
 
 def parse_value(text: str, notation: Notation) -> Any:

@@ -44,8 +44,8 @@ class GlyphReader(Reader):
     ESCAPES: ClassVar[dict[str, str]] = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "r": "\r", "t": "\t"}
     SURROGATES = False
 
-    def __init__(self, *, calls: bool = True, max_depth: int = 256) -> None:
-        super().__init__(calls=calls, max_depth=max_depth)
+    def __init__(self, *, calls: bool = True, max_depth: int = 256, at: int | None = None) -> None:
+        super().__init__(calls=calls, max_depth=max_depth, at=at)
         self._pieces: list[str] = []  # the word's pieces since it is certainly none: words may be long
         self._numberish = False
 

@@ -26,9 +26,9 @@ class Reader(TextAhead):
     """Reads a text in pieces of any size.
 
     With `calls=True`, the document is one call: it must begin with `{` (or GLYPH's head), and text before it is
-    reported and skipped. Otherwise it is any single value. A value at position `at` of another text is read no further
-    than its end. `done`: it is complete. `broken`: the reader rejected the next character, with SYNTAX or TOO_DEEP as
-    its last event, and reads no further.
+    reported and skipped. Otherwise it is any single value. `at` is the position of the first character in another text,
+    in which a value is read no further than its end. `done`: it is complete. `broken`: the reader rejected the next
+    character, with SYNTAX or TOO_DEEP as its last event, and reads no further.
     """
 
     RUNS: ClassVar[dict[str, re.Pattern[str]]]  # by quotation mark: characters of a string other than escapes
@@ -40,7 +40,7 @@ class Reader(TextAhead):
         super().__init__(at or 0)
         self.done = self.broken = False
         self._calls = calls
-        self._inside = at is not None
+        self._inside = at is not None and not calls
         self._max_depth = max_depth
         self._out: list[Structural] = []
         self._stack: list[str] = []  # the brackets that are open

@@ -13,7 +13,6 @@ import msgspec
 from glyphscope.base.errors import NotationError, PromptError
 from glyphscope.events import Message, RunRequest
 from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.notation.chat_tool_format import native_format
 from glyphscope.notation.shapes import fitting_shape, shape_keys
 from glyphscope.notation.write import write_call
 from glyphscope.prompting.history import history_turns
@@ -21,6 +20,7 @@ from glyphscope.prompting.signature import argument_types, signature_pieces
 from glyphscope.prompting.template import Part, PartText, preset, render
 from glyphscope.registry import Tool, ToolRegistry, to_openai
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.turns.own import named_call
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
     Under a constraint the answer begins with the prefix that a form known by name writes before a call; the form of a
     template has whole turns, and no prefix. Raises PromptError.
     """
-    native = native_format(request.native)
+    named = named_call(request.native)
     system = system_parts(request, request.system, template_values(request, registry))
     made = compose(("system", system), *up_to_prompt(request, registry))
-    begun = native.begun if native is not None and request.constraint != "off" else ""
+    begun = named.section_open if named is not None and request.constraint != "off" else ""
     return replace(made, tools=tuple(to_openai(registry)), begun=begun)
 
 

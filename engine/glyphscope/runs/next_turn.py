@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from glyphscope.events import Message, QuestionAnswered, QuestionAsked, RunRequest, ToolCall, ToolResult
-from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, native_format
 from glyphscope.runs.state import RunState, StageState
+from glyphscope.turns.own import ENDPOINTS_OWN, named_call
 
 _WRITES_CALLS = ("template", ENDPOINTS_OWN)
 """Native forms whose calls are members of a message; in all others, calls are part of its text."""
@@ -81,14 +81,14 @@ def _one_call(state: RunState, request: RunRequest) -> Iterator[Message]:
 
 def _as_native(text: str, request: RunRequest, *, whole: bool) -> str:
     """The text in the native notation: with the prefix of the answer, and with the closing marker of a call."""
-    native = native_format(request.native) if request.native else None
-    if native is None or not (whole or request.constraint != "off"):
+    named = named_call(request.native)
+    if named is None or not (whole or request.constraint != "off"):
         return text
-    if native.begun and native.marker not in text:
-        text = native.begun + text
-    if not whole or not native.closing or text.rstrip().endswith(native.closing):
+    if named.marker not in text:
+        text = named.section_open + text
+    if not whole or text.rstrip().endswith(named.section_close.strip()):
         return text
-    return f"{text}\n{native.closing}" if native.begun.endswith("\n") else text + native.closing
+    return text + named.section_close
 
 
 def _is_words(stage: StageState) -> bool:

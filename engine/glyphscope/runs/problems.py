@@ -13,12 +13,12 @@ from glyphscope.base.shorten import listed, shorten
 from glyphscope.events import TOOL_CHOICES, ModelInfo, RunRequest, wrong_values
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.models.chat import NO_PLACE, NO_PLACE_HINT
-from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, native_format
 from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.runs.sampling import stop_problem
 from glyphscope.runs.transforming import transforms
 from glyphscope.turns import TurnForm
 from glyphscope.turns.form import read_form
+from glyphscope.turns.own import ENDPOINTS_OWN, named_call
 
 Problems: TypeAlias = Iterator[RequestProblem]
 
@@ -167,7 +167,7 @@ def _notation_problems(request: RunRequest, info: ModelInfo | None) -> Problems:
         return
     if not request.native:
         return
-    known = native_format(request.native) is not None
+    known = named_call(request.native) is not None
     if request.free_text and request.constraint != "off" and known:
         yield _wrong(
             "free_text",

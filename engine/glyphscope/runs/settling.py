@@ -14,11 +14,11 @@ from glyphscope.base.errors import GlyphscopeError, RequestError, RequestProblem
 from glyphscope.events import ModelInfo, RunRequest, Shape, under_constraint
 from glyphscope.models.chat import THINKING
 from glyphscope.models.interface import Model
-from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, NATIVE, native_format
 from glyphscope.runs.prepared import PreparedRequest, in_fitting_shape, prepare, request_of
 from glyphscope.runs.problems import TEMPLATE_STRATEGIES, request_problems, tool_problems, writes_calls
 from glyphscope.turns import TurnForm
 from glyphscope.turns.form import ENDPOINT_FORM, form_data, state_of
+from glyphscope.turns.own import ENDPOINTS_OWN, NAMED, named_call
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _adapted(request: RunRequest, model: Model | None) -> RunRequest:
         request = with_fields(request, native=ENDPOINTS_OWN, form=form_data(ENDPOINT_FORM))
     elif request.native in ("auto", "template"):
         request = _with_form(request, model)
-    known = native_format(request.native)
+    known = named_call(request.native)
     shape: Shape = "name-arguments" if request.native == "template" else request.shape
     return with_fields(request, notation="json", shape=shape if known is None else known.shape)
 
@@ -93,7 +93,7 @@ def _with_form(request: RunRequest, model: Model) -> RunRequest:
         if form is not None and writes_calls(form) and form.describes_tools:
             return with_fields(request, native="template", form=form_data(form))
     named = model.info.tool_calls if request.native == "auto" else ""
-    return with_fields(request, native=named) if named in NATIVE else request
+    return with_fields(request, native=named) if named in NAMED else request
 
 
 def _with_reasoning(request: RunRequest, model: Model) -> RunRequest:

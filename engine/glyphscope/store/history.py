@@ -28,12 +28,12 @@ from glyphscope.events import (
     decode_event,
 )
 from glyphscope.events.encoding import whole_text
-from glyphscope.notation.chat_tool_format import native_format
 from glyphscope.runs import RunState, run_state
 from glyphscope.runs.endings import outcome_of
 from glyphscope.store.files import folder_lock, move_aside, now
 from glyphscope.store.history_search import MAX_SCORE, conditions, tag_column
 from glyphscope.store.records import encode_record, parse_record
+from glyphscope.turns.own import named_call
 
 VERSION = 4
 NATIVE = "native"
@@ -460,4 +460,4 @@ def _notation(request: RunRequest) -> str:
     """The notation, as in `HistoryRow`: without a name for a template's own form, and if a run failed too early."""
     if not request.native:
         return request.notation
-    return NATIVE if native_format(request.native) is None else f"{NATIVE} {request.native}"
+    return NATIVE if named_call(request.native) is None else f"{NATIVE} {request.native}"

@@ -1,9 +1,9 @@
-"""Turns in a model's own notation: their form, derived from its chat template, and their reading.
+"""Turns in a model's own notation or in ours: their form, derived from its chat template, and their reading.
 
 A form (`TurnForm`) is data. `form_of` derives it from a renderer of the template and applies the table of corrections;
 `prove` renders random turns and reads them back; `read_turn` separates reasoning, text and calls of an answer, and
-`call_violations` lists the errors of a call. `FormValidator` judges an answer while it is written, and
-`build_turn_grammar` makes the grammar of its constraint. No code depends on a model's name.
+`call_violations` lists the errors of a call. `Expected`, a form with options, has the grammar of an answer and the
+validator that judges it while it is written. No code depends on a model's name.
 
 A module is imported when one of its names is first used: a process that renders templates needs neither the reading
 of turns nor schemas, and most others need the form alone.
@@ -18,6 +18,7 @@ from glyphscope.base.interfaces import interface
 if TYPE_CHECKING:
     from glyphscope.turns.correcting import corrections
     from glyphscope.turns.derive import Derived, form_of
+    from glyphscope.turns.expected import AnswerValidator, Expected
     from glyphscope.turns.foreign import known_forms
     from glyphscope.turns.form import (
         ArgumentsForm,
@@ -26,18 +27,18 @@ if TYPE_CHECKING:
         Piece,
         ReasoningForm,
         TurnForm,
+        TurnOptions,
         Wrap,
         load_form,
         save_form,
     )
-    from glyphscope.turns.grammar import TurnOptions, build_call_grammar, build_turn_grammar, turn_triggers
-    from glyphscope.turns.own import own_form
+    from glyphscope.turns.grammar import build_call_grammar, build_turn_grammar, turn_triggers
+    from glyphscope.turns.own import NAMED, named_call, own_form
+    from glyphscope.turns.parts import after_name, before_arguments, whole_call
     from glyphscope.turns.proving import Proof, Prover, Transcription, prove
     from glyphscope.turns.read import FOREIGN, Turn, TurnCall, read_turn
     from glyphscope.turns.readers import Reading, departed, readings, resemblance
-    from glyphscope.turns.reasoned import ReasonedValidator
     from glyphscope.turns.tools import TurnTools
-    from glyphscope.turns.validator import FormValidator
     from glyphscope.turns.violations import CallViolation, call_violations
 else:
     __getattr__ = interface(__name__)

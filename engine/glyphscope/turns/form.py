@@ -7,6 +7,7 @@ the name of a model, so users can add forms: `save_form` writes every slot.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -15,12 +16,14 @@ import msgspec
 from glyphscope.base.errors import PromptError
 from glyphscope.base.inputs import read_file
 from glyphscope.base.structs import ready
+from glyphscope.events import ArgumentOrder, ConstrainFrom
 
 PieceKind: TypeAlias = Literal["text", "name", "arguments", "id", "index", "object", "key", "value"]
 Encoding: TypeAlias = Literal["json", "tagged", "pythonic", "dict"]
 IdStyle: TypeAlias = Literal["none", "given", "index", "functions"]
 State: TypeAlias = Literal["on", "off", "undefined"]
 PromptPart: TypeAlias = Literal["opens", "closes", "leaves"]
+Choice: TypeAlias = Literal["required", "auto", "none"]
 
 STATES: tuple[State, ...] = ("on", "off", "undefined")
 _MAX_BYTES = 4_000_000
@@ -246,6 +249,30 @@ class TurnForm(msgspec.Struct, frozen=True, omit_defaults=True):
     def encoding(self) -> str:
         """The argument encoding of the first way of writing calls; "" for a form without calls."""
         return self.calls[0].arguments.encoding if self.calls else ""
+
+
+@dataclass(frozen=True)
+class TurnOptions:
+    """The options of a turn in a form.
+
+    `choice`: "required" (a call), "auto" (a text, or a text and calls) or "none" (a text). `tool` is the only allowed
+    one. `most_calls` is the maximum number of consecutive calls, None for any number. `constrain_from`: "start" allows
+    no reasoning, "reasoning" leaves it free, and "call" also leaves the text before a call free, like `free_text`.
+    `order` any: arguments, and the members of objects in them, may come in any order; the members of the call itself
+    may not, because its arguments depend on its name. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
+    """
+
+    choice: Choice = "required"
+    tool: str | None = None
+    most_calls: int | None = 1
+    constrain_from: ConstrainFrom = "reasoning"
+    thinking: bool | None = None
+    free_text: bool = False
+    order: ArgumentOrder = "schema"
+    lazy: bool = False
+
+
+DEFAULT_OPTIONS = TurnOptions()
 
 
 def state_of(thinking: bool | None) -> State:

@@ -9,15 +9,14 @@ strictly, and the validators every one in GLYPH and JSON, as calls that are vali
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from glyphscope.base.errors import GrammarError
-from glyphscope.events import ArgumentOrder, ConstrainFrom, Notation, Shape
+from glyphscope.events import Notation, Shape
 from glyphscope.grammar.builder.tools import ToolRules, chosen_tools
 from glyphscope.grammar.regular.strings import ANYTHING
 from glyphscope.grammar.rules import RuleBook
@@ -25,7 +24,7 @@ from glyphscope.grammar.time_limit import limited, note_made
 from glyphscope.grammar.tree import NEVER, Grammar, Node, RuleRef, alt, optional, seq
 from glyphscope.notation.shapes import fitting_shape
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.turns.form import TurnForm, state_of
+from glyphscope.turns.form import DEFAULT_OPTIONS, TurnForm, TurnOptions, state_of
 from glyphscope.turns.grammar_calls import CallRules, OwnCalls
 from glyphscope.turns.grammar_markers import (
     SOME_TEXT,
@@ -39,32 +38,6 @@ from glyphscope.turns.grammar_markers import (
 )
 from glyphscope.turns.own import OwnCall, own_call, own_form
 from glyphscope.turns.tools import TurnTools
-
-Choice: TypeAlias = Literal["required", "auto", "none"]
-
-
-@dataclass(frozen=True)
-class TurnOptions:
-    """The options of a turn.
-
-    `choice`: "required" (a call), "auto" (a text, or a text and calls) or "none" (a text). `tool` is the only allowed
-    one. `most_calls` is the maximum number of consecutive calls, None for any number. `constrain_from`: "start" allows
-    no reasoning, "reasoning" leaves it free, and "call" also leaves the text before a call free, like `free_text`.
-    `order` any: arguments, and the members of objects in them, may come in any order; the members of the call itself
-    may not, because its arguments depend on its name. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
-    """
-
-    choice: Choice = "required"
-    tool: str | None = None
-    most_calls: int | None = 1
-    constrain_from: ConstrainFrom = "reasoning"
-    thinking: bool | None = None
-    free_text: bool = False
-    order: ArgumentOrder = "schema"
-    lazy: bool = False
-
-
-DEFAULT_OPTIONS = TurnOptions()
 
 
 def build_turn_grammar(

@@ -16,7 +16,6 @@ from glyphscope.grammar import chars
 from glyphscope.grammar.builder.context import Form, ToolContext
 from glyphscope.grammar.builder.schema import Place
 from glyphscope.grammar.builder.tools import MAX_ALTERNATIVES, ToolRules, choice_of, whole_value
-from glyphscope.grammar.builder.turn import call_opening, next_call, up_to, words_only, words_to_call
 from glyphscope.grammar.notation_syntax import NotationSyntax, WhiteSpace, notation_syntax
 from glyphscope.grammar.regular.numbers import integer_node
 from glyphscope.grammar.tree import (
@@ -37,6 +36,7 @@ from glyphscope.turns.form import ArgumentsForm, CallForm, CallObject, Piece, Tu
 from glyphscope.turns.grammar_arguments import entries_of, surface_of
 from glyphscope.turns.grammar_markers import Markers
 from glyphscope.turns.own import OwnCall
+from glyphscope.turns.own_text import call_opening, next_call, up_to, words_only, words_to_call
 from glyphscope.turns.read import read_turn
 from glyphscope.turns.starts import marker_like
 from glyphscope.turns.tools import TurnTools

@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from glyphscope.events import (
-    TOOL_CHOICES,
     Code,
     RunEvent,
     SegmentClosed,
@@ -29,7 +28,7 @@ from glyphscope.events import (
 )
 from glyphscope.notation.ahead import TextAhead
 from glyphscope.registry import ToolRegistry
-from glyphscope.turns.form import CallForm, CallObject, TurnForm, state_of
+from glyphscope.turns.form import DEFAULT_OPTIONS, CallForm, CallObject, TurnForm, TurnOptions, state_of
 from glyphscope.turns.read import FOREIGN, Turn, read_turn
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_calls import Calls, beginnings_of
@@ -42,10 +41,9 @@ from glyphscope.turns.validator_markers import (
     strays_of,
     without_bare,
 )
-from glyphscope.turns.validator_one_call import OneCallValidator, Record
+from glyphscope.turns.validator_one_call import JudgedCall, OneCallValidator, Record
 from glyphscope.turns.violations import final_calls
 from glyphscope.validation.streaming_validator import Limits
-from glyphscope.validation.turn import TurnCall
 
 MAX_CALLS = 1000
 """The maximum number of calls that are read in one turn."""
@@ -82,33 +80,26 @@ class _Trial(NamedTuple):
 class FormValidator:
     """Judges the turn after the prompt, fed in pieces of any size; returns events, with `call_index` in those of calls.
 
-    `thinking` is the state with which the prompt was rendered. `choice` is `required`, `auto` (text alone is also an
-    answer), `none` (text only) or the name of the tool to call; `most_calls` None means no limit. `free_text`: there
-    may be text before the calls even with `required`.
+    The options' `thinking` is the state with which the prompt was rendered.
     """
 
     def __init__(
         self,
         form: TurnForm,
         registry: ToolRegistry,
-        *,
-        thinking: bool | None = None,
-        choice: str = "required",
-        most_calls: int | None = 1,
-        free_text: bool = False,
+        options: TurnOptions = DEFAULT_OPTIONS,
         limits: Limits | None = None,
     ) -> None:
         self.chars = 0
         self.violations: list[Violation] = []
         self.turn: Turn | None = None
-        self._form, self._thinking = form, thinking
+        self._form, self._thinking = form, options.thinking
         self._limits = limits or Limits()
-        self._room = 0 if choice == "none" else most_calls
-        self._text_allowed = choice in ("auto", "none")
-        self._free_text = free_text or self._text_allowed
-        self._registry = registry
-        if choice not in TOOL_CHOICES:
-            self._registry = replace(registry, tools=tuple(tool for tool in registry if tool.name == choice))
+        self._room = 0 if options.choice == "none" else options.most_calls
+        self._text_allowed = options.choice != "required"
+        self._free_text = options.free_text or options.constrain_from == "call" or self._text_allowed
+        chosen = (tool for tool in registry if options.tool in (None, tool.name))
+        self._registry = replace(registry, tools=tuple(chosen))
         self._names = tuple(tool.name for tool in self._registry.allowed)
         self._tools = TurnTools(registry)
         self._markers = markers_of(form, self._names)
@@ -118,11 +109,11 @@ class FormValidator:
         self._token = -1  # the number of the token being read
         self._counted = 0  # events of this feed whose violations are recorded
         self._pieces: list[str] = []  # all of the text
-        begun = form.begun.get(state_of(thinking), "")
+        begun = form.begun.get(state_of(self._thinking), "")
         self._text = TextAhead(-len(begun))
         self._reading = self._read()
         self._records: list[Record] = []
-        self._final: tuple[TurnCall, ...] | None = None  # the calls at the end of the text
+        self._final: tuple[JudgedCall, ...] | None = None  # the calls at the end of the text
         self._out: list[RunEvent] = []  # where events go
         self._mode: Mode = "text"
         self._finder = Finder(self._possible)
@@ -184,7 +175,7 @@ class FormValidator:
         return calls[0].arguments if calls and calls[0].complete else None
 
     @property
-    def calls(self) -> tuple[TurnCall, ...]:
+    def calls(self) -> tuple[JudgedCall, ...]:
         """The calls so far; at the end of the text, those of `read_turn`."""
         if self._final is not None:
             return self._final

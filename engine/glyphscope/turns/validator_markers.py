@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from glyphscope.base.structs import ready
-from glyphscope.grammar.builder.turn import Sign
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import loose_tokens, tags_of
+from glyphscope.turns.own_text import Sign
 from glyphscope.turns.starts import CALL_KEYS, closing_tags, closing_texts, links_of, marker_like, starts
 
 

@@ -22,7 +22,6 @@ from glyphscope.validation.candidates import Candidate
 from glyphscope.validation.reasons import Reason
 from glyphscope.validation.spec import ANYTHING
 from glyphscope.validation.streaming_validator import Limits, StreamingValidator
-from glyphscope.validation.turn import TurnCall
 
 _EXTRAS = ("id", "type", "index", "tool_call_id")
 """Members that a call as a JSON object may have in addition to its name and arguments."""
@@ -30,6 +29,25 @@ _EXTRAS = ("id", "type", "index", "tool_call_id")
 
 _OF_THE_TURN = ("LEADING_TEXT", "TRAILING_TEXT", "NO_TOOL_CALL")
 """Violations that do not belong to a call."""
+
+
+@dataclass(frozen=True)
+class JudgedCall:
+    """A call in a text: the characters `start` to `end` (exclusive), markers included.
+
+    `arguments` is None if they are unknown or cannot be read. `violations` is empty for a valid call.
+    """
+
+    tool: str | None
+    arguments: dict[str, Any] | None
+    start: int
+    end: int
+    complete: bool
+    violations: tuple[Violation, ...]
+
+    @property
+    def valid(self) -> bool:
+        return self.complete and not self.violations
 
 
 class Hypothesis(StreamingValidator):
@@ -183,10 +201,10 @@ class Record:
     end: int = -1
     validator: OneCallValidator | None = None
 
-    def call(self, index: int, violations: Sequence[Violation], chars: int) -> TurnCall:
+    def call(self, index: int, violations: Sequence[Violation], chars: int) -> JudgedCall:
         """The call with its violations, from all violations of the turn; `chars` characters were read so far."""
         own = tuple(v for v in violations if v.call_index == index and v.code not in _OF_THE_TURN)
         tool = None if self.validator is None else self.validator.tool
         arguments = None if self.validator is None else self.validator.arguments
         end, complete = (self.end, arguments is not None) if self.end >= 0 else (chars, False)
-        return TurnCall(tool, arguments, self.start, end, complete, own)
+        return JudgedCall(tool, arguments, self.start, end, complete, own)

@@ -11,9 +11,9 @@ from glyphscope.events import Code, RunEvent, ToolKnown, Violation
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.turns.read import Turn, TurnCall
 from glyphscope.turns.tools import TurnTools
+from glyphscope.turns.validator_one_call import JudgedCall
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.tools import code_of
-from glyphscope.validation.turn import TurnCall as JudgedCall
 
 MAX_VIOLATIONS = 20
 """The maximum number of violations listed for one call."""

@@ -9,11 +9,7 @@ from glyphscope.base.interfaces import interface
 if TYPE_CHECKING:
     from glyphscope.validation.call import CallValidator, CheckReport
     from glyphscope.validation.checker import Checker
-    from glyphscope.validation.free_text_answer import FreeTextValidator, validator_of
-    from glyphscope.validation.split_call import ArgumentsValidator, NameValidator, after_name
     from glyphscope.validation.streaming_validator import Limits
-    from glyphscope.validation.turn import TurnValidator
     from glyphscope.validation.value import ValueValidator
 else:
-    # exported pytest files of earlier versions import CallValidator, FreeTextValidator and validator_of from here
     __getattr__ = interface(__name__)

@@ -80,8 +80,9 @@ class CallValidator(StreamingValidator):
         *,
         keys: CallKeys | None = None,
         limits: Limits | None = None,
+        at: int = 0,
     ) -> None:
-        """`shape` is the `fitting_shape` or becomes it; `keys` replace the shape's keys."""
+        """`shape` is the `fitting_shape` or becomes it; `keys` replace the shape's keys; the text begins at `at`."""
         super().__init__(
             notation,
             self._root_candidates,
@@ -89,6 +90,7 @@ class CallValidator(StreamingValidator):
             calls=True,
             subject="the call",
             explain=self._explain_name,
+            at=at,
         )
         shape = fitting_shape(registry, shape)
         self._tools = tools_of(registry)

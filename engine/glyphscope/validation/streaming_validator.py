@@ -65,19 +65,23 @@ class StreamingValidator:
         calls: bool = False,
         subject: str = "the value",
         explain: Explain | None = None,
+        at: int | None = None,
     ) -> None:
-        """`roots` returns the candidates of the document, called `subject` in messages. `calls`: it is a call."""
+        """`roots` returns the candidates of the document, called `subject` in messages. `calls`: it is a call.
+
+        `at` is the position of a call's first character.
+        """
         self.notation = notation
         self.violations: list[Violation] = []
         self.complete = False
-        self.chars = 0  # fed so far
+        self.chars = at or 0  # the position after the last character that was fed
         self.value: Any = None  # the whole document, once it is complete
         self.floor = -1  # no violation is reported at an earlier character, as none can be decided there
         self._roots = roots
         self._subject = subject
         self._explain = explain
         self._limits = limits or Limits()
-        self._reader = make_reader(notation, calls=calls, max_depth=self._limits.depth)
+        self._reader = make_reader(notation, calls=calls, max_depth=self._limits.depth, at=at)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._token = -1  # index of the piece being judged
         self._out: list[RunEvent] = []  # the events that the current `feed` or `finish` returns
@@ -153,8 +157,9 @@ class StreamingValidator:
             out.append(FieldChanged(path=field.path, end=chars, status=field.status))
         return out
 
-    def finish(self) -> list[RunEvent]:
-        """Judge the end of the text; open members end there."""
+    def finish(self, token: int | None = None) -> list[RunEvent]:
+        """Judge the end of the text, after that token; open members end there."""
+        self._token = self._token if token is None else token
         rest = self._decoder.decode(b"", final=True)
         self._out = out = self.feed(rest, self._token) if rest else []
         if not self._stopped:

@@ -41,7 +41,7 @@ from glyphscope.runs.emitter import versions
 from glyphscope.store import atomic_write
 from glyphscope.store.files import own_file
 from glyphscope.tools import ToolSource
-from glyphscope.validation.split_call import before_arguments
+from glyphscope.turns.parts import before_arguments
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 SUITE = "mask-driven"

@@ -24,7 +24,7 @@ from glyphscope.evals.suites.suite import Expectation, PathCheck, Scenario, expe
 from glyphscope.events import Aborted, LimitReached, RepairTried, Routed, RunRequest, ToolResult, Violation
 from glyphscope.grammar.regular import pattern
 from glyphscope.runs import RunState, StageState
-from glyphscope.validation.turn import TurnValidator
+from glyphscope.turns import AnswerValidator, Expected, TurnOptions, own_form
 
 SYNTAX: frozenset[str] = frozenset(
     {"SYNTAX", "LEADING_TEXT", "TRAILING_TEXT", "TRUNCATED", "NO_TOOL_CALL", "LIMIT_EXCEEDED"}
@@ -120,12 +120,13 @@ class RunReading:
         return self._looked_through is None or not self._looked_through.calls
 
     @cached_property
-    def _looked_through(self) -> TurnValidator | None:
+    def _looked_through(self) -> AnswerValidator | None:
         """The validator after searching the last text for calls; None without a text, request or registry."""
         request, registry, text = self.request, self.state.whole_registry, self.last_text
         if request is None or registry is None or not text or self.calls:
             return None
-        validator = TurnValidator(registry, request.notation, request.shape, words=True, constrained=False)
+        form = own_form(request.notation, request.shape, text_after=True)
+        validator = Expected(form, TurnOptions("auto", most_calls=None)).validator(registry)
         validator.feed(text)
         validator.finish()
         return validator

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glyphscope.base.interfaces import interface
-from glyphscope.runs.strategies.constraints import (
-    BuiltGrammar,
-    TextCache,
-    call_constraint,
-    expected_answer,
-    expected_part,
-)
+from glyphscope.runs.strategies.constraints import BuiltGrammar, TextCache, call_constraint
 from glyphscope.runs.strategies.continuation import continue_aborted
 from glyphscope.runs.strategies.extraction import MAX_CHANGES, extract
 from glyphscope.runs.strategies.loop.presets import compose, loop_preset, loop_presets
@@ -33,6 +27,7 @@ from glyphscope.runs.strategies.routing.candidates import (
 )
 from glyphscope.runs.strategies.routing.route import choice_schema, choice_validator
 from glyphscope.runs.strategies.running import cancellable, instructions, run
+from glyphscope.runs.strategies.turns import answer_validator, expected_answer, expected_part
 
 if TYPE_CHECKING:
     from glyphscope.runs.strategies.reading_ahead import read_ahead

@@ -10,29 +10,25 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from glyphscope.base.bounded_cache import BoundedCache
 from glyphscope.base.errors import GrammarError
-from glyphscope.events import TOOL_CHOICES, ConstraintKind, RunRequest
+from glyphscope.events import ConstraintKind, RunRequest
 from glyphscope.grammar.builder.json_schema import call_schema
-from glyphscope.grammar.builder.tools import Part
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import lark_rules, to_lark
-from glyphscope.grammar.notation_syntax import WhiteSpace
 from glyphscope.grammar.packed import pack, unpack
 from glyphscope.grammar.reach import reach
 from glyphscope.grammar.tree import Grammar, with_suffix
-from glyphscope.models.chat import THINKING
 from glyphscope.registry import ToolRegistry
-from glyphscope.runs.strategies.turns import triggers, turn_form
-from glyphscope.turns.form import TurnForm
-from glyphscope.turns.grammar import Choice, TurnOptions, build_turn_grammar, used_names
-from glyphscope.turns.own import own_call, own_form
+from glyphscope.runs.strategies.turns import expected_answer
+from glyphscope.turns.expected import Expected
+from glyphscope.turns.grammar import used_names
+from glyphscope.turns.own import own_call
 
 MAX_TEXTS = 64
 MAX_CHARACTERS = 16 << 20
@@ -86,53 +82,6 @@ def timed(build: Callable[[], BuiltGrammar]) -> BuiltGrammar:
     return made._replace(build_ms=(time.perf_counter() - start) * 1000)
 
 
-class Expected(NamedTuple):
-    """The expected answer: a form of turns, and the options of its grammar."""
-
-    form: TurnForm
-    options: TurnOptions
-
-    def grammar(self, registry: ToolRegistry, names: Mapping[str, int] | None = None) -> Grammar:
-        """Its rules, built from the registry; `names` are the ids of the vocabulary's special tokens by their texts.
-
-        Raises GrammarError.
-        """
-        return build_turn_grammar(self.form, registry, self.options, names)
-
-
-def expected_answer(request: RunRequest) -> Expected:
-    """The request's whole answer: calls in its notation, or a turn in the model's form. Raises PromptError."""
-    form = turn_form(request)
-    named = request.tool_choice not in TOOL_CHOICES
-    options = TurnOptions(
-        choice="required" if named else cast(Choice, request.tool_choice),
-        tool=request.tool_choice if named else None,
-        most_calls=request.most_calls,
-        constrain_from="reasoning" if form is None else request.constrain_from,
-        thinking=THINKING[request.thinking],
-        free_text=request.free_text,
-        order=request.order,
-        lazy=bool(triggers(request)),
-    )
-    if form is not None and request.native == "template":
-        return Expected(form, options)
-    alone = form is None and request.most_calls == 1 and request.tool_choice != "auto"
-    white = _white_space(request) if alone else "none"
-    return Expected(own_form(request.notation, request.shape, white_space=white, model=form), options)
-
-
-def expected_calls(request: RunRequest, options: TurnOptions) -> Expected:
-    """Calls in the request's notation and order, without reasoning, as a strategy with several stages asks for them."""
-    return Expected(own_form(request.notation, request.shape), replace(options, order=request.order))
-
-
-def expected_part(request: RunRequest, part: Part, tool: str = "") -> Expected:
-    """A part of a call in the request's notation, as a value: the tool's name, or the arguments of that tool."""
-    white = _white_space(request) if part == "arguments" else "none"
-    form = own_form(request.notation, part=part, tool=tool, white_space=white)
-    return Expected(form, TurnOptions(order=request.order))
-
-
 def call_constraint(
     request: RunRequest,
     registry: ToolRegistry,
@@ -150,12 +99,12 @@ def call_constraint(
     if request.grammar is not None:
         custom = request.grammar
         return _TEXTS.built(("custom", kind, custom), lambda: _custom(custom, kind))
-    form, options = asked = expected or expected_answer(request)
+    form, options, _ = asked = expected or expected_answer(request)
     used = used_names(form, options, names or {})
 
     def build() -> BuiltGrammar:
         grammar = asked.grammar(registry, used)
-        return emitted(with_suffix(grammar, after) if after else grammar, kind)
+        return emitted(with_suffix(grammar, after), kind)
 
     key = (kind, msgspec.json.encode(form), options, after, *_source(registry, asked), *used.items())
     return _TEXTS.built(key, build)
@@ -170,16 +119,11 @@ def constraint_schema(
     """
     if request.constraint != "endpoint" or request.notation != "json" or request.grammar is not None:
         return None
-    form, options = expected or expected_answer(request)
+    form, options, _ = expected or expected_answer(request)
     part = call.part if (call := own_call(form)) is not None else "call"
     if part != "call" or options.free_text or options.choice == "auto" or options.most_calls != 1:
         return None
     return call_schema(registry, request.shape, tool=options.tool)
-
-
-def _white_space(request: RunRequest) -> WhiteSpace:
-    """A model's native calls may have a space after colons and commas, with which it was trained."""
-    return "single" if request.native else "none"
 
 
 def emitted(grammar: Grammar, kind: ConstraintKind) -> BuiltGrammar:

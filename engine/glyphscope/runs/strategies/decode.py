@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import msgspec
 
@@ -34,9 +34,8 @@ from glyphscope.models.interface import Cancelled, GenerateRequest, PromptProgre
 from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.emitter import Emitter
 from glyphscope.runs.strategies.stop_strings import StopStrings
-from glyphscope.turns import FormValidator, TurnTools
+from glyphscope.turns import AnswerValidator, TurnTools
 from glyphscope.turns.readers import resemblance
-from glyphscope.validation.turn import TurnCall
 
 NO_ALLOWED_TOOL: frozenset[Code] = frozenset({"UNKNOWN_TOOL", "MISSING_TOOL"})
 """The violations that stop a run under `unknown-tool`: the text names, or can only name, a tool outside the allow list.
@@ -91,7 +90,7 @@ Reason: TypeAlias = Literal["complete", "aborted", "cancelled", "length", "end-o
 
 
 class Validator(Protocol):
-    """A streaming validator of a stage's text: a CallValidator, or a validator of a part of a call."""
+    """A streaming validator of a stage's text: of an answer or, such as a router's choice, of a value."""
 
     def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
         """The verdicts that the next piece of the text decides."""
@@ -114,19 +113,6 @@ class Validator(Protocol):
     @property
     def arguments(self) -> dict[str, Any] | None:
         """The arguments of a complete call."""
-
-
-@runtime_checkable
-class AnswerValidator(Validator, Protocol):
-    """Validates an answer that may have several calls, or text for the user instead."""
-
-    @property
-    def calls(self) -> Sequence[TurnCall]:
-        """The calls, in order."""
-
-    @property
-    def content(self) -> str:
-        """The text for the user."""
 
 
 @dataclass(frozen=True)
@@ -324,7 +310,7 @@ class Decoding:
 
     def _note(self, text: str) -> str:
         """The note on an answer with markers of another notation."""
-        turn = self._validator.turn if isinstance(self._validator, FormValidator) else None
+        turn = self._validator.turn if isinstance(self._validator, AnswerValidator) else None
         found = None if turn is None else resemblance(text, turn, TurnTools(self._registry))
         return "" if found is None else found.words
 

@@ -13,10 +13,10 @@ from glyphscope.notation.shapes import shape_keys
 from glyphscope.prompting.messages import RenderedMessages
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context
-from glyphscope.runs.strategies.constraints import Expected
 from glyphscope.runs.strategies.decode import Decoding, Generated, Validator
 from glyphscope.runs.strategies.request import generate_request, priced_prompt, with_messages
 from glyphscope.runs.strategies.turns import answer_validator
+from glyphscope.turns import Expected
 from glyphscope.validation.call import CallValidator
 
 

@@ -21,7 +21,6 @@ from glyphscope.base.errors import PromptError
 from glyphscope.events import BEGUN, ConstraintKind, PromptPart, PromptRendered, RunRequest, Thinking
 from glyphscope.grammar.tree import Grammar
 from glyphscope.models.interface import GenerateRequest, Model
-from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
 from glyphscope.prompting.messages import SYSTEM_PROMPT, RenderedMessages, render_messages
 from glyphscope.prompting.rendered import token_lengths, tool_parts
 from glyphscope.prompting.template import LINE, Part
@@ -30,13 +29,14 @@ from glyphscope.runs.prepared import PreparedRequest, request_of
 from glyphscope.runs.settling import settle
 from glyphscope.runs.strategies.constraints import (
     BuiltGrammar,
-    Expected,
     call_constraint,
     constraint_schema,
     emitted,
     timed,
 )
 from glyphscope.runs.strategies.turns import text_only, triggers
+from glyphscope.turns import Expected
+from glyphscope.turns.own import ENDPOINTS_OWN
 
 TEMPLATE = "template"
 """The name of the part that the chat template writes between the others."""

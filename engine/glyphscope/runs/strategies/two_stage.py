@@ -11,33 +11,27 @@ to the name.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import replace
-from typing import Literal, cast
+from typing import Literal
 
 import msgspec
 
 from glyphscope.events import AnyEvent, CallReady, PromptRendered, Violation
-from glyphscope.grammar.builder.turn import call_opening
 from glyphscope.models.interface import GenerateRequest
-from glyphscope.notation.chat_tool_format import native_format
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.prompting.messages import render_messages
 from glyphscope.runs.context import Context, Ending
-from glyphscope.runs.strategies.constraints import Expected, expected_part
 from glyphscope.runs.strategies.decode import Decoding, Generated, ending_of
 from glyphscope.runs.strategies.generate import call_task
 from glyphscope.runs.strategies.repair import repaired
 from glyphscope.runs.strategies.request import generate_request, priced_prompt, with_messages
+from glyphscope.runs.strategies.turns import expected_part
+from glyphscope.turns import Expected
+from glyphscope.turns.own import named_call
+from glyphscope.turns.own_text import call_opening
+from glyphscope.turns.parts import after_name, before_arguments, whole_call
 from glyphscope.validation.call import CallValidator
-from glyphscope.validation.split_call import (
-    ArgumentsValidator,
-    NameValidator,
-    after_name,
-    before_arguments,
-    moved,
-    whole_call,
-)
 
 NAME: Literal["name"] = "name"
 ARGUMENTS: Literal["arguments"] = "arguments"
@@ -60,9 +54,10 @@ def two_stage(context: Context) -> Generator[AnyEvent, None, Ending]:
 def _name(context: Context) -> Generator[AnyEvent, None, Generated]:
     request, registry = context.request, context.registry
     yield context.emitter.enter(NAME, "Name of the tool", NAME)
-    validator = NameValidator(registry, request.notation, request.shape)
+    expected = expected_part(request, NAME)
     before, after = call_opening(request.notation, request.shape), after_name(request.notation, request.shape)
-    generation, prompt = _part(context, before, expected_part(request, NAME), after)
+    generation, prompt = _part(context, before, expected, after)
+    validator = expected.validator(registry)
     decoding = Decoding(context, generation, prompt, validator, ends_when_complete=True)
     return (yield from decoding.events())
 
@@ -70,14 +65,14 @@ def _name(context: Context) -> Generator[AnyEvent, None, Generated]:
 def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, None, Ending]:
     request, registry = context.request, context.registry
     yield context.emitter.enter(ARGUMENTS, f"Arguments of {tool}", ARGUMENTS)
-    validator = ArgumentsValidator(registry, request.notation, request.shape, tool)
+    expected = expected_part(request, ARGUMENTS, tool)
     before = before_arguments(request.notation, request.shape, tool)
-    generation, prompt = _part(context, before, expected_part(request, ARGUMENTS, tool), AFTER_ARGUMENTS)
+    generation, prompt = _part(context, before, expected, AFTER_ARGUMENTS)
     generation = msgspec.structs.replace(generation, max_tokens=left)
-    decoding = Decoding(context, generation, prompt, validator)
+    decoding = Decoding(context, generation, prompt, expected.validator(registry))
     generated = yield from decoding.events()
     if generated.valid:
-        whole = yield from _validated_call(context, tool, validator.text)
+        whole = yield from _validated_call(context, tool, generated.calls[0].text)
         if isinstance(whole, CallReady):
             return Ending(generated.reason, True, (whole,))
         generated = replace(generated, valid=False, violations=whole)
@@ -92,8 +87,8 @@ def _part(
 ) -> tuple[GenerateRequest, PromptRendered]:
     """The request for a part of a call, between the shape's texts before and after it; and its prompt."""
     request, registry = context.request, context.registry
-    native = native_format(request.native)
-    begun = before if native is None else native.begun + before
+    named = named_call(request.native)
+    begun = before if named is None else named.section_open + before
     messages = render_messages(request, registry)
     prompt = priced_prompt(messages, context.model, begun, thinking=request.thinking)
     generation = generate_request(request, registry, prompt.text, expected, after=after)
@@ -108,7 +103,7 @@ def _repaired(
     `text` is the call so far, in which the part begins at character `start`.
     """
     request, registry = context.request, context.registry
-    violations = tuple(cast(Violation, moved(violation, start)) for violation in generated.violations)
+    violations = _moved(generated.violations, start)
     whole = replace(generated, text=text, violations=violations)
     task = call_task(request, registry, render_messages(request, registry))
     made = yield from repaired(context, task, whole, extracting=False)
@@ -128,7 +123,14 @@ def _validated_call(
         call = CallReady(tool=tool, arguments=validator.arguments, text=text, call=context.emitter.call_id())
         yield (call := context.emitter.stamp(call))
         return call
-    violations = tuple(cast(Violation, moved(violation, -start)) for violation in validator.violations)
+    violations = _moved(validator.violations, -start)
     for violation in violations:
         yield context.emitter.stamp(violation)
     return violations
+
+
+def _moved(violations: Iterable[Violation], by: int) -> tuple[Violation, ...]:
+    """The violations with their characters moved by `by`, to 0 at least."""
+    return tuple(
+        msgspec.structs.replace(violation, char=max(0, violation.char + by)) for violation in violations
+    )

@@ -17,7 +17,6 @@ from glyphscope.base.plugins import Group
 from glyphscope.events import CallReady, ConstraintKind, NativeForm, ToolResult, under_constraint
 from glyphscope.models.remote.dialect import LLAMA_SERVER
 from glyphscope.models.remote.fields import body_of, constraint_of, outgoing, with_written
-from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
 from glyphscope.prompting.message_list import to_json
 from glyphscope.prompting.messages import render_messages
 from glyphscope.runs import answer_messages, run_state
@@ -27,6 +26,7 @@ from glyphscope.store.exports.grammars import gbnf, indented, json_schema, lark,
 from glyphscope.store.exports.pytest_file import pytest_file
 from glyphscope.store.exports.recorded_run import RecordedRun
 from glyphscope.store.exports.run_page import html_page
+from glyphscope.turns.own import ENDPOINTS_OWN
 
 ADDRESS = "http://localhost:8080"
 """The default address of llama-server."""

@@ -15,12 +15,12 @@ from glyphscope.base.errors import GrammarError
 from glyphscope.base.visible import escaped
 from glyphscope.events import ConstraintKind
 from glyphscope.grammar.builder.json_schema import call_schema
-from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
 from glyphscope.registry import to_openai
 from glyphscope.runs.strategies.constraints import call_constraint
 from glyphscope.runs.strategies.loop.guards import calls_per_turn
 from glyphscope.runs.strategies.loop.tool_loop import TurnPlan, plan_expects, plan_request
 from glyphscope.store.exports.recorded_run import RecordedRun
+from glyphscope.turns.own import ENDPOINTS_OWN
 
 
 def gbnf(run: RecordedRun) -> str:

@@ -26,11 +26,12 @@ from glyphscope.events import (
     TransformActed,
     Violation,
 )
-from glyphscope.notation.chat_tool_format import native_format
 from glyphscope.runs import RunState, StageState, reduce_event
 from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope.store.exports.recorded_run import RecordedRun
 
+Judge: TypeAlias = Literal["run", "call", "name", "arguments"]
+"""The validator: the run's validator of calls, or the validator of a bare call or of one part of a call."""
 _OF_ANSWER = (
     "notation", "shape", "native", "form", "thinking", "tool_choice", "most_calls", "constrain_from", "constraint",
     "free_text", "grammar",
@@ -77,7 +78,7 @@ def pytest_file(run: RecordedRun) -> str:
     )
     tests = [_test(text, name, run.request) for text, name in zip(found.texts, _names(found.texts))]
     head = _HEAD + "\n" + "".join(f"# {line}\n" for line in _about(run, found.omitted))
-    parts = [head + "\n" + _imports(found.texts, run.request) + "\n" + registry, _JUDGE, unchanged, *tests]
+    parts = [head + "\n" + _imports(found.texts) + "\n" + registry, _JUDGE, unchanged, *tests]
     return "\n\n".join(parts)
 
 
@@ -94,20 +95,17 @@ def _about(run: RecordedRun, omitted: tuple[str, ...]) -> Iterator[str]:
         yield one_line(f"Not judged here: {reason}.")
 
 
-_MODULES = {
-    "ArgumentsValidator": "glyphscope.validation.split_call",
-    "CallValidator": "glyphscope.validation.call",
-    "FreeTextValidator": "glyphscope.validation.free_text_answer",
-    "NameValidator": "glyphscope.validation.split_call",
-    "answer_validator": "glyphscope.runs.strategies.turns",
-    "validator_of": "glyphscope.validation.free_text_answer",
+_IMPORTS: dict[Judge, str] = {
+    "run": "from glyphscope.runs.strategies import answer_validator",
+    "call": "from glyphscope.validation import CallValidator",
+    "name": "from glyphscope.runs.strategies import expected_part",
+    "arguments": "from glyphscope.runs.strategies import expected_part",
 }
-"""The modules of the validators."""
 
 
-def _imports(texts: tuple[JudgedText, ...], request: RunRequest) -> str:
-    judges = sorted({_judge(text, request)[0] for text in texts})
-    asked = "RunRequest, " if {"answer_validator", "validator_of"} & set(judges) else ""
+def _imports(texts: tuple[JudgedText, ...]) -> str:
+    judges = {text.judge for text in texts}
+    asked = "" if judges == {"call"} else "RunRequest, "
     lines = ["import json"]
     if any(text.only for text in texts):
         lines.append("from dataclasses import replace")
@@ -116,34 +114,22 @@ def _imports(texts: tuple[JudgedText, ...], request: RunRequest) -> str:
         "",
         f"from glyphscope.events import CallReady, {asked}decode_event, encode_event, violations_of",
         "from glyphscope.registry import load_registry",
-        *(f"from {_MODULES[name]} import {name}" for name in judges),
+        *sorted({_IMPORTS[judge] for judge in judges}),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _judge(text: JudgedText, request: RunRequest) -> tuple[str, str]:
-    """The validator's name, and the expression that makes it."""
-    registry = "REGISTRY"
-    if text.only:
-        registry = f"replace(REGISTRY, tools=(REGISTRY.get({text.only!r}),))"
-    arguments = f"{registry}, {request.notation!r}, {request.shape!r}"
-    if text.judge == "name":
-        return "NameValidator", f"NameValidator({arguments})"
-    if text.judge == "arguments":
-        return "ArgumentsValidator", f"ArgumentsValidator({arguments}, {text.part_of!r})"
-    if text.judge == "run" and (
-        request.form or request.most_calls != 1 or request.tool_choice in ("auto", "none")
-    ):
-        return "answer_validator", f"answer_validator({_answer(request)}, {registry})"
-    if text.judge == "run" and native_format(request.native) is not None:
-        asked = (
-            f'RunRequest(prompt="", registry={{}}, native={request.native!r}, '
-            f"constraint={request.constraint!r})"
-        )
-        return "validator_of", f"validator_of({asked}, {registry})"
-    if text.judge == "run" and request.free_text:
-        return "FreeTextValidator", f"FreeTextValidator({arguments})"
-    return "CallValidator", f"CallValidator({arguments})"
+def _judge(text: JudgedText, request: RunRequest) -> str:
+    """The expression that makes the validator."""
+    registry = f"replace(REGISTRY, tools=(REGISTRY.get({text.only!r}),))" if text.only else "REGISTRY"
+    match text.judge:
+        case "call":
+            return f"CallValidator({registry}, {request.notation!r}, {request.shape!r})"
+        case "run":
+            return f"answer_validator({_answer(request)}, {registry})"
+        case part:
+            tool = f", {text.part_of!r}" if text.part_of else ""
+            return f"expected_part({_answer(request)}, {part!r}{tool}).validator({registry})"
 
 
 def _answer(request: RunRequest) -> str:
@@ -163,7 +149,7 @@ def _test(text: JudgedText, name: str, request: RunRequest) -> str:
     until = "" if text.ended else ", ended=False"
     lines = [
         f"def {name}():",
-        f"    judge = {_judge(text, request)[1]}",
+        f"    judge = {_judge(text, request)}",
         f"    text = {text.text!r}",
         f'    found = judged(judge, text, "{digest}"{until})',
         f"    assert found == {[tuple(verdict) for verdict in text.verdicts]!r}",
@@ -196,9 +182,6 @@ def _json_literal(value: Any, indent: int | None = None) -> str:
 
 
 # the texts of a run that a validator can judge again, with their recorded verdicts
-
-Judge: TypeAlias = Literal["run", "call", "name", "arguments"]
-"""The validator: the run's validator of calls, or the validator of a bare call or of one part of a call."""
 
 
 class FileVerdict(NamedTuple):

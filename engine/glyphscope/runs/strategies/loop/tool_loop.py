@@ -5,7 +5,7 @@ call of every tool must have succeeded, so that a model can recover from an erro
 succeeded. Everything that changes the course is an event: ignored, changed and denied calls, and limits.
 
 If a turn has to call, the grammar of calls is enforced; if words are allowed too, the grammar of words or calls
-(`grammar.builder.turn`). Two kinds of turns never have a constraint, and their titles say so: one of words only, and
+(`turns/own_text.py`). Two kinds of turns never have a constraint, and their titles say so: one of words only, and
 one that allows words too although the request has a custom grammar, which describes only calls.
 """
 
@@ -31,18 +31,16 @@ from glyphscope.events import (
 )
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context, Ending
-from glyphscope.runs.strategies.constraints import Expected, expected_calls
-from glyphscope.runs.strategies.decode import Decoding, Generated, Validator, stopping_on
+from glyphscope.runs.strategies.decode import Decoding, Generated, stopping_on
 from glyphscope.runs.strategies.loop.guards import Guards, calls_per_turn
 from glyphscope.runs.strategies.loop.history_policy import EMPTY_NOTE, LoopHistory, fault_note
 from glyphscope.runs.strategies.request import generate_request, priced_prompt, special_tokens, with_messages
-from glyphscope.runs.strategies.turns import form_validator, native_form
+from glyphscope.runs.strategies.turns import expected_answer, expected_calls
 from glyphscope.runs.tool_access import visible_registry, without_tools
 from glyphscope.runs.tool_execution import execute
 from glyphscope.runs.transforming import Chain, chain_of
-from glyphscope.turns import FormValidator, TurnOptions
-from glyphscope.validation.free_text_answer import WordsValidator
-from glyphscope.validation.turn import TurnValidator
+from glyphscope.turns import AnswerValidator, Expected, TurnOptions, own_form
+from glyphscope.turns.form import Choice
 
 _OUTGROWN = (
     "The conversation no longer fits: allow smaller results (max_tool_output_bytes, the "
@@ -235,6 +233,11 @@ class TurnPlan:
     def calls(self) -> bool:
         return self.most_calls != 0
 
+    @property
+    def text_only(self) -> bool:
+        """Whether all of its text is an answer, whatever it contains."""
+        return not self.calls and not self.last
+
 
 @dataclass(frozen=True)
 class FoundCall:
@@ -279,18 +282,18 @@ def take_turn(
     )
     most = max(1, min(request.max_tokens, guards.tokens_left))
     generation = msgspec.structs.replace(generation, max_tokens=most)
-    validator = plan_validator(request, plan)
+    validator = expected.validator(plan.registry)
     stop_on: StopOn = "never" if chain.reads and request.constraint == "off" else stopping_on(request)
     decoding = Decoding(context, generation, prompt, validator, stop_on=stop_on)
     generated = yield from _in_time(context, decoding, guards)
     validator.finish()  # if the text was broken off, the last call is still open
-    if not isinstance(validator, TurnValidator | FormValidator):
+    if plan.text_only:
         return TurnResult(generated, generated.text, (), 0, None)
     text, acted = chain.response(generated.text)
     if acted:
         for event in acted:
             yield emitter.stamp(event)
-        validator = _calls_validator(request, plan, constrained=False)
+        validator = expected._replace(enforced="nothing").validator(plan.registry)
         validator.feed(text)
         validator.finish()
     return _read(generated, text, validator, plan)
@@ -316,39 +319,15 @@ def _title(request: RunRequest, plan: TurnPlan, number: int) -> str:
     )
 
 
-def plan_expects(request: RunRequest, plan: TurnPlan) -> Expected | None:
-    """None for the request's custom grammar, and for turns in the model's form."""
-    if request.grammar is not None or request.native == "template":
-        return None
-    if plan.words:
-        return expected_calls(request, TurnOptions("auto", most_calls=plan.most_calls))
-    return expected_calls(request, TurnOptions(free_text=request.free_text, most_calls=plan.most_calls))
-
-
-def plan_validator(request: RunRequest, plan: TurnPlan) -> Validator:
-    if not plan.calls and not plan.last:
-        return WordsValidator()
-    return _calls_validator(
-        request, plan, constrained=request.constraint != "off" and request.grammar is None
-    )
-
-
-def _calls_validator(
-    request: RunRequest, plan: TurnPlan, *, constrained: bool
-) -> TurnValidator | FormValidator:
-    """The validator of a turn. A last answer without tools is also searched: a leaked call is not an answer."""
-    if (form := native_form(request)) is not None:
-        return form_validator(form, request, plan.registry)
-    return TurnValidator(
-        plan.registry,
-        request.notation,
-        request.shape,
-        words=plan.words,
-        constrained=constrained,
-        spaced=plan.words or not request.free_text,
-        most_calls=plan.most_calls or None,
-        ends=request.constraint != "off",
-    )
+def plan_expects(request: RunRequest, plan: TurnPlan) -> Expected:
+    """The expected turn. A last answer without tools is also searched: a leaked call is not an answer."""
+    if plan.text_only:
+        return Expected(own_form(request.notation, request.shape), TurnOptions("none"))
+    if request.native == "template":
+        return expected_answer(request)
+    free_text, most = request.free_text and not plan.words, plan.most_calls or None
+    choice: Choice = "auto" if plan.words else "required"
+    return expected_calls(request, TurnOptions(choice, free_text=free_text, most_calls=most))
 
 
 def _in_time(context: Context, decoding: Decoding, guards: Guards) -> Generator[AnyEvent, None, Generated]:
@@ -361,9 +340,7 @@ def _in_time(context: Context, decoding: Decoding, guards: Guards) -> Generator[
     return decoding.generated
 
 
-def _read(
-    generated: Generated, text: str, validator: TurnValidator | FormValidator, plan: TurnPlan
-) -> TurnResult:
+def _read(generated: Generated, text: str, validator: AnswerValidator, plan: TurnPlan) -> TurnResult:
     calls: list[FoundCall] = []
     fault: Violation | None = next(iter(validator.violations), None) if not validator.calls else None
     for call in validator.calls[: plan.most_calls or None]:
@@ -373,6 +350,5 @@ def _read(
             )
             break
         calls.append(FoundCall(call.tool, call.arguments, text[call.start : call.end], call.end))
-    reasoning = validator.reasoning if isinstance(validator, FormValidator) else ""
     found = len(validator.calls)
-    return TurnResult(generated, text, tuple(calls), found, fault, validator.content, reasoning)
+    return TurnResult(generated, text, tuple(calls), found, fault, validator.content, validator.reasoning)

@@ -27,12 +27,12 @@ from glyphscope.prompting.strategies import Exchange, render_executor, render_ro
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.making import object_schema
 from glyphscope.runs.context import Context, Ending
-from glyphscope.runs.strategies.constraints import expected_calls
 from glyphscope.runs.strategies.decode import Generated, ending_of
 from glyphscope.runs.strategies.generate import GenerationTask, call_task
 from glyphscope.runs.strategies.repair import generate_repaired
 from glyphscope.runs.strategies.request import generate_under
 from glyphscope.runs.strategies.routing.candidates import LIBRARY, find_candidates
+from glyphscope.runs.strategies.turns import expected_calls
 from glyphscope.turns import TurnOptions
 from glyphscope.validation.reasons import LocatedReason, Reason, no_tool, values_in_words
 from glyphscope.validation.value import ValueValidator

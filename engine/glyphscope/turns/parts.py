@@ -1,4 +1,4 @@
-"""A call in two parts, each validated in its place in the whole call: the tool's name, then that tool's arguments.
+"""A call in two parts: the tool's name, then that tool's arguments. Each is validated in its place in the whole call.
 
 The validator of calls first reads the text before the part, so reasons, codes and paths are the same as for a whole
 call. Characters count from the part's first.
@@ -20,10 +20,11 @@ from glyphscope.events import (
     ToolKnown,
     Violation,
 )
-from glyphscope.grammar.builder.turn import call_opening
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import glyph_key, write_value
 from glyphscope.registry import ToolRegistry
+from glyphscope.turns.own_text import call_opening
+from glyphscope.turns.validator_one_call import JudgedCall
 from glyphscope.validation.call import CallValidator
 
 _ENVELOPE: Shape = "name-arguments"
@@ -62,17 +63,57 @@ def whole_call(notation: Notation, shape: Shape, tool: str, arguments: str) -> t
 
 
 class _PartValidator:
-    """A validator of calls that has read the text before the part. Characters count from the part's first."""
+    """A validator of calls that has read the text before the part. The part ends where the member at `path` does."""
 
-    def __init__(self, validator: CallValidator, before: str) -> None:
-        self._validator = validator
-        self._before = len(before)
-        validator.feed(before)
+    turn = None
+    content = reasoning = ""
+
+    def __init__(
+        self, registry: ToolRegistry, notation: Notation, shape: Shape, before: str, key: str
+    ) -> None:
+        """Raises NotationError if the registry has a tool that the shape cannot write."""
+        self._validator = CallValidator(registry, notation, shape, at=-len(before))
+        self._validator.feed(before)
+        self._validator.raise_floor(0)
+        self._path = f"/{key}"
+        self._token = -1
+        self._end: int | None = None  # after the part
+        self.violations: list[Violation] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether the part is written to its end."""
+        return self._end is not None
 
     @property
     def tool(self) -> str | None:
         """The tool that is called, allowed or not; None while its name is not complete."""
         return self._validator.tool
+
+    def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
+        """The verdicts that the next piece of the text decides."""
+        self._token = self._token + 1 if token is None else token
+        return self._filtered(self._validator.feed(text, self._token))
+
+    def finish(self) -> list[RunEvent]:
+        """The verdicts at the end of the text."""
+        return self._filtered(self._validator.finish())
+
+    def _filtered(self, events: list[RunEvent]) -> list[RunEvent]:
+        """The events of the part, which are recorded."""
+        out: list[RunEvent] = []
+        for event in events:
+            if (own := self._own_event(event)) is not None:
+                out.append(own)
+            if isinstance(own, Violation):
+                self.violations.append(own)
+            if isinstance(event, FieldClosed) and event.path == self._path and self._end is None:
+                self._end = event.end
+        return out
+
+    def _own_event(self, event: RunEvent) -> RunEvent | None:
+        """The event, if it is one of the part."""
+        return event
 
 
 class NameValidator(_PartValidator):
@@ -80,36 +121,19 @@ class NameValidator(_PartValidator):
 
     arguments: dict[str, Any] | None = None
     """Always None: a name has no arguments."""
+    calls: tuple[JudgedCall, ...] = ()
 
     def __init__(self, registry: ToolRegistry, notation: Notation, shape: Shape) -> None:
         """Raises NotationError if the registry has a tool that the shape cannot write."""
-        super().__init__(CallValidator(registry, notation, shape), call_opening(notation, shape))
-        self._path = f"/{shape_keys(shape).name_key}"
-        self._violated = False
-        self.complete = False
+        super().__init__(registry, notation, shape, call_opening(notation, shape), shape_keys(shape).name_key)
 
     @property
     def valid(self) -> bool:
         """Whether an allowed tool was named."""
-        return self.complete and self._validator.tool_allowed and not self._violated
+        return self.complete and self._validator.tool_allowed and not self.violations
 
-    def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
-        """The verdicts up to the name's end."""
-        return [] if self.complete else self._filtered(self._validator.feed(text, token))
-
-    def finish(self) -> list[RunEvent]:
-        """The verdicts at the end of the text, if it ends before the name does."""
-        return [] if self.complete else self._filtered(self._validator.finish())
-
-    def _filtered(self, events: list[RunEvent]) -> list[RunEvent]:
-        out: list[RunEvent] = []
-        for event in events:
-            if self.complete and not isinstance(event, ToolKnown):
-                break
-            out.append(moved(event, -self._before))
-            self._violated = self._violated or isinstance(event, Violation)
-            self.complete = self.complete or (isinstance(event, FieldClosed) and event.path == self._path)
-        return out
+    def _own_event(self, event: RunEvent) -> RunEvent | None:
+        return event if not self.complete or isinstance(event, ToolKnown) else None
 
 
 class ArgumentsValidator(_PartValidator):
@@ -121,22 +145,9 @@ class ArgumentsValidator(_PartValidator):
     def __init__(self, registry: ToolRegistry, notation: Notation, shape: Shape, tool: str) -> None:
         flat = shape_keys(shape).args_key is None
         own: Shape = _ENVELOPE if flat else shape
-        super().__init__(CallValidator(registry, notation, own), before_arguments(notation, own, tool))
-        self._path = f"/{shape_keys(own).args_key}"
+        key = shape_keys(own).args_key or ""
+        super().__init__(registry, notation, own, before_arguments(notation, own, tool), key)
         self._dropped = self._path if flat else ""  # prefix of paths that the request's shape does not have
-        self._pieces: list[str] = []
-        self._end: int | None = None  # after the object's last brace
-        self._token = -1
-
-    @property
-    def text(self) -> str:
-        """The arguments' text, up to the object's last brace once it is complete."""
-        return "".join(self._pieces)[: self._end]
-
-    @property
-    def complete(self) -> bool:
-        """Whether the object is closed."""
-        return self._end is not None
 
     @property
     def valid(self) -> bool:
@@ -148,11 +159,12 @@ class ArgumentsValidator(_PartValidator):
         """The arguments of the complete call; None before `finish`, unless the call was closed in the text."""
         return self._validator.arguments
 
-    def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
-        """The verdicts that the next piece decided."""
-        self._pieces.append(text)
-        self._token = self._token + 1 if token is None else token
-        return self._filtered(self._validator.feed(text, self._token))
+    @property
+    def calls(self) -> tuple[JudgedCall, ...]:
+        """The call of the arguments, whose text ends at the object's last brace."""
+        if self.tool is None or self.arguments is None or self._end is None:
+            return ()
+        return (JudgedCall(self.tool, self.arguments, 0, self._end, self.complete, tuple(self.violations)),)
 
     def finish(self) -> list[RunEvent]:
         """The verdicts at the end: the call is closed on the model's behalf, and jsonschema gives the final verdict."""
@@ -162,25 +174,11 @@ class ArgumentsValidator(_PartValidator):
             closed = self._filtered(self._validator.feed("}", self._token))
             last = self._end - 1
             closed = [replace(each, char=last) if isinstance(each, Violation) else each for each in closed]
-        return closed + self._filtered(self._validator.finish())
+        return closed + super().finish()
 
-    def _filtered(self, events: list[RunEvent]) -> list[RunEvent]:
-        out: list[RunEvent] = []
-        for event in events:
-            if isinstance(event, FieldClosed) and event.path == self._path and self._end is None:
-                self._end = event.end - self._before
-            event = moved(event, -self._before)
-            if self._dropped and isinstance(event, FieldOpened | FieldChanged | FieldClosed | Violation):
-                if event.path == self._dropped and not isinstance(event, Violation):
-                    continue  # a key that the request's shape does not have
-                event = replace(event, path=event.path.removeprefix(self._dropped))
-            out.append(event)
-        return out
-
-
-def moved(event: RunEvent, by: int) -> RunEvent:
-    """The event with its characters moved by `by`, to 0 at least."""
-    changes = {
-        name: max(0, getattr(event, name) + by) for name in ("start", "end", "char") if hasattr(event, name)
-    }
-    return replace(event, **changes)
+    def _own_event(self, event: RunEvent) -> RunEvent | None:
+        if not self._dropped or not isinstance(event, FieldOpened | FieldChanged | FieldClosed | Violation):
+            return event
+        if event.path == self._dropped and not isinstance(event, Violation):
+            return None  # a key that the request's shape does not have
+        return replace(event, path=event.path.removeprefix(self._dropped))

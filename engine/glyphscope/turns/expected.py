@@ -1,0 +1,99 @@
+"""The expected answer: a form of turns with options, of which its grammar and its validator are made.
+
+This is the only door to both. There are two kinds of validators: those of an answer, which are made here for every
+form, and those of a value (`validation`), of which a single call in GLYPH or JSON is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from glyphscope.events import RunEvent, Violation
+from glyphscope.grammar.tree import Grammar
+from glyphscope.registry import ToolRegistry
+from glyphscope.turns.form import DEFAULT_OPTIONS, TurnForm, TurnOptions
+from glyphscope.turns.own import own_call
+from glyphscope.turns.parts import ArgumentsValidator, NameValidator
+from glyphscope.turns.read import Turn
+from glyphscope.turns.validator import FormValidator
+from glyphscope.turns.validator_one_call import JudgedCall
+from glyphscope.turns.validator_own import Enforced, OwnValidator, ReasonedValidator
+from glyphscope.validation.streaming_validator import Limits
+
+
+@runtime_checkable
+class AnswerValidator(Protocol):
+    """Judges an answer while it is written: text for the user and calls, or a part of a call."""
+
+    def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
+        """The verdicts that the next piece of the text decides; whole answers may also be fed as bytes."""
+
+    def finish(self) -> list[RunEvent]:
+        """The verdicts at the end of the text."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the text may end here."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether the text is complete and without violations."""
+
+    @property
+    def violations(self) -> Sequence[Violation]:
+        """All violations so far."""
+
+    @property
+    def tool(self) -> str | None:
+        """The first call's tool, once it is known."""
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The first call's arguments, once it is complete."""
+
+    @property
+    def calls(self) -> Sequence[JudgedCall]:
+        """The calls, in order."""
+
+    @property
+    def content(self) -> str:
+        """The text for the user."""
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning in a model's own form, known at the end."""
+
+    @property
+    def turn(self) -> Turn | None:
+        """The whole turn in a model's own form, as it is read at the end."""
+
+
+class Expected(NamedTuple):
+    """The expected answer: a form of turns, the options of its grammar, and what constrains the text."""
+
+    form: TurnForm
+    options: TurnOptions = DEFAULT_OPTIONS
+    enforced: Enforced = "nothing"
+
+    def grammar(self, registry: ToolRegistry, names: Mapping[str, int] | None = None) -> Grammar:
+        """Its rules, built from the registry; `names` are the ids of the vocabulary's special tokens by their texts.
+
+        Raises GrammarError.
+        """
+        from glyphscope.turns.grammar import build_turn_grammar  # which judges of texts do not need
+
+        return build_turn_grammar(self.form, registry, self.options, names)
+
+    def validator(self, registry: ToolRegistry, limits: Limits | None = None) -> AnswerValidator:
+        """Its validator. Raises NotationError if the registry has a tool that the shape cannot write."""
+        form, options = self.form, self.options
+        call = own_call(form)
+        if call is None:
+            return FormValidator(form, registry, options, limits)
+        if call.part == "name":
+            return NameValidator(registry, call.notation, call.shape)
+        if call.part == "arguments":
+            return ArgumentsValidator(registry, call.notation, call.shape, call.fixed_name)
+        kind = OwnValidator if form.reasoning is None else ReasonedValidator
+        return kind(form, registry, options, self.enforced, limits)
