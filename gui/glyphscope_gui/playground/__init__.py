@@ -1,7 +1,45 @@
 """The page of a run: its stream, stages, charts and evidence."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glyphscope.base.interfaces import interface
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.presenter import PlaygroundPresenter
+
+if TYPE_CHECKING:
+    from glyphscope_gui.playground.asking import MAX_ARGUMENTS, ApprovalCard, QuestionCard
+    from glyphscope_gui.playground.branches.tree import MAX_INDENT, BranchCard, BranchTreeModel
+    from glyphscope_gui.playground.branches.words import (
+        LOOKING,
+        NO_CONSTRAINT,
+        OWN_GRAMMAR,
+        constraint_words,
+        incomplete_words,
+        mask_reason,
+        outcome_line,
+        pieces_words,
+        place_words,
+        replacement_words,
+        shared_bytes,
+    )
+    from glyphscope_gui.playground.charts import MIN_SLOT, SavingsChart, SizeChart, StepChart
+    from glyphscope_gui.playground.evidence_dock import load_charts
+    from glyphscope_gui.playground.evidence_words import size_words, token_words
+    from glyphscope_gui.playground.mask_impact_view import (
+        FIELD,
+        MASKED,
+        TAKEN,
+        MaskImpactModel,
+        MaskImpactTable,
+    )
+    from glyphscope_gui.playground.notes_view import MAX_LENGTH, NotesView, claim_words, notes_of
+    from glyphscope_gui.playground.run_page import LOW
+    from glyphscope_gui.playground.timeline import budgets, has_details
+    from glyphscope_gui.playground.timeline_model import MAX_ROWS, TIME, WORDS, StageRows, TimelineModel
+else:
+    __getattr__ = interface(__name__)
 
 
 def create(context: AppContext) -> Page:
