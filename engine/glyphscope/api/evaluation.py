@@ -189,7 +189,7 @@ def evaluate(
             if isinstance(report, ModelMissing):
                 missing[report.name] = report.why
             words.add(report)
-            show(words.done, words.total, f"{words.now}, {words.left}" if words.left else words.now)
+            show(words.done, words.planned, ", ".join(filter(None, (words.words, words.rest))))
             if callable(progress):
                 progress(report)
     if len(missing) == len(matrix.models):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -23,14 +23,10 @@ from glyphscope.evals.running.progress import (
     Begun,
     Control,
     EvaluationEnded,
-    ModelMissing,
+    EvaluationState,
     ModelOpened,
     Progress,
-    SampleBegun,
     SampleDone,
-    SampleGrew,
-    WorkerJoined,
-    WorkerLeft,
 )
 from glyphscope.evals.running.worker_pool import Workers
 from glyphscope.models.cores import share_cores
@@ -50,42 +46,10 @@ class EvalPhase(Enum):
     STOPPING = "stopping"
 
 
-@dataclass(frozen=True)
-class SampleNow:
-    """A sample that is being made: its readable name, the tokens decoded so far, and the end of their text; the judge
-    model's tokens once it has begun.
-    """
-
-    words: str
-    tokens: int = 0
-    text: str = ""
-    judge: str = ""
-
-
-@dataclass
-class EvalProgress:
-    """The progress. `left` is in seconds, None while unknown; `now` has the samples being made, by id.
-
-    `workers` are the addresses of other processes that make samples. `lost` are those that left, and `missing` the
-    models without samples, with the reasons. `rejected` are models with the problems of requests that they cannot run.
-    """
-
-    planned: int = 0
-    done: int = 0
-    left: float | None = None
-    model: str = ""
-    now: dict[str, SampleNow] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-    rejected: list[tuple[str, str]] = field(default_factory=list)
-    workers: set[str] = field(default_factory=set)
-    lost: dict[str, str] = field(default_factory=dict)
-    ok: int = 0
-
-
 class Evaluations(QObject):
     """Runs one evaluation at a time.
 
-    `began` carries the EvalResult, and `grew` the one with more samples; `progressed` the EvalProgress;
+    `began` carries the EvalResult, and `grew` the one with more samples; `progressed` the EvaluationState;
     `phaseChanged` an EvalPhase; `ended` the folder's path (None if none was made) after its figures were written;
     `failed` the exception: a GlyphscopeError, or an internal error.
     """
@@ -100,7 +64,7 @@ class Evaluations(QObject):
     def __init__(self, open_model: Open, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.phase = EvalPhase.IDLE
-        self.progress = EvalProgress()
+        self.progress = EvaluationState()
         self.result: EvalResult | None = None
         self._open_model = open_model
         self._control: Control | None = None
@@ -116,7 +80,7 @@ class Evaluations(QObject):
         """Start an evaluation, unless another one runs. `options_of` gives each model's load options."""
         if self._control is not None:
             return
-        self.progress, self.result = EvalProgress(planned=job.plan.cost.samples), None
+        self.progress, self.result = EvaluationState(job.plan.cost.samples, name_of=sample_words), None
         self._opening = opening = Opening(lambda _done: None)
         workers = job.workers or partial(self._local_workers, options_of, opening, job.plan.matrix)
         control = self._control = Control()
@@ -168,34 +132,12 @@ class Evaluations(QObject):
             return
         before, progress = self.result, self.progress
         for event in news:
-            match event:
-                case Begun(manifest=manifest, done=done):
-                    progress.planned, progress.done = manifest.planned, done
-                case EvalResult():
-                    if self.result is None:
-                        progress.ok = event.right
-                    self.result = event
-                case ModelOpened(name=name, problems=problems):
-                    progress.model = name
-                    progress.rejected += ((name, problem) for problem in problems)
-                case ModelMissing(name=name, why=why):
-                    progress.missing[name] = why
-                case WorkerJoined(address=address):
-                    progress.workers.add(address)
-                    progress.lost.pop(address, None)
-                case WorkerLeft(address=address, why=why) if address:
-                    progress.workers.discard(address)
-                    progress.lost[address] = why
-                case SampleBegun() if self.result is not None:
-                    progress.now[event.id] = SampleNow(sample_words(self.result.manifest, event))
-                case SampleGrew(id=id) if id in progress.now:
-                    progress.now[id] = SampleNow(
-                        progress.now[id].words, event.tokens, event.text, event.judge
-                    )
-                case SampleDone(sample=sample, done=done, left=left):
-                    progress.done, progress.left = done, left
-                    progress.ok += sample.ok
-                    progress.now.pop(sample.id, None)
+            if isinstance(event, EvalResult):
+                if self.result is None:
+                    progress.ok = event.right
+                self.result = event
+            else:
+                progress.add(event)
         if self.result is not before:
             (self.began if before is None else self.grew).emit(self.result)
         self.progressed.emit(progress)

@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QWidget
 
 from glyphscope.base.figures import estimate, percent
 from glyphscope.base.visible import visible
-from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress
+from glyphscope.evals.running.progress import EvaluationState
+from glyphscope_gui.evaluate.evaluations import EvalPhase
 from glyphscope_gui.evaluate.setup_lists import TicksModel
 from glyphscope_gui.evaluate.setup_view import EvalSetupView
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, push_button
@@ -55,7 +56,7 @@ class EvalProgressBar(QFrame):
         self.pause_button.setEnabled(phase in (EvalPhase.RUNNING, EvalPhase.PAUSED))
         self.stop_button.setEnabled(phase is not EvalPhase.STOPPING)
 
-    def show_progress(self, progress: EvalProgress) -> None:
+    def show_progress(self, progress: EvaluationState) -> None:
         self.bar.setRange(0, max(progress.planned, 1))
         self.bar.setValue(progress.done)
         words = _progress_words(progress, self._phase)
@@ -64,7 +65,7 @@ class EvalProgressBar(QFrame):
         self.now.setText(_sample_words(progress, self._phase))
 
 
-def _progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
+def _progress_words(progress: EvaluationState, phase: EvalPhase) -> str:
     """Such as `120 of 400 samples, 78% correct, about 3 min left`."""
     parts = [tr("{done:,} of {planned:,} samples", done=progress.done, planned=progress.planned)]
     if progress.workers:
@@ -82,12 +83,12 @@ def _progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
     return ", ".join(parts)
 
 
-def _sample_words(progress: EvalProgress, phase: EvalPhase) -> str:
+def _sample_words(progress: EvaluationState, phase: EvalPhase) -> str:
     """Such as `first · GLYPH: 12 tokens  {action="sea`, of the first of the samples that are being made."""
     if not progress.now or phase is EvalPhase.STOPPING:
         return ""
     sample, more = next(iter(progress.now.values())), len(progress.now) - 1
-    words = tr("{sample} and %n more", "", more, sample=sample.words) if more else sample.words
+    words = tr("{sample} and %n more", "", more, sample=sample.name) if more else sample.name
     if sample.judge:
         words = tr("{sample}, judge {model}", sample=words, model=visible(sample.judge))
     if not sample.tokens:

@@ -20,13 +20,14 @@ from glyphscope.evals.matrix.questions import QUESTIONS, SettingsQuestion
 from glyphscope.evals.results.export import EXPORTERS, Exported, export_samples
 from glyphscope.evals.results.folder import ResultRow, list_results
 from glyphscope.evals.running.place import SamplesPlace
+from glyphscope.evals.running.progress import EvaluationState
 from glyphscope.evals.suites.imported import endings
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.events import settings_of
 from glyphscope.store.named_models import NamedModels, fixed_batch
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.evaluate.consent import PythonConsent, ask_about_files
-from glyphscope_gui.evaluate.evaluations import EvalJob, EvalPhase, EvalProgress, Evaluations
+from glyphscope_gui.evaluate.evaluations import EvalJob, EvalPhase, Evaluations
 from glyphscope_gui.evaluate.page import RESULT, EvalPage
 from glyphscope_gui.evaluate.reading import (
     EvalReading,
@@ -393,7 +394,7 @@ class EvaluatePresenter(Page):
         page.setup.start.setEnabled(idle and self._priced is not None and self._priced.price is not None)
         page.resume_button.setEnabled(idle)
 
-    def _show_progress(self, progress: EvalProgress) -> None:
+    def _show_progress(self, progress: EvaluationState) -> None:
         self.view.progress.show_progress(progress)
         skipped = [
             tr("{name} was skipped: {why}", name=model_name(name).name, why=why)

@@ -296,7 +296,7 @@ class ProgressView:
                     f"{pluralize(sum(suite.scenarios for suite in manifest.suites), 'scenario')}, "
                     f"{pluralize(manifest.trials, 'trial')}. Into {folder}"
                 )
-                self._task = self._bar.add_task(words.now, total=words.total, completed=done, left="")
+                self._task = self._bar.add_task(words.words, total=words.planned, completed=done, left="")
             case ModelMissing(name=name, why=why):
                 self._say(f"{name} was skipped: {why}", "bold red")
             case ModelOpened(name=name, problems=problems):
@@ -309,11 +309,11 @@ class ProgressView:
             case SampleDone(sample=sample, done=done) if not self._out.is_terminal:
                 mark = "✓" if sample.ok else "✗"
                 why = f" {sample.failures[0].reason}" if sample.failures else ""
-                self._say(f"{mark} {done}/{self._plan.cost.samples} {words.name}{why}")
+                self._say(f"{mark} {done}/{self._plan.cost.samples} {words.last}{why}")
             case _:
                 pass
         if self._task is not None:
-            self._bar.update(self._task, completed=words.done, description=words.now, left=words.left)
+            self._bar.update(self._task, completed=words.done, description=words.words, left=words.rest)
 
     def _say(self, text: str, style: str = "") -> None:
         if not self._quiet:

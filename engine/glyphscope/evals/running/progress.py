@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -137,44 +138,88 @@ class Control:
         return not (self.stopped.is_set() or ended.is_set())
 
 
-# in words
+@dataclass(frozen=True)
+class SampleNow:
+    """A sample that is being made: its name, the tokens decoded so far, and the end of their text; those of the judge
+    model once it has begun.
+    """
+
+    name: str
+    tokens: int = 0
+    text: str = ""
+    judge: str = ""
 
 
 @dataclass
-class ProgressWords:
-    """The state after the reports so far: `done` of `total` samples, the present sample as `now`, the results so far
-    with the time left as `left`. `name` is that of the last finished sample.
+class EvaluationState:
+    """An evaluation after the reports so far. `name_of` names its samples.
+
+    `ok` of the `made` samples are right, `last` is the name of the newest. `left` is in seconds, None while unknown;
+    `now` has the samples being made, by id. `workers` are the addresses of other processes that make samples. `lost`
+    are those that left, and `missing` the models without samples, with the reasons. `rejected` are models with the
+    problems of requests that they cannot run.
     """
 
-    total: int = 0
+    planned: int = 0
     done: int = 0
-    now: str = "beginning"
-    left: str = ""
-    name: str = ""
+    made: int = 0
+    ok: int = 0
+    last: str = ""
+    left: float | None = None
+    model: str = ""
+    now: dict[str, SampleNow] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    rejected: list[tuple[str, str]] = field(default_factory=list)
+    workers: set[str] = field(default_factory=set)
+    lost: dict[str, str] = field(default_factory=dict)
+    name_of: Callable[[Manifest, SampleBegun], str] = sample_words
     _manifest: Manifest = field(default_factory=Manifest)
-    _names: dict[str, str] = field(default_factory=dict)
-    _ok: int = 0
-    _made: int = 0
 
     def add(self, report: Progress) -> None:
         """Include the next report."""
         match report:
             case Begun(manifest=manifest, done=done):
-                self._manifest, self.total, self.done = manifest, manifest.planned, done
-            case ModelOpened(name=name):
-                self.now = visible(f"{name} is open")
-            case SampleBegun():
-                self._names[report.id] = words = sample_words(self._manifest, report)
-                self.now = visible(f"{words}: reading the prompt")
-            case SampleGrew(id=id, tokens=tokens, judge=judge):
-                name = self._names.get(id, id) + (f", judge {judge}" if judge else "")
-                self.now = visible(
-                    f"{name}: {pluralize(tokens, 'token') if tokens else 'reading the prompt'}"
-                )
+                self._manifest, self.planned, self.done = manifest, manifest.planned, done
+            case ModelOpened(name=name, problems=problems):
+                self.model = name
+                self.rejected += ((name, problem) for problem in problems)
+            case ModelMissing(name=name, why=why):
+                self.missing[name] = why
+            case WorkerJoined(address=address):
+                self.workers.add(address)
+                self.lost.pop(address, None)
+            case WorkerLeft(address=address, why=why) if address:
+                self.workers.discard(address)
+                self.lost[address] = why
+            case SampleBegun(id=id):
+                self.now[id] = SampleNow(self.name_of(self._manifest, report))
+            case SampleGrew(id=id) if id in self.now:
+                self.now[id] = SampleNow(self.now[id].name, report.tokens, report.text, report.judge)
             case SampleDone(sample=sample, done=done, left=left):
-                self._made += 1
-                self._ok += sample.ok
-                self.done, self.name = done, self._names.pop(sample.id, sample.id)
-                self.left = f"{self._ok}/{self._made} ok, about {estimate(left)} left"
-            case _:
-                pass
+                made = self.now.pop(sample.id, None)
+                self.done, self.left, self.last = done, left, sample.id if made is None else made.name
+                self.made += 1
+                self.ok += sample.ok
+
+
+@dataclass
+class ProgressWords(EvaluationState):
+    """The same in words: the newest report as `words`, the results so far with the time left as `rest`."""
+
+    words: str = "beginning"
+
+    def add(self, report: Progress) -> None:
+        super().add(report)
+        match report:
+            case ModelOpened(name=name):
+                self.words = visible(f"{name} is open")
+            case SampleBegun(id=id) | SampleGrew(id=id) if id in self.now:
+                sample = self.now[id]
+                name = sample.name + (f", judge {sample.judge}" if sample.judge else "")
+                tokens = pluralize(sample.tokens, "token") if sample.tokens else "reading the prompt"
+                self.words = visible(f"{name}: {tokens}")
+
+    @property
+    def rest(self) -> str:
+        """Empty before the first sample is done."""
+        return "" if self.left is None else f"{self.ok}/{self.made} ok, about {estimate(self.left)} left"
