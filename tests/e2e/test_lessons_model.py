@@ -9,7 +9,7 @@ from glyphscope.lessons import bundled_lessons, find_lesson
 from glyphscope.runs import NonInteractive, run_state
 from glyphscope.runs.strategies import run
 from glyphscope.tools.demo import DemoTools
-from glyphscope_gui.lessons.experiment import LessonExperiment
+from glyphscope_gui.lessons import LessonExperiment
 from glyphscope_gui.shared.page_ids import PageId
 from lesson_walk import open_in, take_step
 

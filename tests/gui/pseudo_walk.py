@@ -8,7 +8,7 @@ from pathlib import Path
 
 from every_page import ABORTED, dialogs, in_turn, texts
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.lessons.prose import LessonProse
+from glyphscope_gui.lessons import LessonProse
 from glyphscope_gui.runs import bundled_run
 
 CALL = '{action="search" query="AI news" max_results=10}'

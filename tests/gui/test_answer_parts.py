@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel
 from glyphscope.events import SegmentClosed, SegmentOpened, Token, TokenStep
 from glyphscope.explain import reasoning_tokens
 from glyphscope.runs import end_of, run_state
-from glyphscope_gui.playground.timeline_model import StageRows
+from glyphscope_gui.playground import StageRows
 from glyphscope_gui.runs import ShownStage, StreamView, bundled_run
 from glyphscope_gui.runs.field_table import CONSTRAINT, FIELD, VALUE, FieldTableModel
 from glyphscope_gui.runs.token_table import PART, RULE, TokenTable, TokenTableModel

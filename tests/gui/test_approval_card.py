@@ -12,7 +12,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry, make_tool
 from glyphscope.runs import Decision
 from glyphscope_gui.calls.arguments import MAX_LENGTH, VerdictPill, check_arguments
-from glyphscope_gui.playground.asking import MAX_ARGUMENTS, ApprovalCard, QuestionCard
+from glyphscope_gui.playground import MAX_ARGUMENTS, ApprovalCard, QuestionCard
 from glyphscope_gui.shared.background import end_work, is_working
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.verdict import VERDICTS

@@ -18,7 +18,7 @@ from glyphscope.models import RenderedPrompt, ScriptedModel, open_model
 from glyphscope.runs import branch_tree
 from glyphscope.store import atomic_write, kin_of, places
 from glyphscope_gui.context import Page
-from glyphscope_gui.playground.branches.tree import BranchTreeModel
+from glyphscope_gui.playground import BranchTreeModel
 from glyphscope_gui.runs import Phase
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.errors import ErrorDialog

@@ -14,11 +14,12 @@ from glyphscope.models import ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_tree, end_of, run_state
 from glyphscope.store import kin_of
-from glyphscope_gui.playground.branches.tree import MAX_INDENT, BranchCard
-from glyphscope_gui.playground.branches.words import (
+from glyphscope_gui.playground import (
     LOOKING,
+    MAX_INDENT,
     NO_CONSTRAINT,
     OWN_GRAMMAR,
+    BranchCard,
     constraint_words,
     incomplete_words,
     mask_reason,

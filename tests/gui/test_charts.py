@@ -20,8 +20,7 @@ from glyphscope.notation import call_sizes
 from glyphscope.runs import run_state
 from glyphscope_gui.compare import SHARE_ROLE, ShareDelegate
 from glyphscope_gui.evaluate import EvalCharts, ShareChart
-from glyphscope_gui.playground.charts import MIN_SLOT, SavingsChart, SizeChart, StepChart
-from glyphscope_gui.playground.evidence_words import size_words, token_words
+from glyphscope_gui.playground import MIN_SLOT, SavingsChart, SizeChart, StepChart, size_words, token_words
 from glyphscope_gui.runs import Saving, bundled_run
 from glyphscope_gui.runs.token_table import COLUMNS
 from glyphscope_gui.shared.chart import BarChart, Chart, Series

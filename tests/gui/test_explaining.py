@@ -13,7 +13,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
-from glyphscope_gui.playground.mask_impact_view import FIELD, MASKED, TAKEN, MaskImpactModel, MaskImpactTable
+from glyphscope_gui.playground import FIELD, MASKED, TAKEN, MaskImpactModel, MaskImpactTable
 from glyphscope_gui.runs import Answered, token_boundaries
 from glyphscope_gui.runs.token_table import CUT_ROLE, TOKEN
 

@@ -15,7 +15,7 @@ from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import character_words, unseen
 from glyphscope.events import ApprovalNeeded
 from glyphscope_gui.grammar.railroad_drawing import text_words
-from glyphscope_gui.playground.asking import ApprovalCard
+from glyphscope_gui.playground import ApprovalCard
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.labels import ElidedLabel, WrappedLabel, words_label

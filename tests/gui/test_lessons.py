@@ -20,13 +20,16 @@ from glyphscope.lessons import LessonProgress, Progress, bundled_lessons, find_l
 from glyphscope.models import ScriptedModel
 from glyphscope.store import Places, places
 from glyphscope_gui.context import FilePlace
-from glyphscope_gui.lessons import LessonsPresenter
-from glyphscope_gui.lessons.opened import lecture_slides
-from glyphscope_gui.lessons.page import LessonRow
-from glyphscope_gui.lessons.player import LessonPlayer
-from glyphscope_gui.lessons.prose import LessonProse
-from glyphscope_gui.lessons.question import LessonQuestion
-from glyphscope_gui.lessons.run import MAX_ROWS, shown_rows
+from glyphscope_gui.lessons import (
+    MAX_ROWS,
+    LessonPlayer,
+    LessonProse,
+    LessonQuestion,
+    LessonRow,
+    LessonsPresenter,
+    lecture_slides,
+    shown_rows,
+)
 from glyphscope_gui.runs import ModelStatus, Phase
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import MenuId, PageId

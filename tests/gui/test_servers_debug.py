@@ -11,9 +11,7 @@ from PySide6.QtGui import QGuiApplication
 
 from glyphscope.store import load_servers, places
 from glyphscope.tools.mcp import HIDDEN, Entry
-from glyphscope_gui.servers.debugging import RequestDialog
-from glyphscope_gui.servers.dialogs import RootsDialog
-from glyphscope_gui.servers.log import is_resendable
+from glyphscope_gui.servers import RequestDialog, RootsDialog, is_resendable
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.whole_text import WholeTextDialog
 from mcp_servers import SCRIPT

@@ -19,13 +19,24 @@ from glyphscope.tools.mcp import Entry
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.rows import enforcement_rows
 from glyphscope_gui.enforcement.table import EnforcementCell, EnforcementRow
+from glyphscope_gui.servers import (
+    IMAGE_SIDE,
+    MAX_TEXT,
+    EnforcementSummary,
+    ServerLog,
+    ServersLogModel,
+    ServersToolModel,
+    ToolRow,
+    call_view,
+    clashes,
+    enforcement_words,
+    find_servers,
+    imported_name,
+    plan_import,
+    registry_words,
+    shown_text,
+)
 from glyphscope_gui.servers import lists as columns
-from glyphscope_gui.servers.call_result import IMAGE_SIDE, MAX_TEXT, call_view, shown_text
-from glyphscope_gui.servers.dialogs import find_servers
-from glyphscope_gui.servers.lists import ServersToolModel, ToolRow
-from glyphscope_gui.servers.log import ServerLog, ServersLogModel
-from glyphscope_gui.servers.tools import clashes, imported_name, plan_import, registry_words
-from glyphscope_gui.servers.words import EnforcementSummary, enforcement_words
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.table_model import PILL_ROLE
 

@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from glyphscope_gui.servers.dialogs import AddServerDialog
+from glyphscope_gui.servers import AddServerDialog
 from glyphscope_gui.shared.page_ids import PageId
 from memory_keyring import memory_keyring
 from oauth_http import Browser, oauth_server

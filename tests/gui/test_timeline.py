@@ -26,9 +26,17 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.runs.strategies import run
-from glyphscope_gui.playground.notes_view import MAX_LENGTH, NotesView, claim_words, notes_of
-from glyphscope_gui.playground.timeline import budgets
-from glyphscope_gui.playground.timeline_model import MAX_ROWS, TIME, WORDS, TimelineModel
+from glyphscope_gui.playground import (
+    MAX_LENGTH,
+    MAX_ROWS,
+    TIME,
+    WORDS,
+    NotesView,
+    TimelineModel,
+    budgets,
+    claim_words,
+    notes_of,
+)
 from glyphscope_gui.runs import ShownRun, ShownStage, StageChoice
 from glyphscope_gui.runs.field_table import FieldTableModel
 from glyphscope_gui.shared.page_ids import PageId

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea
 from every_page import ABORTED, show_masked
 from examples import some
 from fake_context import scripted
-from glyphscope_gui.playground.run_page import LOW
+from glyphscope_gui.playground import LOW
 from glyphscope_gui.runs import AbortBanner, bundled_run
 from glyphscope_gui.shared.labels import ElidedLabel
 from glyphscope_gui.shared.page_ids import PageId, PanelId

@@ -23,7 +23,7 @@ from glyphscope_gui.history.export_dialog import ExportDialog
 from glyphscope_gui.mcp.servers import DEMO
 from glyphscope_gui.model_picker import EndpointDialog, ModelDialog
 from glyphscope_gui.runs import bundled_run, exported
-from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
+from glyphscope_gui.servers import AddServerDialog, ImportServersDialog
 from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.shared.background import is_working
 from glyphscope_gui.shared.errors import ErrorDialog, Explanation

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glyphscope.lessons import LessonPlace
-from glyphscope_gui.lessons import LessonsPresenter
-from glyphscope_gui.lessons.experiment import LessonExperiment
-from glyphscope_gui.lessons.question import LessonQuestion
-from glyphscope_gui.lessons.run import LessonRun
+from glyphscope_gui.lessons import LessonExperiment, LessonQuestion, LessonRun, LessonsPresenter
 
 
 def open_in(qtbot: Any, lessons: LessonsPresenter, place: LessonPlace) -> None:
