@@ -26,17 +26,8 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.runs.strategies import run
-from glyphscope_gui.playground import (
-    MAX_LENGTH,
-    MAX_ROWS,
-    TIME,
-    WORDS,
-    NotesView,
-    TimelineModel,
-    budgets,
-    claim_words,
-    notes_of,
-)
+from glyphscope_gui.calls.call_texts import MAX_LENGTH, claim_words
+from glyphscope_gui.playground import MAX_ROWS, TIME, WORDS, NotesView, TimelineModel, budgets, notes_of
 from glyphscope_gui.runs import ShownRun, ShownStage, StageChoice
 from glyphscope_gui.runs.field_table import FieldTableModel
 from glyphscope_gui.shared.page_ids import PageId
