@@ -39,11 +39,6 @@ def is_gone(pid):
 # servers that do not start
 
 
-def test_a_command_that_does_not_exist_is_reported():
-    error = failure(ServerConfig(name="x", command="no-such-command-anywhere", args=("a b",)))
-    assert "there is no such command" in error.message and error.where == "no-such-command-anywhere 'a b'"
-
-
 def test_a_file_that_is_not_a_program_is_reported(tmp_path):
     file = tmp_path / "server.txt"
     file.write_text("hello")
@@ -79,19 +74,6 @@ def test_a_server_that_logs_to_its_standard_output_is_named_in_the_hint():
     assert "Server version 1 is starting up" in failure(scripted("rambling", "deaf"), seconds=1).hint
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "words"),
-    [
-        ("odd-hello", "not MCP"),
-        ("modern=2031-01-01", "version"),
-        ("version=1999-01-01", "1999-01-01"),
-        ("no-list", "the list is lost (code -32603)"),
-    ],
-)
-def test_a_server_with_an_invalid_protocol_is_reported(behaviour, words):
-    assert words in failure(scripted(behaviour)).message
-
-
 @pytest.mark.slow
 def test_a_program_that_is_not_a_server_fails_after_its_time_limit():
     assert failure(ServerConfig(name="x", command="cat"), seconds=5).message  # it echoes its input
@@ -99,15 +81,6 @@ def test_a_program_that_is_not_a_server_fails_after_its_time_limit():
         "did not answer"
         in failure(ServerConfig(name="x", command="sleep", args=("60",)), seconds=0.3).message
     )
-
-
-def test_a_server_without_tools_is_ready_and_says_so():
-    with opened("no-tools") as server:
-        assert (server.state, server.tools(), server.list_problem) == (
-            "ready",
-            (),
-            "The server offers no tools.",
-        )
 
 
 # servers that exit
@@ -230,20 +203,6 @@ def test_a_list_without_an_end_is_limited(behaviour, words):
     with opened(behaviour) as server:
         assert words in server.list_problem
         assert {"tool-0", "tool-1", "tool-2"} <= {tool.name for tool in server.tools()}
-
-
-@pytest.mark.parametrize(
-    ("behaviour", "names", "problem"),
-    [
-        (("modern", "empty-cursor"), ["first", "second"], ""),
-        (("empty-cursor",), ["first"], ""),
-        (("modern", "empty-cursor=same"), ["first", "second"], "would never end"),
-    ],
-)
-def test_an_empty_cursor_leads_to_another_page_since_2026(behaviour, names, problem):
-    with opened(*behaviour) as server:
-        assert [tool.name for tool in server.tools()] == names
-        assert problem in server.list_problem and bool(problem) == bool(server.list_problem)
 
 
 def test_a_tool_that_cannot_be_used_is_reported_and_the_others_stay():

@@ -188,7 +188,7 @@ FIXES = (
     Breakage(
         "fix: a key that begins like a given one is an unknown argument",
         "engine/glyphscope/validation/streaming_validator.py",
-        "if level.repeated is not None and (reason := level.not_repeated(whole=whole)) is not None:",
+        "if (reason := level.not_repeated(whole=whole)) is not None:",
         "if (reason := None) is not None:",
         (
             "engine/test_validator_calls.py::test_a_key_that_begins_like_a_given_one_is_an_unknown_argument",
@@ -351,8 +351,8 @@ FIXES = (
     Breakage(
         "fix: a crash of a native compiler is an error in words",
         "engine/glyphscope/processes/compilers/service.py",
-        "            return error.message\n        return",
-        '            return ""\n        return',
+        "known = error.message",
+        'known = ""',
         (f"{_COMPILERS}a_grammar_that_crashes_llguidance_is_rejected_and_the_next_one_answered",),
     ),
     Breakage(
