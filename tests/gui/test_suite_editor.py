@@ -5,143 +5,255 @@ from __future__ import annotations
 import json
 
 import pytest
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 
-from evaluating import ended
+from evaluating import SCENARIOS, SUITES, evaluate_page
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.suites import Expectation, Scenario, Suite, encode_suite, load_suite
-from glyphscope_gui.evaluate import FORM, JSON, SuiteEditor, editable, field_text, field_value
+from glyphscope_gui.evaluate import SuiteEditor, editable, field_text, field_value, loose_text, loose_value
 from glyphscope_gui.shared.page_ids import PageId
+from on_screen import Screen
+
+CHECK = "def one(result):\n    return len(result['calls']) == 1\n"
+PATH, RUBRIC, FUNCTION = "JSONPath", "Judge model", "Python function"
+TEA = Scenario(id="tea", prompt="Brew tea.", expect=Expectation())
+
+
+class Editor(Screen):
+    def saved(self):
+        with self.qtbot.waitSignal(self.root.saved) as signal:
+            self.press("Save")
+        return load_suite(signal.args[0])
+
+    def last(self, name):
+        """The newest of the parts of that name, which each line of a form has, once it is laid out."""
+        self.qtbot.wait(1)
+        return Screen(self.qtbot, self.named(name)[-1])
+
+    def assert_(self, kind, target, test="exists", value=None):
+        """Add an assertion."""
+        self.press("Add an assertion")
+        self.last("Kind of assertion").choose("Kind of assertion", kind)
+        self.last(kind).write(kind, target)
+        if kind == PATH:
+            self.last("Check of the selected values").choose("Check of the selected values", test)
+        if value is not None:
+            self.last("Value").write("Value", value)
 
 
 @pytest.fixture
-def editor(qtbot, tmp_path):
-    """The editor of a copy of the starter suite."""
-    window = QWidget()
-    qtbot.addWidget(window)
-    yield SuiteEditor(*editable("starter"), tmp_path, "search-too-many", window)
+def edit(qtbot, tmp_path):
+    """Open the editor of a suite, or of a copy of the starter suite."""
+    windows = []
+
+    def build(suite=None, path=None):
+        windows.append(QWidget())
+        qtbot.addWidget(windows[-1])
+        suite, path = editable("starter") if suite is None else (suite, path)
+        folder = tmp_path / "suites" if path is None else path.parent
+        editor = SuiteEditor(suite, path, folder, "search-too-many", windows[-1])
+        editor.open()
+        return Editor(qtbot, editor)
+
+    return build
 
 
-def saved(qtbot, editor):
-    with qtbot.waitSignal(editor.saved) as signal:
-        editor.save_button.click()
-    return load_suite(signal.args[0])
+@pytest.fixture
+def asserted(edit, tmp_path):
+    """Open the editor of a suite of one scenario with that expectation, beside the file `checks.py`."""
+
+    def build(**expect):
+        (tmp_path / "checks.py").write_text(CHECK)
+        path = tmp_path / "asserted.json"
+        scenario = {"id": "news", "prompt": "Search for AI news.", "expect": {"extra_calls": True, **expect}}
+        path.write_text(
+            json.dumps({"glyphscope_suite": 1, "name": "asserted", "about": "", "scenarios": [scenario]})
+        )
+        return edit(load_suite(str(path)), path)
+
+    return build
 
 
 @pytest.mark.slow
-def test_a_copy_of_a_bundled_suite_is_the_same_until_it_is_edited(editor, qtbot):
-    assert editor.list.currentIndex().data() == "search-too-many"
-    suite = saved(qtbot, editor)
+def test_a_copy_of_a_bundled_suite_is_the_same_until_it_is_edited(edit):
+    editor = edit()
+    assert editor.chosen("Scenarios").startswith("search-too-many")
+    suite = editor.saved()
     assert suite.name == "starter-copy" and suite.scenarios == load_suite("starter").scenarios
 
 
-def test_a_scenario_is_added_with_checks_of_every_kind(editor, qtbot):
-    editor.add.click()
-    form = editor.form
-    form.id_edit.setText("tea")
-    form.prompt_edit.setPlainText("Search for tea.")
-    form.tool_box.setCurrentIndex(form.tool_box.findData("search"))
-    form.tool_box.activated.emit(form.tool_box.currentIndex())
-    for kind, text in (("matches", "(?i)tea"), ("one_of", "3 | 10"), ("schema", '{"minItems": 1}')):
-        form.checks.add.click()
-        line = form.checks._lines[-1]
-        line.kind.setCurrentIndex(line.kind.findData(kind))
-        line.value.setText(text)
-    form.others_box.setChecked(False)
-    (call,) = saved(qtbot, editor).scenarios[-1].expect.calls
+def test_a_scenario_is_added_with_checks_of_every_kind(edit):
+    editor = edit()
+    editor.press("Add")
+    editor.write("Name of the scenario", "tea")
+    editor.write("Prompt", "Search for tea.")
+    editor.choose("Expected call", "search")
+    for kind, text in (
+        ("matches", "(?i)tea"),
+        ("is one of", "3 | 10"),
+        ("matches JSON Schema", '{"minItems": 1}'),
+    ):
+        editor.press("Add a check")
+        editor.last("Check").choose("Check", kind)
+        editor.last("Value").write("Value", text)
+    editor.find("Other arguments are allowed").setChecked(False)
+    (call,) = editor.saved().scenarios[-1].expect.calls
     assert call.any_of == {"max_results": (3, 10)}
     assert call.schema["properties"] == {"query": {"pattern": "(?i)tea"}, "sources": {"minItems": 1}}
 
 
-def test_the_tools_of_a_suite_are_read_beside_its_file(qtbot, tmp_path):
+def test_the_tools_of_a_suite_are_read_beside_its_file(edit, tmp_path):
     tool = {"name": "brew", "description": "Brews tea.", "parameters": {"type": "object", "properties": {}}}
     (tmp_path / "tools.json").write_text(json.dumps({"tools": [tool]}))
-    scenario = Scenario(id="tea", prompt="Brew tea.", expect=Expectation())
-    suite = Suite(glyphscope_suite=1, name="tea", about="", registry="tools.json", scenarios=(scenario,))
-    window = QWidget()
-    qtbot.addWidget(window)
-    form = SuiteEditor(suite, tmp_path / "tea.json", tmp_path / "suites", "", window).form
-    assert form.tool_box.findData("brew") >= 0
+    suite = Suite(glyphscope_suite=1, name="tea", about="", registry="tools.json", scenarios=(TEA,))
+    edit(suite, tmp_path / "tea.json").choose("Expected call", "brew")
 
 
-def test_a_value_that_cannot_be_read_blocks_leaving_its_scenario(editor):
-    editor.choose_row([each.id for each in editor._scenarios].index("search-news"))
-    value = editor.form.checks._lines[-1].findChild(QLineEdit)
-    value.setText("ten")
-    assert "ten is not JSON" in editor.problem.text()
-    row = editor.list.currentIndex().row()
-    editor.choose_row(0 if row else 1)
-    assert editor.list.currentIndex().row() == row
-    value.setText("10")
-    assert not editor.problem.text()
+def test_a_value_that_cannot_be_read_blocks_leaving_its_scenario(edit):
+    editor = edit()
+    editor.choose("Scenarios", "search-news")
+    editor.last("Value").write("Value", "ten")
+    assert "ten is not JSON" in editor
+    editor.choose("Scenarios", "calculate-sum")
+    assert editor.chosen("Scenarios").startswith("search-news")
+    editor.last("Value").write("Value", "10")
+    assert "ten is not JSON" not in editor
 
 
-def test_an_error_is_shown_at_its_scenario_and_nothing_is_written(editor, qtbot, tmp_path):
-    editor.add.click()
-    editor.choose_row(0)
-    editor.save_button.click()
-    qtbot.waitUntil(lambda: "prompt is empty" in editor.problem.text())
-    assert editor.list.currentIndex().data() == "scenario" and not list(tmp_path.iterdir())
-    editor.remove.click()
-    assert len(saved(qtbot, editor).scenarios) == 12
+def test_an_error_is_shown_at_its_scenario_and_nothing_is_written(edit, tmp_path):
+    editor = edit()
+    editor.press("Add")
+    editor.choose("Scenarios", "search-news")
+    editor.press("Save")
+    editor.until("prompt is empty")
+    assert editor.chosen("Scenarios").startswith("scenario") and not (tmp_path / "suites").exists()
+    editor.press("Remove")
+    assert len(editor.saved().scenarios) == 12
 
 
-def test_a_scenario_that_the_form_cannot_show_is_edited_as_json(editor, qtbot):
-    form = editor.form
-    form.views.chosen.emit(JSON)
-    scenario = json.loads(form.json_edit.toPlainText())
-    scenario["expect"]["calls"][0]["tools"] = ["search", "browse"]
+def test_a_scenario_that_the_form_cannot_show_is_edited_as_json(edit):
+    editor, text = edit(), "The scenario as JSON"
+    editor.press("JSON")
+    scenario = json.loads(editor.read(text))
     scenario["tools"] = ["search", "browse"]
-    form.json_edit.setPlainText("{")
-    assert "Not a scenario" in editor.problem.text()
-    form.views.chosen.emit(FORM)
-    assert form.views.value == JSON, "unreadable text stays in view"
+    editor.write(text, "{")
+    assert "Not a scenario" in editor
+    editor.press("Form")
+    assert editor.read(text) == "{", "unreadable text stays in view"
     scenario["expect"]["calls"][0] = {"tools": ["search", "browse"]}
-    form.json_edit.setPlainText(json.dumps(scenario))
-    form.views.chosen.emit(FORM)
-    assert not form.complex_label.isHidden() and form.tool_box.isHidden()
-    place = editor.list.currentIndex().row()
-    assert saved(qtbot, editor).scenarios[place].expect.calls[0].tools == ("search", "browse")
+    editor.write(text, json.dumps(scenario))
+    editor.press("Form")
+    assert "too complex for a form" in editor and not editor.named("Expected call")
+    made = {each.id: each for each in editor.saved().scenarios}
+    assert made["search-too-many"].expect.calls[0].tools == ("search", "browse")
 
 
-def test_a_new_suite_closes_at_once_until_it_is_edited(qtbot, tmp_path):
-    window = QWidget()
-    qtbot.addWidget(window)
-    suite = Suite(glyphscope_suite=1, name="tea", about="", registry="default")
-    for name, closes in (("tea", True), ("green-tea", False)):
-        editor = SuiteEditor(suite, None, tmp_path, "", window)
-        editor.open()
-        editor.name_edit.setText(name)
-        editor.reject()
-        assert editor.isHidden() == closes
+@pytest.mark.parametrize(("name", "closes"), [("tea", True), ("green-tea", False)])
+def test_a_new_suite_closes_at_once_until_it_is_edited(edit, name, closes):
+    editor = edit(Suite(glyphscope_suite=1, name="tea", about="", registry="default"))
+    editor.write("Name of the suite", name)
+    editor.press("Cancel")
+    assert editor.root.isHidden() == closes
 
 
-def test_unsaved_changes_are_discarded_at_the_second_close(editor):
-    editor.form.prompt_edit.setPlainText("Something else")
-    editor.open()
-    editor.reject()
-    assert editor.isVisible() and "unsaved changes" in editor.problem.text()
-    editor.reject()
-    assert not editor.isVisible()
+def test_unsaved_changes_are_discarded_at_the_second_close(edit):
+    editor = edit()
+    editor.write("Prompt", "Something else")
+    editor.press("Cancel")
+    assert "unsaved changes" in editor
+    editor.press("Cancel")
+    assert editor.root.isHidden()
+
+
+# -- assertions ----------------------------------------------------------------------------------------------------
+
+
+def test_assertions_of_each_kind_are_written_to_the_suite_and_shown_again(asserted, edit, tmp_path):
+    editor = asserted()
+    editor.write("Judge model", "embedded")
+    editor.assert_(PATH, "$.calls[*].tool", "is one of", "search | browse")
+    editor.assert_(PATH, "$.calls[0].arguments.max_results", "equals", "10")
+    editor.assert_(PATH, "$.calls", "has a count of", "1")
+    editor.assert_(FUNCTION, "checks.py:one")
+    editor.assert_(RUBRIC, "The query is about news.")
+    editor.write("Judge model", "embedded") if len(
+        editor.named(
+            "Judge model",
+        )
+    ) == 1 else None
+    written = editor.saved()
+    assert written.judge == "embedded"
+    assert json.loads((tmp_path / "asserted.json").read_text())["scenarios"][0]["expect"] == {
+        "extra_calls": True,
+        "paths": [
+            {"path": "$.calls[*].tool", "any_of": ["search", "browse"]},
+            {"path": "$.calls[0].arguments.max_results", "equals": 10},
+            {"path": "$.calls", "count": 1},
+        ],
+        "python": [{"function": "checks.py:one"}],
+        "judge": [{"rubric": "The query is about news."}],
+    }
+    again = edit(written, tmp_path / "asserted.json")
+    assert len(again.named("Kind of assertion")) == 5
+    assert again.saved() == written
+
+
+def test_a_target_follows_the_kind_of_assertion_until_it_is_edited(asserted, qtbot):
+    editor = asserted()
+    editor.press("Add an assertion")
+    for kind, target in ((RUBRIC, ""), (PATH, "$."), (FUNCTION, "")):
+        editor.last("Kind of assertion").choose("Kind of assertion", kind)
+        assert editor.last(kind).read(kind) == target
+    editor.last(FUNCTION).write(FUNCTION, "checks.py:one")
+    editor.choose("Kind of assertion", PATH)
+    assert editor.last(PATH).read(PATH) == "checks.py:one"
+    editor.press("Add an assertion")
+    qtbot.keyClicks(editor.root.focusWidget(), "answer")
+    assert editor.last(PATH).read(PATH) == "$.answer", "typing continues the path of a new one"
+
+
+def test_an_invalid_assertion_is_not_saved_and_its_place_is_shown(asserted):
+    editor = asserted()
+    editor.assert_(PATH, "$.calls[")
+    editor.press("Save")
+    assert not editor.can("Saving…")
+    editor.until("Invalid JSONPath at character 9")
+    assert editor.can("Save")
+    editor.last(PATH).write(PATH, "$.calls")
+    editor.choose("Check of the selected values", "has a count of")
+    editor.write("Value", "many")
+    assert "many is not a whole number" in editor
+    editor.choose("Kind of assertion", FUNCTION)
+    editor.last(FUNCTION).write(FUNCTION, "checks.py:two")
+    editor.press("Save")
+    editor.until("checks.py has no function two. It has one.")
+    editor.press("Remove this assertion")
+    assert "checks.py" not in editor and not editor.named("Kind of assertion")
+
+
+def test_a_path_with_two_conditions_is_preserved(asserted):
+    editor = asserted(paths=[{"path": "$.calls", "count": 1, "schema": {"type": "array"}}])
+    assert "The assertions are too complex for a form" in editor
+    (check,) = editor.saved().scenarios[0].expect.paths
+    assert (check.count, check.schema) == (1, {"type": "array"})
 
 
 @pytest.mark.slow
-def test_a_saved_suite_is_ticked_and_listed_again(open_page, qtbot):
-    page = open_page(PageId.EVALUATE)
-    page.making.finish()
-    setup = page.view.setup
-    qtbot.waitUntil(lambda: setup.scenarios.model.rowCount() == 12)
-    setup.edit_suite.click()
-    qtbot.waitUntil(lambda: bool(page.context.window.findChildren(SuiteEditor)))
-    (editor,) = page.context.window.findChildren(SuiteEditor)
-    editor.save_button.click()
-    path = str(page.context.services.places.suites / "starter-copy.json")
-    qtbot.waitUntil(lambda: path in setup.matrix().suites)
-    qtbot.waitUntil(lambda: not page.is_busy)
-    page.context.navigator.show(PageId.PLAYGROUND)
-    page.context.navigator.show(PageId.EVALUATE)
-    qtbot.waitUntil(lambda: not page.is_busy)
-    assert page.view.suites_model.values.count(path) == 1
+def test_a_suite_that_is_edited_asks_about_a_file_outside_of_its_folder(edit, tmp_path):
+    (tmp_path / "checks.py").write_text(CHECK)
+    (tmp_path / "suites").mkdir()
+    suite = Suite(glyphscope_suite=1, name="tea", about="", registry="default", scenarios=(TEA,))
+    editor = edit(suite, tmp_path / "suites" / "tea.json")
+    editor.assert_(FUNCTION, f"{tmp_path / 'checks.py'}:one")  # as a file that is chosen in the editor
+    editor.press("Save")
+    editor.until("outside of the folder")
+    question = editor.dialog(QMessageBox)
+    assert str(tmp_path / "checks.py") in question
+    with editor.qtbot.waitSignal(editor.root.saved):
+        question.press("Read these files")
+
+
+# -- values --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -166,10 +278,22 @@ def test_a_value_is_read_back_from_its_field(kind, value, is_text, text):
     assert field_value(kind, text, is_text=is_text) == value
 
 
-def test_a_field_that_must_be_json_says_so():
-    for kind, text in (("equals", "ten"), ("schema", "[]"), ("one_of", "[1")):
-        with pytest.raises(GlyphscopeError, match="is not"):
-            field_value(kind, text, is_text=False)
+@pytest.mark.parametrize(
+    ("test", "value"),
+    [
+        ("equals", "tea"), ("equals", "10"), ("equals", 10), ("equals", None), ("equals", {"a": [1]}), ("count", 0),
+        ("one_of", ["a | b", "c"]), ("one_of", ["tea", 3, None, " x"]), ("matches", "[0-9]+"),
+        ("schema", {"type": "string"}),
+    ],
+)  # fmt: skip
+def test_the_field_of_a_value_reads_what_it_shows(test, value):
+    assert loose_value(test, loose_text(test, value)) == value
+
+
+@pytest.mark.parametrize(("kind", "text"), [("equals", "ten"), ("schema", "[]"), ("one_of", "[1")])
+def test_a_field_that_must_be_json_says_so(kind, text):
+    with pytest.raises(GlyphscopeError, match="is not"):
+        field_value(kind, text, is_text=False)
 
 
 def test_a_suite_of_another_programs_file_is_edited_as_a_copy(tmp_path):
@@ -181,27 +305,30 @@ def test_a_suite_of_another_programs_file_is_edited_as_a_copy(tmp_path):
     assert editable(str(own)) == (suite, own)
 
 
+# -- on the page ---------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.slow
-def test_a_dataset_of_inspect_is_a_suite_and_the_parts_that_are_not_imported_are_shown(
-    open_page, qtbot, tmp_path
-):
-    page = open_page(PageId.EVALUATE)
-    page.making.finish()
-    path = tmp_path / "data.jsonl"
-    path.write_text('{"input": "Where is Bern?", "target": "Switzerland", "sandbox": "docker"}')
-    page._add_suites([path])
-    qtbot.waitUntil(lambda: str(path) in page.view.suites_model.ticked)
-    assert "Not imported: line 1, sandbox" in page.view.notice.label.text()
+def test_a_saved_suite_is_ticked_and_listed_again(open_page, qtbot):
+    page, screen = evaluate_page(open_page, qtbot)
+    qtbot.waitUntil(lambda: len(screen.rows(SCENARIOS)) == 12)
+    screen.press("Edit…")
+    screen.dialog(SuiteEditor).press("Save")
+    screen.until("2 arms × 24 scenarios")
+    screen.ended()
+    for shown in (PageId.PLAYGROUND, PageId.EVALUATE):
+        page.context.navigator.show(shown)
+    screen.ended()
+    assert screen.rows(SUITES).count(["starter-copy"]) == 1
+    assert (page.context.services.places.suites / "starter-copy.json").is_file()
 
 
 def test_nothing_is_reported_as_missing_while_the_suites_are_read(open_page, qtbot, monkeypatch):
-    page = open_page(PageId.EVALUATE)
-    ended(qtbot, page)
-    setup = page.view.setup
-    monkeypatch.setattr(page.view.suites_model, "rowCount", lambda *_: 0)
-    page._ask_price()
-    assert not setup.problem.text() and "Loading the suites" in setup.cost.text()
-    monkeypatch.undo()
-    page.view.suites_model.tick([])
-    page._ask_price()
-    assert "Select at least one suite" in setup.problem.text()
+    page, screen = evaluate_page(open_page, qtbot)
+    with monkeypatch.context() as patch:
+        patch.setattr(page.view.suites_model, "rowCount", lambda *_: 0)
+        screen.write("Trials", 2)
+        screen.until("Loading the suites")
+        assert "Select at least one" not in screen
+    screen.tick(SUITES)
+    screen.until("Select at least one suite")

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox
 
+from glyphscope.evals.results import ResultFolder
 from glyphscope.models import ScriptedModel
+from glyphscope.store import places
+from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.errors import explain
+from glyphscope_gui.shared.page_ids import PageId
 from made_results import GOOD
+from on_screen import Screen
 
+TABLE, RUNS, FAILURES = "Result by scenario and arm", "Runs", "Failures by reason"
+SUITES, MODELS, SCENARIOS = "Suites of scenarios", "Models", "Scenarios to run"
+PAIRS, ALIGNED = "Differences between the two arms", "Both calls by field"
 SUITE = {
     "glyphscope_suite": 1,
     "name": "mine",
@@ -43,46 +52,88 @@ def good(_name, **_options):
     return ScriptedModel(GOOD)
 
 
-def set_up(qtbot, page, suite, models=("scripted",), **changes):
-    """Choose exactly that suite, these models and GLYPH without a constraint."""
-    view = page.view
-    page._add_suites([suite])
-    qtbot.waitUntil(lambda: str(suite) in view.suites_model.values)
-    for name in models:
-        page._add_models([suite.parent / name])
-    plain = {"notations": ("glyph",), "constraints": ("off",), "trials": 2}
-    paths = tuple(str(suite.parent / name) for name in models)
-    view.setup.show_matrix({"suites": (str(suite),), "models": paths, **plain, **changes})
-    view.setup.changed.emit()
-    qtbot.waitUntil(view.setup.start.isEnabled)
+class EvalScreen(Screen):
+    """The evaluate page, alone or in its window."""
+
+    def __init__(self, qtbot, page):
+        super().__init__(qtbot, page.widget)
+        self.page = page
+        self.ended()
+
+    def ended(self):
+        """Wait until nothing is read, computed or evaluated."""
+        self.qtbot.waitUntil(lambda: not self.page.is_busy)
+
+    # -- set-up --------------------------------------------------------------------------------------------------
+
+    def add(self, card, path):
+        """Add a file to the suites or models, which ticks it."""
+        Screen(self.qtbot, self.find(card, Card)).press("Add file…")
+        self.pick_file(path)
+
+    def tick(self, name, *words):
+        """Tick exactly the rows with these words."""
+        model = self.find(name).model()
+        for row, (text,) in enumerate(self.rows(name)):
+            state = Qt.CheckState.Checked if text in words else Qt.CheckState.Unchecked
+            if model.index(row, 0).data(Qt.ItemDataRole.CheckStateRole) is not None:
+                model.setData(model.index(row, 0), state, Qt.ItemDataRole.CheckStateRole)
+
+    def vary(self, axis, *words):
+        """Tick exactly these values of an axis."""
+        for box in self.named(f"{axis}: ", QCheckBox):
+            if box.isChecked() != (box.text() in words):
+                box.click()
+
+    def set_up(self, suite, *, constraints=("Off",), models=("scripted.gguf",), trials=2):
+        """Choose exactly that suite, GLYPH and, if any are named, these models."""
+        self.add("Suites", suite)
+        self.qtbot.waitUntil(lambda: [suite.stem] in [row[:1] for row in self.rows(SUITES)])
+        self.tick(SUITES, suite.stem)
+        for name in models:
+            self.add("Arms", suite.parent / name)
+        if models:
+            self.tick(MODELS, *(name.removesuffix(".gguf") for name in models))
+        self.vary("Notation", "GLYPH")
+        self.vary("Constraint", *constraints)
+        self.write("Trials", trials)
+        self.until_can("Evaluate")
+
+    def evaluate(self):
+        self.press("Evaluate")
+        self.ended()
+        return newest()
+
+    # -- results -------------------------------------------------------------------------------------------------
+
+    def open(self, path):
+        self.page.open_result(path)
+        self.ended()
+
+    def cell(self, row, column):
+        """Choose a cell of the result."""
+        table = self.find(TABLE)
+        table.setCurrentIndex(table.model().index(row, column))
+
+    def open_wrong_run(self):
+        """Open the first run behind the cell of the first scenario in the second arm."""
+        self.cell(len(self.rows(TABLE)) - 1, 1)
+        self.find(RUNS).setCurrentIndex(self.find(RUNS).model().index(0, 0))
+        self.key(RUNS, "Return")
+
+    def error(self):
+        """The message of the one error that the page showed."""
+        (error,) = self.page.context.errors
+        self.page.context.errors.clear()
+        return "\n".join(explain(error))
 
 
-def ended(qtbot, page):
-    qtbot.waitUntil(lambda: not page.is_busy)
+def newest():
+    """The result that was written last."""
+    return ResultFolder.open(max(places().results.iterdir(), key=lambda path: path.stat().st_mtime_ns))
 
 
-def open_it(qtbot, page, path):
-    page.open_result(path)
-    ended(qtbot, page)
-    return page.view.result
-
-
-def shown_error(page):
-    """Return the message of the one error that the page showed."""
-    (error,) = page.context.errors
-    page.context.errors.clear()
-    return "\n".join(explain(error))
-
-
-def open_wrong_run(qtbot, result):
-    row = next(n for n in range(result.model.rowCount()) if result.model.row(n).kind == "scenario")
-    result.table.choose(row, 1)
-    result.runs.choose(0)
-    result.runs.setFocus()
-    qtbot.keyClick(result.runs, Qt.Key.Key_Return)
-
-
-def open_it_while_busy(qtbot, page, path):
-    page.open_result(path)
-    qtbot.waitUntil(lambda: page.result_presenter.result.path == path)
-    return page.view.result
+def evaluate_page(open_page, qtbot, opener=good, **options):
+    """The page with all its initial data read."""
+    page = open_page(PageId.EVALUATE, opener, **options)
+    return page, EvalScreen(qtbot, page)

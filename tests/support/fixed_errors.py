@@ -95,21 +95,27 @@ FIXES = (
         _RESULT,
         "if control == row.control",
         "if True",
-        ("gui/test_eval_models.py::test_rows_failures_and_pairs_of_a_result_are_of_the_same_samples",),
+        (
+            "gui/test_eval_results.py::test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples",
+        ),
     ),
     Breakage(
         "fix: one population of a result: failures, charts and pairs leave controls out",
         _RESULT,
         "if not (self.controls and cell.control)",
-        "if True:",
-        ("gui/test_eval_page.py::test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples",),
+        "if True",
+        (
+            "gui/test_eval_results.py::test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples",
+        ),
     ),
     Breakage(
         "fix: one population of a result, named on the page",
         "gui/glyphscope_gui/evaluate/result_presenter.py",
         "self._view.population.setText(",
         "str(",
-        ("gui/test_eval_page.py::test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples",),
+        (
+            "gui/test_eval_results.py::test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples",
+        ),
     ),
     Breakage(
         "fix: the history has the model's own notation, also of a failed run",

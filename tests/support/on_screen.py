@@ -251,12 +251,13 @@ class Screen:
         dialog = self.dialog(QFileDialog).root
         dialog.close()
         dialog.fileSelected.emit(str(path))
+        dialog.filesSelected.emit([str(path)])
 
 
 def chosen_by_name(things, name_of, name):
     """Those of that name, or otherwise those whose names begin with it."""
     names, start = [(name_of(each), each) for each in things], name.removesuffix("…")
-    whole = [each for own, each in names if own == name]
+    whole = [each for own, each in names if name and own == name]
     return whole or [each for own, each in names if own.startswith(start)]
 
 
