@@ -1,4 +1,4 @@
-"""The lists of removed handlings and fixes, for each of which a test fails: their places and tests exist."""
+"""The list of removed handlings, for each of which a test fails: its places and tests exist."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import re
 
 import pytest
 
-from breakage import without
-from breakages import BREAKAGES, REPOSITORY
-from fixed_errors import FIXES
+from breakages import BREAKAGES, REPOSITORY, without
 
 
-@pytest.mark.parametrize("breakage", (*BREAKAGES, *FIXES), ids=lambda each: each.line)
+@pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda each: each.line)
 def test_every_breakage_names_a_place_and_tests_that_exist(breakage):
     text = (REPOSITORY / breakage.file).read_text("utf-8")
     assert without(breakage, text) != text

@@ -13,7 +13,6 @@ pytest.importorskip("huggingface_hub")
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_thread
 from glyphscope.base.errors import ModelError
-from glyphscope.models.hub import Stopped
 from glyphscope.store import downloaded_file
 
 FILE = "tiny-Q4_K_M.gguf"
@@ -68,28 +67,6 @@ def test_only_json_is_printed_with_json(hub, own_home, tmp_path):
     assert reported["path"] == str(tmp_path / "here" / REPO / "tiny-Q8_0.gguf")
     listed = json.loads(command("get", REPO, "--list", "--json").stdout)
     assert [model["quantisation"] for model in listed["models"]] == ["Q4_K_M", "Q8_0"]
-
-
-def test_a_list_downloads_nothing_and_reports_an_empty_repository(hub, own_home):
-    assert "tiny-Q8_0.gguf" in command("get", REPO, "--list").stdout
-    hub.repos["maker/none"] = {"model.safetensors": b"x"}
-    assert command("get", "maker/none", "--list").exit_code == 1
-    result = command("get", "maker/none")
-    assert result.exit_code == 2 and "name ends in GGUF" in result.stderr
-    assert hub.ranges() == [] and not (own_home / "models").exists()
-
-
-@pytest.mark.parametrize("arguments", [("nonsense",), ("maker/none",), (f"{REPO}:Q2_K",)])
-def test_an_invalid_name_is_an_error_with_a_hint(hub, arguments):
-    result = command("get", *arguments)
-    assert result.exit_code == 2 and "error: " in result.stderr and "do: " in result.stderr
-    assert not isinstance(result.exception, Stopped)
-
-
-def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch):
-    monkeypatch.setattr("glyphscope.models.hub.jobs.find_spec", lambda name: None)
-    result = command("get", REPO)
-    assert result.exit_code == 2 and "pip install 'glyphscope[hub]'" in result.stderr
 
 
 def test_an_interrupted_download_says_that_it_resumes(hub, monkeypatch):

@@ -1,8 +1,8 @@
-"""Handling of bad input, and fixes of errors, removed one after the other: a test that covers it has to fail.
+"""Handling of bad input, removed one after the other: a test that covers it has to fail.
 
 `python tests/support/breakages.py` works on a copy of the tree and prints the failures of each; `… WORD` only those
-whose line contains the word: `fix` for the errors. Exit code 1 if one had no failures: then no test covers that line of
-docs/bad-input.md, or that error. `tests/engine/test_breakages.py` checks that the places and tests named here exist.
+whose line contains the word. Exit code 1 if one had no failures: then no test covers that line of docs/bad-input.md.
+`tests/engine/test_breakages.py` checks that the places and tests named here exist.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-from breakage import Breakage, without
-from fixed_errors import FIXES
 
 REPOSITORY = Path(__file__).parents[2]
 ROOTS = ("engine", "gui", "assets", "benchmarks")
@@ -34,6 +32,18 @@ _PROJECT, _RUNNING = "engine/glyphscope/store/project.py", "engine/glyphscope/mo
 _PATTERN, _CHECK = "engine/glyphscope/grammar/regular/pattern.py", "engine/glyphscope/registry/check.py"
 _WHOLE_MODELS = "e2e/test_bad_models.py::test_an_incomplete_model_is_rejected_and_listed_with_its_problem"
 _HEADERS = "engine/test_models_file.py::test_a_file_that_is_not_a_complete_model_is_reported"
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """In `file`, the one place `old` becomes `new`; one of `tests` (below `tests/`) then fails."""
+
+    line: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
 
 BREAKAGES = (
     Breakage(
@@ -256,6 +266,13 @@ BREAKAGES = (
 )
 
 
+def without(breakage: Breakage, text: str) -> str:
+    """Return the file's text without the handling. Raises ValueError if the place is missing or not unique."""
+    if text.count(breakage.old) != 1:
+        raise ValueError(f"{breakage.line}: {text.count(breakage.old)} places in {breakage.file}")
+    return text.replace(breakage.old, breakage.new)
+
+
 def failures(tree: Path, tests: Sequence[str]) -> list[str]:
     """Return the names of failed tests in the copy `tree`, or that they hung. Raises ValueError if none was run."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "-rfE"]
@@ -287,7 +304,7 @@ def failures(tree: Path, tests: Sequence[str]) -> list[str]:
 
 
 def main(words: Sequence[str]) -> int:
-    chosen = [each for each in (*BREAKAGES, *FIXES) if not words or any(word in each.line for word in words)]
+    chosen = [each for each in BREAKAGES if not words or any(word in each.line for word in words)]
     detected = 0
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
