@@ -6,15 +6,18 @@ import csv
 import io
 import json
 import random
-import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from expected_texts import as_in_file
 from glyphscope.evals.matrix import Arm, Matrix, plan_of
 from glyphscope.evals.results import (
     Machine,
     Manifest,
+    Sample,
     SampleFailure,
     Summary,
     WorkerFacts,
@@ -38,85 +41,59 @@ def test_a_result_without_samples_has_a_summary() -> None:
     assert csv_text(Manifest(), by_scenario(Manifest(), [])).startswith("arm,model")
 
 
-def test_workers_on_different_machines_are_noted() -> None:
+CASES = Path(__file__).with_name("evals_notes.txt")
+
+
+def _notes(folder: Path) -> Iterator[tuple[str, Manifest, Iterable[Sample]]]:
+    """A title, a result and its samples."""
+    yield "No samples", Manifest(planned=10), []
     one, other = (WorkerFacts(machine=Machine(processor=name, cores=8)) for name in "AB")
-    same = Manifest(workers={"tcp://a:1": one, "tcp://b:1": one})
-    differing = msgspec.structs.replace(same, workers={**same.workers, "tcp://c:1": other})
-    assert "kinds of machines" not in " ".join(summarise(same, []).notes)
-    assert "by 3 workers on 2 kinds of machines" in " ".join(summarise(differing, []).notes)
-
-
-@pytest.mark.slow
-def test_missing_data_is_noted_in_sentences() -> None:
+    alike = Manifest(workers={"tcp://a:1": one, "tcp://b:1": one})
+    yield "Workers on machines of one kind", alike, []
+    yield "Workers on two kinds of machines", Manifest(workers={**alike.workers, "tcp://c:1": other}), []
     arms = made_arms(("a.gguf", "b.gguf"))
-    notes = " ".join(_of(MadeResult(arms=arms, without=("b.gguf",), finished="", savings=0.5)).notes)
-    assert "“b.gguf” could not be opened, so its 8 arms have no samples: There is no such file." in notes
-    assert "not finished: 960 of 1,920 planned samples" in notes
-    assert "have no answer from the model" in notes
-    assert "sample greedily (temperature 0)" in notes
-    assert "savings of early aborts were measured for" in notes
-    assert "Holm's method" in notes
-    unmeasured = _of(MadeResult(savings=0))
-    assert "were not measured (`--savings` is 0)" in " ".join(unmeasured.notes)
-
-
-@pytest.mark.slow
-def test_aborts_that_could_not_be_continued_are_noted_as_requested() -> None:
-    made = MadeResult(savings=1.0)
+    missing = MadeResult(arms=arms, without=("b.gguf",), finished="", scenarios=12, trials=2)
+    yield "A model is missing, and the result is not finished", missing.manifest, missing.samples()
+    made = MadeResult(scenarios=12, savings=0)
+    yield "No savings were measured", made.manifest, made.samples()
+    made = MadeResult(scenarios=12, savings=1.0)
     none = [msgspec.structs.replace(sample, saved=None) for sample in made.samples()]
-    notes = " ".join(summarise(made.manifest, none).notes)
-    assert "`--savings` is 0" not in notes
-    assert re.search(r"were measured for 0 of \d+ of them \(100% requested\)", notes)
-
-
-def test_two_arms_that_failed_alike_are_noted_together() -> None:
+    yield "No abort could be continued", made.manifest, none
     made = MadeResult(arms=made_arms()[:2], scenarios=2, trials=1)
-    failed = (SampleFailure(reason="TIMEOUT"),)
-    silent = [msgspec.structs.replace(s, ok=False, failures=failed) for s in made.samples()]
-    notes = " ".join(summarise(made.manifest, silent).notes)
-    assert "8 of 8 samples have no answer" in notes and "Most" not in notes
-    assert f"No arm has more of them than {made.arms[0].id}: 4 of its 4" in notes
-
-
-def test_an_arm_without_a_known_profile_is_not_called_greedy() -> None:
-    made = MadeResult(arms=made_arms(profiles=("deterministic",)))
-    manifest = msgspec.structs.replace(made.manifest, profiles={})
-    assert "sample greedily" not in " ".join(summarise(manifest, made.samples()).notes)
-
-
-def test_one_trial_and_one_comparison_need_no_note_about_many() -> None:
-    notes = " ".join(_of(MadeResult(arms=made_arms()[:2], trials=1, scenarios=40)).notes)
-    assert "Trials of one scenario" not in notes
-    assert "Holm" not in notes
-    assert "not finished" not in notes
-
-
-def test_a_greedy_model_with_different_texts_is_noted() -> None:
+    silent = [
+        msgspec.structs.replace(each, ok=False, failures=(SampleFailure(reason="TIMEOUT"),))
+        for each in made.samples()
+    ]
+    yield "Two arms failed alike", made.manifest, silent
+    greedy = MadeResult(arms=made_arms(profiles=("deterministic",)), scenarios=12)
+    unknown = msgspec.structs.replace(greedy.manifest, profiles={})
+    yield "An arm without a known profile is not called greedy", unknown, greedy.samples()
+    made = MadeResult(arms=made_arms()[:2], trials=1, scenarios=40)
+    yield "One trial, and one comparison", made.manifest, made.samples()
     made = MadeResult(arms=made_arms()[:1], suites=("tool-calls",), scenarios=40)
-    assert "not deterministic" not in " ".join(_of(made).notes)
     samples = list(made.samples())
     samples[1] = msgspec.structs.replace(samples[1], text="something else")
-    assert "1 scenario still got different texts" in " ".join(summarise(made.manifest, samples).notes)
+    yield "A greedy model with different texts", made.manifest, samples
+    stranger = [msgspec.structs.replace(each, id=f"x{each.id}", arm="stranger") for each in made.samples()]
+    yield "Samples of an unknown arm", made.manifest, [*made.samples(), *stranger]
+    plain = {"id": "plain", "prompt": "x", "expect": {}}
+    looping = {**plain, "id": "looping", "request": {"strategy": "loop"}}
+    suite = {"glyphscope_suite": 1, "name": "own", "about": "Two.", "scenarios": [plain, looping]}
+    (folder / "own.json").write_text(json.dumps(suite))
+    for strategy in ("two-stage", None):
+        plan = plan_of(Matrix(suites=(str(folder / "own.json"),), models=("m",), strategies=(strategy,)))
+        used = tuple(suite.used for suite in plan.suites)
+        yield f"A scenario with its own strategy, under {strategy}", Manifest(arms=plan.arms, suites=used), []
 
 
-def test_a_scenario_with_its_own_strategy_is_noted(
-    tmp_path,
-) -> None:
-    path = tmp_path / "own.json"
-    scenarios = [
-        {"id": "plain", "prompt": "x", "expect": {}},
-        {"id": "looping", "prompt": "x", "expect": {}, "request": {"strategy": "loop"}},
-    ]
-    path.write_text(
-        json.dumps({"glyphscope_suite": 1, "name": "own", "about": "Two.", "scenarios": scenarios})
+def test_the_notes_of_results_are_those_of_the_file(tmp_path) -> None:
+    as_in_file(
+        CASES,
+        (
+            "\n".join((title, *summarise(manifest, samples).notes))
+            for title, manifest, samples in _notes(tmp_path)
+        ),
     )
-    for strategies, reported in ((("two-stage",), True), ((None,), False)):
-        plan = plan_of(Matrix(suites=(str(path),), models=("m",), strategies=strategies))
-        manifest = Manifest(arms=plan.arms, suites=tuple(suite.used for suite in plan.suites))
-        notes = " ".join(summarise(manifest, []).notes)
-        assert (
-            "1 scenario of own (looping) has a strategy of its own and ran so in every arm" in notes
-        ) is reported
 
 
 @pytest.mark.slow
@@ -170,14 +147,6 @@ def test_sensitivity_is_reported_with_chance_and_p() -> None:
         assert each.by_chance > 0
         assert 0 < each.p <= 1
         assert each.spread == each.most - each.least
-
-
-def test_an_unknown_arm_is_counted_and_noted() -> None:
-    made = MadeResult(arms=made_arms()[:1], suites=("tool-calls",))
-    stranger = [msgspec.structs.replace(s, id=f"x{s.id}", arm="stranger") for s in made.samples()]
-    reported = summarise(made.manifest, [*made.samples(), *stranger])
-    assert [arm.arm for arm in reported.arms] == [made.arms[0].id, "stranger"]
-    assert "does not contain stranger" in " ".join(reported.notes)
 
 
 def test_a_huge_trial_number_does_not_fill_the_memory() -> None:

@@ -44,16 +44,6 @@ def _tables() -> SuiteTables:
     return suite_tables(SUITE, suite_registry(SUITE, None), lambda text: (len(text) + 2) // 3, model="thirds")
 
 
-def test_the_allow_list_of_the_bundled_suite_matches_its_report() -> None:
-    by_text = {row.text: row for row in _tables().checks}
-    assert all(row.fits for row in by_text.values())
-    assert by_text['{action="execute" command="rm -rf /"}'].code == ""
-    browse = by_text['{action="browse" url="file:///etc/passwd"}']
-    assert (browse.code, browse.decided_by) == ("CONSTRAINT_PATTERN", '{action="browse" url="f')
-    refused = by_text['{action="delete_database" target="prod"}']
-    assert (refused.tool_allowed, refused.char, refused.decided_by) == (False, 9, '{action="d')
-
-
 def test_a_text_judged_otherwise_than_expected_does_not_fit() -> None:
     rows = (
         CheckRow(text='{action="search" query="x"}', tool_allowed=True, code="CONSTRAINT_MAX"),
@@ -61,22 +51,6 @@ def test_a_text_judged_otherwise_than_expected_does_not_fit() -> None:
     )
     suite = msgspec.structs.replace(SUITE, checks=rows)
     assert [row.fits for row in suite_tables(suite, suite_registry(suite, None)).checks] == [False, False]
-
-
-def test_sizes_are_those_of_the_strings_and_false_claims_are_noted() -> None:
-    search = next(row for row in _tables().sizes if row.id == "search")
-    sizes = {size.style: (size.characters, size.bytes, size.tokens) for size in search.sizes}
-    assert sizes["json"] == (54, 54, 18)
-    assert sizes["json-spaced"][0] == len('{"action": "search", "query": "AI news", "max_results": 10}')
-    assert sizes["glyph"][0] == len('{action="search" query="AI news" max_results=10}') == 48
-    assert search.words[0] == "JSON is claimed to take 54 characters, and does (JSON, compact)."
-    assert (
-        "GLYPH is claimed to take 45 characters. The call has 48 (GLYPH, quoted), 3 more" in search.words[1]
-    )
-    words = " ".join(_tables().words)
-    assert "9 of 10 claimed sizes" in words
-    assert "does not match its own strings" in words
-    assert "tokens of thirds" in words
 
 
 def test_claims_that_are_all_true_are_confirmed() -> None:

@@ -91,25 +91,6 @@ def test_prompts_without_a_call_can_be_answered_in_text_by_every_arm():
     assert all(each.request["strategy"] == "loop" and not each.expect.calls for each in controls)
 
 
-@pytest.mark.parametrize("row", load_suite("tool-calls").checks, ids=lambda row: row.text)
-def test_the_allow_list_table_agrees_with_the_validator(row):
-    suite = load_suite("tool-calls")
-    validator = CallValidator(suite_registry(suite, None), row.notation, row.shape)
-    validator.feed(row.text)
-    validator.finish()
-    report = validator.report()
-    assert report.tool_allowed == row.tool_allowed
-    codes = [error.code for error in report.errors]
-    assert report.valid == (not row.code) and (not row.code or row.code in codes)
-
-
-def test_the_size_table_has_the_rows_and_figures_of_the_report():
-    claimed = {row.id: (row.claimed["json"], row.claimed["glyph"]) for row in load_suite("tool-calls").sizes}
-    assert claimed == {
-        "search": (54, 45), "calculate": (48, 42), "browse": (52, 44), "execute": (62, 50), "send_email": (89, 72),
-    }  # fmt: skip
-
-
 def test_every_schema_of_an_expectation_accepts_something():
     for name in SUITES:
         for scenario in load_suite(name).scenarios:
