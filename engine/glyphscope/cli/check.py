@@ -62,8 +62,8 @@ def check(
     template: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE.jinja|FILE.gguf",
-            help="With --lines: read whole turns in the notation of this chat template. A line is "
+            metavar="FILE.jinja|FILE.gguf|FORM.json",
+            help="With --lines: read whole turns in the notation of this chat template or form of turns. A line is "
             '{"text": …, "tools": […], "thinking": true|false|null}; text is what follows the rendered prompt.',
         ),
     ] = None,

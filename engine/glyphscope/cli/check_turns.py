@@ -17,9 +17,8 @@ from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError, answer_lines, note_uncallable, read_text
 from glyphscope.cli.output import TextTable, console, marked, print_json, print_text
-from glyphscope.cli.template_forms import read_template
+from glyphscope.cli.template_forms import read_turn_form
 from glyphscope.events import Thinking, Violation
-from glyphscope.models.turn_forms import derived_form
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import (
     CallViolation,
@@ -62,7 +61,7 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
     With `readers`, each answer has another member: every reader's reading of the text (`turns.readers.Reading`).
     Raises InputError and PromptError.
     """
-    form = derived_form(read_template(template))
+    form = read_turn_form(template)
     known: dict[str, TurnTools] = {}
     noted: set[str] = set()
 
@@ -150,7 +149,7 @@ def show_readers(
 
     Raises InputError and PromptError.
     """
-    form = derived_form(read_template(template))
+    form = read_turn_form(template)
     text = read_text(file)
     all_readings = readings(text, form, registry, _STATES[thinking])
     if as_json:

@@ -1,7 +1,7 @@
 """Markers of other notations in a text for the user: an answer that another model's form would read.
 
-The other forms are assets (`forms/known.json`), derived from the chat templates in llama.cpp;
-`packaging/known_forms.py` regenerates the file.
+The other forms are assets: `forms/known.json`, derived from the chat templates in llama.cpp, which
+`packaging/known_forms.py` regenerates, and any other JSON file beside it, which states one form.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _WORD = r"[^\s<>{}()\[\]\"'=,]{1,200}"
 
 
 class KnownForm(msgspec.Struct, frozen=True):
-    """A notation of the assets; its name is the beginning of a call, `sources` are the templates that use it."""
+    """A notation of the assets, with the beginning of a call or a file's name as its name. `sources` are the templates
+    that use it, or the file that states it.
+    """
 
     name: str
     sources: tuple[str, ...]
@@ -49,7 +51,14 @@ class Foreign(NamedTuple):
 @lru_cache(maxsize=1)
 def known_forms() -> tuple[KnownForm, ...]:
     """The notations of the assets."""
-    return msgspec.json.decode(resources.read_bytes(KNOWN), type=ready(_Known)).forms
+    derived = msgspec.json.decode(resources.read_bytes(KNOWN), type=ready(_Known)).forms
+    files = (name for name in resources.names("forms", ".json") if not KNOWN.endswith(f"/{name}"))
+    return (*derived, *map(_stated, files))
+
+
+def _stated(name: str) -> KnownForm:
+    form = msgspec.json.decode(resources.read_bytes(f"forms/{name}"), type=ready(TurnForm))
+    return KnownForm(name.removesuffix(".json"), (name,), form)
 
 
 def find_foreign(text: str, start: int, end: int, form: TurnForm) -> Foreign | None:
