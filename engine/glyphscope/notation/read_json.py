@@ -10,8 +10,9 @@ from glyphscope.notation import structure as s
 from glyphscope.notation.reader import Reader
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value, words
 
-_WORD = re.compile(r"[0-9A-Za-z.+\-]+")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?=[,\]} ])")
+WITH_KEYS = frozenset({"{", "members", "keywords"})
+"""The open brackets whose contents have keys; two are names, as those of `LiteralReader` are outside of its text."""
 
 
 class JsonReader(Reader):
@@ -28,13 +29,69 @@ class JsonReader(Reader):
     }
     SURROGATES = True
 
+    SIGNS: ClassVar[str] = ":"  # between a key and its value
+    WORD: ClassVar[re.Pattern[str]] = re.compile(r"[0-9A-Za-z.+\-]+")  # characters of numbers and words
+
+    def __init__(self, *, calls: bool = True, max_depth: int = 256, at: int | None = None) -> None:
+        super().__init__(calls=calls, max_depth=max_depth, at=at)
+        self._meant = ""  # the number or word that is being read, as JSON has it
+
+    # containers
+
+    def _contents(self) -> Iterator[None]:
+        while self._stack:
+            while not (char := self._ink()):
+                yield
+            opened = self._stack[-1]
+            if char == self.CLOSING[opened] and not self._due:
+                self._close(char)
+            elif self._after:
+                self._separate(char)
+            else:
+                if opened in WITH_KEYS:
+                    yield from self._member_key(char)
+                    while not (char := self._ink()):
+                        yield
+                yield from self._value(char)
+
+    def _separate(self, char: str) -> None:
+        """Read a comma, after which another value must come."""
+        if char != ",":
+            opened = self._stack[-1]
+            if char in "}]" and opened in "{[":
+                self._close(char)
+            part = "a member" if opened in WITH_KEYS else "an item"
+            self._reject(f"',' or '{self.CLOSING[opened]}' must follow {part}, not '{char}'")
+        self._emit(s.SEPARATOR)
+        self._at += 1
+        self._after, self._due = False, True
+
+    def _member_key(self, char: str) -> Iterator[None]:
+        """Read a key, which begins with that character, and the sign after it."""
+        yield from self._written_key(char)
+        while not (char := self._ink()):
+            yield
+        if char not in self.SIGNS:
+            self._reject(f"'{self.SIGNS[0]}' must follow a key, not '{char}'")
+        self._at += 1
+
+    def _written_key(self, char: str) -> Iterable[None]:
+        if char != '"':
+            self._reject(f"a key in double quotes must come here, not '{char}'")
+        return self._string(key=True)
+
+    # values
+
     def _value(self, char: str) -> Iterable[None]:
-        if char in "{[":
+        if char in self.CLOSING:
             self._open()
             return ()
-        self._first = False
-        if char == '"':
+        self._after, self._due = True, False
+        if char in self.RUNS:
             return self._string(key=False)
+        return self._scalar(char)
+
+    def _scalar(self, char: str) -> Iterable[None]:
         plain = _PLAIN_NUMBER.match(self._text, self._at)
         # a whole number inside one piece: the common case, in one step
         if plain and len(plain[0]) <= MAX_NUMBER_LENGTH:
@@ -42,81 +99,49 @@ class JsonReader(Reader):
             self._at = plain.end()
             self._emit(s.SCALAR_END, 1, plain[0])
             return ()
-        return self._scalar(char)
+        return self._number_or_word(char)
 
-    def _scalar(self, char: str) -> Iterator[None]:
-        self._word, self._in_scalar = "", True
-        while found := _WORD.match(self._text, self._at):
-            self._grow(found[0])
+    def _number_or_word(self, char: str) -> Iterator[None]:
+        self._word, self._meant, self._in_scalar = "", "", True
+        while found := self.WORD.match(self._text, self._at):
+            if why := self._grow(found[0]):
+                self._reject(why)
             while self._at >= len(self._text):
                 yield
         if not self._word:
             self._reject(f"a value must begin here, and '{char}' begins none")
         self._end_scalar()
 
-    def _grow(self, more: str) -> None:
-        """The scalar continues with these characters."""
-        word = self._word
-        for count, char in enumerate(more):
-            word += char
-            why = ""
-            if len(word) > MAX_NUMBER_LENGTH:
+    def _grow(self, more: str) -> str:
+        """The scalar continues with these characters, up to the one that rules it out, if the reason is not ""."""
+        word, meant, why = self._word, self._meant, ""
+        for char in more:
+            grown = word + char
+            in_json = self._in_json(grown)
+            if not in_json:
+                why = self._no_scalar(grown)
+                break
+            if len(grown) > MAX_NUMBER_LENGTH:
                 why = f"a number longer than {MAX_NUMBER_LENGTH} characters"
-            elif not (number_prefix(word) or any(w.startswith(word) for w in words("json"))):
-                why = _no_scalar(word)
-            if why:
-                self._taken(more[:count])
-                self._reject(why)
-        self._word = word
-        self._taken(more)
+                break
+            word, meant = grown, in_json
+        if taken := len(word) - len(self._word):
+            self._emit(s.SCALAR_TEXT, taken, meant[-taken:])
+            self._at += taken
+            self._word, self._meant = word, meant
+        return why
 
-    def _taken(self, text: str) -> None:
-        if text:
-            self._emit(s.SCALAR_TEXT, len(text), text)
-            self._at += len(text)
+    def _in_json(self, word: str) -> str:
+        """The beginning of a number or word, as JSON has it; "" if none begins with it."""
+        return word if number_prefix(word) or any(w.startswith(word) for w in words("json")) else ""
+
+    def _no_scalar(self, word: str) -> str:
+        if word.lstrip("-")[:1].isdigit():
+            return f"'{word}' begins no JSON number"
+        return f"'{word}' begins neither a number nor true, false or null"
 
     def _end_scalar(self) -> None:
-        if scalar_value(self._word, "json")[0] == 0:
+        if scalar_value(self._meant, "json")[0] == 0:
             self._reject(f"'{self._word}' is not a whole value")
-        self._emit(s.SCALAR_END, 1, self._word)
+        self._emit(s.SCALAR_END, 1, self._meant)
         self._in_scalar = False
-
-    def _contents(self) -> Iterator[None]:
-        while self._stack:
-            while not (char := self._ink()):
-                yield
-            in_object = self._stack[-1] == "{"
-            if not self._first:
-                if char in "}]":
-                    self._close(char)
-                    continue
-                if char != ",":
-                    expected = (
-                        "',' or '}' must follow a member" if in_object else "',' or ']' must follow an item"
-                    )
-                    self._reject(f"{expected}, not '{char}'")
-                self._emit(s.SEPARATOR)
-                self._at += 1
-                while not (char := self._ink()):
-                    yield
-            elif char == ("}" if in_object else "]"):
-                self._close(char)
-                continue
-            if in_object:
-                if char != '"':
-                    self._reject(f"a key in double quotes must come here, not '{char}'")
-                yield from self._string(key=True)
-                while not (char := self._ink()):
-                    yield
-                if char != ":":
-                    self._reject(f"':' must follow a key, not '{char}'")
-                self._at += 1
-                while not (char := self._ink()):
-                    yield
-            yield from self._value(char)
-
-
-def _no_scalar(word: str) -> str:
-    if word.lstrip("-")[:1].isdigit():
-        return f"'{word}' begins no JSON number"
-    return f"'{word}' begins neither a number nor true, false or null"

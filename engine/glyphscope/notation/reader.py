@@ -44,7 +44,8 @@ class Reader(TextAhead):
         self._max_depth = max_depth
         self._out: list[Structural] = []
         self._stack: list[str] = []  # the brackets that are open
-        self._first = False  # just inside a bracket
+        self._after = False  # a value in the bracket is complete, and another one begins not yet
+        self._due = False  # another value must follow
         self._in_scalar = False
         self._word = ""  # the unquoted scalar, key or head being read
         self._reading = chain(self._begin(), self._contents(), self._trailing())
@@ -147,7 +148,7 @@ class Reader(TextAhead):
         self._stack.append(bracket)
         self._emit(s.OBJECT_OPEN if bracket == "{" else s.ARRAY_OPEN)
         self._at += 1
-        self._first = True
+        self._after = self._due = False
 
     def _close(self, char: str) -> None:
         """Leave the innermost bracket if the next character matches it."""
@@ -157,7 +158,7 @@ class Reader(TextAhead):
         self._stack.pop()
         self._emit(s.OBJECT_CLOSE if opened == "{" else s.ARRAY_CLOSE)
         self._at += 1
-        self._first = False
+        self._after = True
 
     # quoted strings and keys
 

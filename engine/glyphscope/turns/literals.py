@@ -158,7 +158,7 @@ class _Lenient(LiteralReader):
         return super()._value(char)
 
     def _separate(self, char: str) -> None:
-        if char == "," or self._stack != ["members"]:
+        if char == "," or len(self._stack) > 1 or not self._closer:
             super()._separate(char)
             return
         self._depart(f"{self._closer!r} was expected", self._closer)

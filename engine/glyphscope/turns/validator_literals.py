@@ -10,15 +10,16 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import ClassVar
 
 from glyphscope.notation import structure as s
-from glyphscope.notation.reader import Reader
-from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value
+from glyphscope.notation.read_json import JsonReader
+from glyphscope.notation.scalars import number_prefix, scalar_value
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.tools import ArgumentTypes
 
 _SPACE = re.compile(r"\s+")
 KEY = re.compile(r"[^\s:={}\[\],\"'<>]+")
 _KEYWORD = re.compile(r"[^\s:={}\[\],\"'<>()]+")
-_WORD = re.compile(r"[0-9A-Za-z_.+\-]+")
+_OUTSIDE = ("members", "keywords")
+"""The open brackets that are not in the text: of the arguments in a dictionary or in Python."""
 _NOT_BARE = frozenset(",{}[]<>\"'\n")
 """Characters that a text without marks does not contain."""
 MARKS = "a text between marks was expected"
@@ -29,7 +30,7 @@ _LONE = "\ufffd"
 """The character in place of a lone surrogate."""
 
 
-class LiteralReader(Reader):
+class LiteralReader(JsonReader):
     """Reads a value from character `at` on or, with `closer`, an object's members up to that bracket, exclusive.
 
     `quote` is a text around strings, in addition to quotation marks. `types`: the types of a member by its key; its
@@ -41,8 +42,11 @@ class LiteralReader(Reader):
         **{char: char for char in "\"'\\/"},
         "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "", "0": "\0", "a": "\a", "v": "\v",
     }  # fmt: skip
-    CLOSING: ClassVar[dict[str, str]] = {"{": "}", "[": "]", "(": ")"}
-    SIGNS: ClassVar[str] = ":="  # between a key and its value
+    CLOSING: ClassVar[dict[str, str]] = {
+        "{": "}", "[": "]", "(": ")", "members": "}", "keywords": ")",
+    }  # fmt: skip
+    SIGNS: ClassVar[str] = ":="
+    WORD: ClassVar[re.Pattern[str]] = re.compile(r"[0-9A-Za-z_.+\-]+")
 
     def __init__(
         self,
@@ -56,12 +60,11 @@ class LiteralReader(Reader):
         super().__init__(calls=False, max_depth=max_depth, at=at)
         self._quote = quote if quote not in ("'", '"') else ""
         self._closer = closer
-        self._stack = ["members"] if closer else []
-        self._first = True
+        if closer:
+            self._stack = ["keywords" if closer == ")" else "members"]
         self._types = types
         self._key: list[str] = []  # of the member, in pieces
         self._key_from = 0  # where its further pieces are among the events
-        self._translated = ""  # the number or word that is being read, in JSON
 
     def feed(self, text: str, at: int | None = None) -> list[Structural]:
         self._key = [self._own_key]
@@ -72,67 +75,31 @@ class LiteralReader(Reader):
     def may_end(self) -> bool:
         """Whether the value is complete if the text ends here."""
         word = self._in_scalar and not self._stack
-        return self.done or (word and scalar_value(self._translated, "json")[0] != 0)
+        return self.done or (word and scalar_value(self._meant, "json")[0] != 0)
 
     def _ink(self, blanks: str = "") -> str:
         if found := _SPACE.match(self._text, self._at):
             self._at = found.end()
         return self._text[self._at : self._at + 1]
 
-    def _next_ink(self) -> Generator[None, None, str]:
-        while not (char := self._ink()):
-            yield
-        return char
-
-    # containers
-
-    def _contents(self) -> Iterator[None]:
-        while self._stack:
-            char = yield from self._next_ink()
-            opened = self._stack[-1]
-            if char == self.CLOSING.get(opened, self._closer):
-                self._close(char)
-            elif not self._first:
-                self._separate(char)
-            else:
-                if opened in ("{", "members"):
-                    yield from self._member_key(char)
-                    char = yield from self._next_ink()
-                yield from self._value(char)
-
     def _close(self, char: str) -> None:
-        if self._stack != ["members"]:
+        if self._stack[-1] in _OUTSIDE:
+            self._emit(s.OBJECT_CLOSE)
+            self._stack.pop()
+        else:
             super()._close(char)
-            return
-        self._emit(s.OBJECT_CLOSE)
-        self._stack.pop()
 
     def _separate(self, char: str) -> None:
-        """Read a comma, after which a container may end."""
-        if char != ",":
-            closing = self.CLOSING.get(self._stack[-1], self._closer)
-            self._reject(f"',' or '{closing}' must follow a value, not '{char}'")
-        self._at += 1
-        self._first = True
+        """Read a comma, which may be the last character of a container's contents."""
+        super()._separate(char)
+        self._out.pop()
+        self._due = False
 
     def _value(self, char: str) -> Iterable[None]:
-        if char in self.CLOSING:
-            self._open()
-            return ()
-        self._first = False
-        if self._quote and char == self._quote[0]:
-            return self._marked(self._quote, key=False)
-        if char in self.RUNS:
-            return self._string(key=False)
-        return self._scalar(char)
-
-    def _member_key(self, char: str) -> Iterator[None]:
-        """Read a key, which begins with that character, and the sign after it."""
-        yield from self._written_key(char)
-        char = yield from self._next_ink()
-        if char not in self.SIGNS:
-            self._reject(f"a value must follow the name, not '{char}'")
-        self._at += 1
+        if not self._quote or char != self._quote[0]:
+            return super()._value(char)
+        self._after = True
+        return self._marked(self._quote, key=False)
 
     def _written_key(self, char: str) -> Iterable[None]:
         self._key, self._key_from = [], len(self._out)
@@ -154,7 +121,7 @@ class LiteralReader(Reader):
     @property
     def _takes_keyword(self) -> bool:
         """Whether the key is a keyword of a call in Python."""
-        return len(self._stack) == 1 and self._closer == ")"
+        return self._stack[-1] == "keywords"
 
     @property
     def _own_key(self) -> str:
@@ -229,43 +196,38 @@ class LiteralReader(Reader):
     # numbers and words
 
     def _scalar(self, char: str) -> Iterable[None]:
-        if self._may_be_bare and self._own_types.only_string:
-            yield from self._bare("")
-            return
-        self._word = self._translated = ""
-        self._in_scalar = True
+        return self._scalar_or_bare() if self._may_be_bare else super()._scalar(char)
+
+    def _scalar_or_bare(self) -> Iterator[None]:
+        """Read a number or word or, from where it is neither, a text without its marks."""
+        self._word, self._meant, self._in_scalar = "", "", True
         while True:
             char = yield from self.char()
-            grown = self._word + char
-            if not _WORD.match(char):
-                if self._may_be_bare and char not in _NOT_BARE and not (self._word and char.isspace()):
-                    yield from self._bare(self._word)
-                elif self._word:
-                    self._end_scalar()
-                else:
-                    self._reject(f"a value must begin here, and '{char}' begins none")
-                break
-            translated = _translated(grown)
-            if translated is None and self._may_be_bare:
+            found = None if self._own_types.only_string else self.WORD.match(self._text, self._at)
+            if found and not self._grow(found[0]):
+                continue
+            if found or (char not in _NOT_BARE and not (self._word and char.isspace())):
                 yield from self._bare(self._word)
-                break
-            if translated is None or len(grown) > MAX_NUMBER_LENGTH:
-                self._reject(f"'{grown[:40]}' is not the beginning of a value")
-            self._emit(s.SCALAR_TEXT, 1, translated[-1])
-            self._word, self._translated = grown, translated
-            self._at += 1
+            elif self._word:
+                self._end_scalar()
+            else:
+                self._reject(f"a value must begin here, and '{char}' begins none")
+            break
+
+    def _in_json(self, word: str) -> str:
+        if number_prefix(word):
+            return word
+        return next((meant[: len(word)] for written, meant in WORDS.items() if written.startswith(word)), "")
 
     def _end_scalar(self) -> None:
         word = self._word
-        kind, value = scalar_value(self._translated, "json")
-        if kind == 0:
-            self._reject(f"'{word}' is not a whole value")
-        self._in_scalar = False
-        if self._may_be_bare and not self._own_types.fits(value) and self._own_types.fits(word):
+        kind, value = scalar_value(self._meant, "json")
+        if kind and self._may_be_bare and not self._own_types.fits(value) and self._own_types.fits(word):
+            self._in_scalar = False
             self._emit(s.DEPARTURE, 1, MARKS)
             self._emit(s.BARE_END, 1, word)
         else:
-            self._emit(s.SCALAR_END, 1, self._translated)
+            super()._end_scalar()
 
     @property
     def _may_be_bare(self) -> bool:
@@ -299,13 +261,3 @@ class LiteralReader(Reader):
             self._emit(s.STRING_END)
         else:
             self._emit(s.BARE_END, 1, word)
-
-
-def _translated(word: str) -> str | None:
-    """The JSON form of this beginning of a number or word; None if no number or word begins with it."""
-    if number_prefix(word):
-        return word
-    for written, meant in WORDS.items():
-        if written.startswith(word):
-            return meant[: len(word)]
-    return None

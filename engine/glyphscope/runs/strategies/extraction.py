@@ -16,8 +16,7 @@ from glyphscope.base.errors import NotationError
 from glyphscope.events import Change, Notation
 from glyphscope.notation.ahead import Ended
 from glyphscope.notation.read import parse_value
-from glyphscope.notation.reader import Reader
-from glyphscope.turns.validator_literals import LiteralReader
+from glyphscope.notation.read_json import JsonReader
 
 MAX_STARTS = 16
 """Braces that are tried: each may require reading the whole text."""
@@ -217,15 +216,13 @@ def read_lenient(text: str, start: int, *, close: bool) -> LenientObject:
     return LenientObject(whole, reader.place, tuple(reader.keys), tuple(sorted(reader.edits)))
 
 
-class _Edited(LiteralReader):
+class _Edited(JsonReader):
     """Reads an object of a whole text, with the edits that make it JSON; a text that waits for more is at its end."""
 
     RUNS: ClassVar[dict[str, re.Pattern[str]]] = _STRINGS
-    CLOSING: ClassVar[dict[str, str]] = Reader.CLOSING
-    SIGNS: ClassVar[str] = ":"
 
     def __init__(self, text: str, start: int) -> None:
-        super().__init__(0, max_depth=MAX_DEPTH)
+        super().__init__(calls=False, max_depth=MAX_DEPTH, at=0)
         self._text, self._at = text, start
         self.keys: list[str] = []
         self.edits: list[Edit] = []
@@ -239,7 +236,7 @@ class _Edited(LiteralReader):
             next(self._reading, None)
         if self.done or self.broken:
             return self.done
-        if self._first or self._at == self._number_end or not close:
+        if not self._after or self._at == self._number_end or not close:
             return False  # no value is before the end, or one that may continue
         brackets = "".join(self.CLOSING[opened] for opened in reversed(self._stack))
         self._edit(self._at, brackets, f"closed with {brackets}")
@@ -268,9 +265,10 @@ class _Edited(LiteralReader):
     def _separate(self, char: str) -> None:
         self._comma = self._at
         super()._separate(char)
+        self._due = False
 
     def _close(self, char: str) -> None:
-        if self._first and self._comma >= 0:
+        if not self._after and self._comma >= 0:
             self.edits.append(Edit(self._comma, self._comma + 1, "", "the comma after the last one left out"))
         super()._close(char)
 
