@@ -98,8 +98,11 @@ class FormValidator:
         self._room = 0 if options.choice == "none" else options.most_calls
         self._text_allowed = options.choice != "required"
         self._free_text = options.free_text or options.constrain_from == "call" or self._text_allowed
-        chosen = (tool for tool in registry if options.tool in (None, tool.name))
-        self._registry = replace(registry, tools=tuple(chosen))
+        self._registry = registry
+        if options.tool is not None:  # another registry would have its schemas prepared again
+            self._registry = replace(
+                registry, tools=tuple(tool for tool in registry if tool.name == options.tool)
+            )
         self._names = tuple(tool.name for tool in self._registry.allowed)
         self._tools = TurnTools(registry)
         self._markers = markers_of(form, self._names)
