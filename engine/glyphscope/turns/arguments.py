@@ -8,7 +8,14 @@ from typing import Any
 from glyphscope.base.json_values import read_json
 from glyphscope.turns.arguments_tagged import ReadArguments, read_tagged
 from glyphscope.turns.form import CallForm
-from glyphscope.turns.literals import CutOff, NotAValue, read_literal, read_members, read_value, whole_value
+from glyphscope.turns.lenient_literals import (
+    CutOff,
+    NotAValue,
+    read_literal,
+    read_members,
+    read_value,
+    whole_value,
+)
 from glyphscope.turns.scan import Scan
 from glyphscope.turns.tools import TurnTools
 

@@ -11,12 +11,12 @@ import msgspec
 
 from glyphscope.base.lines import begun_length
 from glyphscope.turns.form import ArgumentsForm, CallForm
-from glyphscope.turns.literals import PADDED, PADDED_WHY, whole_value
+from glyphscope.turns.lenient_literals import PADDED, PADDED_WHY, whole_value
+from glyphscope.turns.literals import WORDS
 from glyphscope.turns.markup import common_prefix, tokens
 from glyphscope.turns.scan import Scan, pattern_of
 from glyphscope.turns.starts import Bounds, bounds_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
-from glyphscope.turns.validator_literals import WORDS
 
 MAX_KEY = 200
 """The maximum length of a key, in characters: longer keys are not found."""

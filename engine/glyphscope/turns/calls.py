@@ -10,7 +10,7 @@ import msgspec
 
 from glyphscope.turns.arguments import read_arguments
 from glyphscope.turns.form import CallForm, CallObject, Piece
-from glyphscope.turns.literals import NotAValue, read_value, whole_value
+from glyphscope.turns.lenient_literals import NotAValue, read_value, whole_value
 from glyphscope.turns.markup import is_tag, tags_of, tokens
 from glyphscope.turns.scan import BrokenOff, MissingPart, Scan, pattern_of
 from glyphscope.turns.starts import Bounds, bounds_of

@@ -1,263 +1,263 @@
-"""Values of a whole text, read leniently: by the validator's reader, with what models write in place of literals.
+"""The incremental reader of values as models write them: JSON, Python literals, and bare keys.
 
-Those are sets, triple quotes, other numbers, arguments without a keyword, and texts that contain their own marks. Each
-is a departure, with its place. If the text is cut off, its complete part is read.
+Python's words are as long as JSON's, and are passed on as JSON's.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import ClassVar
 
-from glyphscope.base.json_values import read_json
 from glyphscope.notation import structure as s
-from glyphscope.notation.ahead import Ended
-from glyphscope.notation.read import Builder
 from glyphscope.notation.read_json import JsonReader
-from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, scalar_value
-from glyphscope.turns.scan import Departure
+from glyphscope.notation.scalars import number_prefix, scalar_value
+from glyphscope.notation.structure import Structural
 from glyphscope.turns.tools import ArgumentTypes
-from glyphscope.turns.validator_literals import KEY, MARKS, WORDS, LiteralReader
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+(?!\w)")
-_WORD = re.compile(r"[A-Za-z_][\w.\-]*")
-PADDED = re.compile(r"-?0\d[\d.eE+-]*")
-"""A number with leading zeros, which neither JSON nor Python allows."""
-PADDED_WHY = "a number without zeros before it was expected"
-_KEYS = re.compile(r'"((?:[^"\\]|\\.)*+)"\s*:')
-_KEYWORD = re.compile(r"""[\w.\-]+\s*(?:=(?!=)|\Z)|["'{]?\Z""")
-"""A keyword, or the beginning of one at the end of the text."""
-_BARE = re.compile(r"[^\s,{}\[\]<>\"':][^,{}\[\]<>\"'\n]*(?=[,}])")
-"""A text without marks, up to a comma or the closing bracket."""
-_MARKED = {
-    mark: re.compile(rf"{mark}((?:.|\n){{0,10000}}?){mark}(?=,\s*[\w.\-]+\s*=|\)\s*(?:[,\]<]|\Z))")
-    for mark in "'\""
-}
-"""A text that contains unescaped quotation marks: up to the first one that a keyword or the call's end follows."""
+_SPACE = re.compile(r"\s+")
+KEY = re.compile(r"[^\s:={}\[\],\"'<>]+")
+_KEYWORD = re.compile(r"[^\s:={}\[\],\"'<>()]+")
+_OUTSIDE = ("members", "keywords")
+"""The open brackets that are not in the text: of the arguments in a dictionary or in Python."""
+_NOT_BARE = frozenset(",{}[]<>\"'\n")
+"""Characters that a text without marks does not contain."""
+MARKS = "a text between marks was expected"
+WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
+_HIGH = range(0xD800, 0xDC00)
+_LOW = range(0xDC00, 0xE000)
+_LONE = "\ufffd"
+"""The character in place of a lone surrogate."""
 
 
-class NotAValue(Exception):
-    """There is no value at `at`; `departures` has what was read before, and why."""
+class LiteralReader(JsonReader):
+    """Reads a value from character `at` on or, with `closer`, an object's members up to that bracket, exclusive.
 
-    def __init__(self, at: int, departures: list[Departure]) -> None:
-        super().__init__(at)
-        self.at, self.departures = at, departures
-
-
-class CutOff(Exception):
-    """The text ends inside a value of which no part is complete."""
-
-
-class Literal(NamedTuple):
-    """A value and its end. `cut`: the text ended inside it, and `value` is its complete part.
-
-    `repeated` is the first key that is written twice in one object, "" for none.
+    `quote` is a text around strings, in addition to quotation marks. `types`: the types of a member by its key; its
+    value may then be a text without marks, up to a comma or the closer, which is reported as a DEPARTURE.
     """
 
-    value: Any
-    end: int
-    cut: bool
-    repeated: str
-    departures: list[Departure]
+    RUNS: ClassVar[dict[str, re.Pattern[str]]] = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^'\\]+")}
+    ESCAPES: ClassVar[dict[str, str]] = {
+        **{char: char for char in "\"'\\/"},
+        "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "", "0": "\0", "a": "\a", "v": "\v",
+    }  # fmt: skip
+    CLOSING: ClassVar[dict[str, str]] = {
+        "{": "}", "[": "]", "(": ")", "members": "}", "keywords": ")",
+    }  # fmt: skip
+    SIGNS: ClassVar[str] = ":="
+    WORD: ClassVar[re.Pattern[str]] = re.compile(r"[0-9A-Za-z_.+\-]+")
 
+    def __init__(
+        self,
+        at: int,
+        *,
+        quote: str = "",
+        closer: str = "",
+        max_depth: int = 200,
+        types: Callable[[str], ArgumentTypes] | None = None,
+    ) -> None:
+        super().__init__(calls=False, max_depth=max_depth, at=at)
+        self._quote = quote if quote not in ("'", '"') else ""
+        self._closer = closer
+        if closer:
+            self._stack = ["keywords" if closer == ")" else "members"]
+        self._types = types
+        self._key: list[str] = []  # of the member, in pieces
+        self._key_from = 0  # where its further pieces are among the events
 
-def read_value(text: str, at: int) -> Literal:
-    """The value at a place in JSON or, as a departure where that is left, another one. Raises NotAValue and CutOff."""
-    found = read_json(text, at)
-    if found is None:
-        reader = JsonReader(calls=False, at=at)
-        reader.feed(text[at:])
-        left = [Departure(reader.place, "JSON was expected")] if reader.broken else []
-        return read_literal(text, at)._replace(departures=left)
-    value, end = found
-    keys = _KEYS.findall(text, at, end)
-    if len(keys) == len(set(keys)):
-        return Literal(value, end, False, "", [])
-    return _Lenient(text, at, max_depth=end).whole()._replace(value=value)
+    def feed(self, text: str, at: int | None = None) -> list[Structural]:
+        self._key = [self._own_key]
+        self._key_from = 0
+        return super().feed(text, at)
 
+    @property
+    def may_end(self) -> bool:
+        """Whether the value is complete if the text ends here."""
+        word = self._in_scalar and not self._stack
+        return self.done or (word and scalar_value(self._meant, "json")[0] != 0)
 
-def read_literal(text: str, at: int = 0) -> Literal:
-    """The value at a place. Raises NotAValue and CutOff."""
-    return _Lenient(text, at).whole()
+    def _ink(self, blanks: str = "") -> str:
+        if found := _SPACE.match(self._text, self._at):
+            self._at = found.end()
+        return self._text[self._at : self._at + 1]
 
-
-def read_members(
-    text: str,
-    at: int,
-    closer: str,
-    *,
-    quote: str = "",
-    order: tuple[str, ...] = (),
-    types: Callable[[str], ArgumentTypes] | None = None,
-) -> Literal:
-    """The members from a place on, up to their closing bracket, exclusive; see `LiteralReader`. Raises NotAValue.
-
-    Values without a keyword follow `order`.
-    """
-    return _Lenient(text, at, closer=closer, quote=quote, order=order, types=types).whole()
-
-
-@lru_cache(maxsize=100)
-def _begins_set(quote: str) -> re.Pattern[str]:
-    """A brace, and an item without a value or in parentheses."""
-    marks = [re.escape(mark) for mark in (quote, '"""', "'''") if mark]
-    items = [rf"{mark}.*?{mark}" for mark in marks]
-    items += [rf"{mark}(?:[^{mark}\\]|\\.)*{mark}" for mark in "\"'"]
-    items.append(KEY.pattern)
-    return re.compile(rf"\{{\s*(?:\(|(?>{'|'.join(items)})\s*[,}}])", re.DOTALL)
-
-
-class _Lenient(LiteralReader):
-    """Reads a value, or members, of a whole text; a `yield` waits for more text, which never comes."""
-
-    CLOSING: ClassVar[dict[str, str]] = {**LiteralReader.CLOSING, "set": "}"}
-
-    def __init__(self, text: str, at: int, *, order: tuple[str, ...] = (), **options: Any) -> None:
-        super().__init__(0, **options)
-        self._text, self._at = text, at
-        self._order = list(order)  # of the members that follow
-        self._departures: list[Departure] = []
-        self._begun = (0, 0)  # the last member's value: where it begins in the text, and among the events
-
-    def whole(self) -> Literal:
-        builder = Builder("json")
-        if self._closer:
-            self._emit(s.OBJECT_OPEN, 0)
-        with suppress(Ended):
-            next(self._reading, None)
-        if self.broken:
-            raise NotAValue(self.place, self._departures)
-        for event in self._out:
-            builder.take(event)
-        if not builder.root:
-            raise CutOff
-        key, place = builder.repeated
-        if key:
-            self._departures.append(Departure(place, f"{key!r} is written twice"))
-        end = self.place if self.done else len(self._text)
-        return Literal(builder.root[0], end, not self.done, key, self._departures)
-
-    def _depart(self, why: str, expected: str = "") -> None:
-        self._departures.append(Departure(self.place, why, expected))
-
-    def _reject(self, why: str, kind: int = s.SYNTAX) -> NoReturn:
-        self._depart(why)
-        super()._reject(why, kind)
-
-    def _value(self, char: str) -> Iterable[None]:
-        if len(self._stack) == 1:
-            self._begun = (self._at, len(self._out))
-        if char == "{" and _begins_set(self._quote).match(self._text, self._at):
-            self._depart("a list was expected")
-            self._open("set")
-            return ()
-        return super()._value(char)
+    def _close(self, char: str) -> None:
+        if self._stack[-1] in _OUTSIDE:
+            self._emit(s.OBJECT_CLOSE)
+            self._stack.pop()
+        else:
+            super()._close(char)
 
     def _separate(self, char: str) -> None:
-        if char == "," or len(self._stack) > 1 or not self._closer:
-            super()._separate(char)
-            return
-        self._depart(f"{self._closer!r} was expected", self._closer)
-        start, first = self._begun
-        marked = _MARKED.get(self._text[start]) if self._closer == ")" else None
-        whole = marked.match(self._text, start) if marked else None
-        if whole is None:
-            super()._separate(char)
-        else:
-            del self._out[first:]
-            self._take(whole[1], whole.end())
+        """Read a comma, which may be the last character of a container's contents."""
+        super()._separate(char)
+        self._out.pop()
+        self._due = False
 
-    def _take(self, text: str, end: int) -> None:
-        """Read a string up to `end`."""
-        place = self.place
-        self._out += [(s.STRING_OPEN, place, place, ""), (s.STRING_TEXT, place, end, text)]
-        self._at = end
-        self._emit(s.STRING_END, 0)
+    def _value(self, char: str) -> Iterable[None]:
+        if not self._quote or char != self._quote[0]:
+            return super()._value(char)
+        self._after = True
+        return self._marked(self._quote, key=False)
 
-    # keys
-
-    def _member_key(self, char: str) -> Iterator[None]:
-        if len(self._stack) > 1 or not self._order:
-            yield from super()._member_key(char)
-            return
-        key = self._order.pop(0)
-        if _KEYWORD.match(self._text, self._at):
-            yield from super()._member_key(char)
-            return
-        self._depart("a keyword was expected")
-        self._emit(s.KEY_OPEN, 0)
-        self._emit(s.KEY_TEXT, 0, key)
-        self._emit(s.KEY_END, 0)
-
-    def _written_key(self, char: str) -> Iterator[None]:
-        if char in self.RUNS and self._takes_keyword:
-            self._depart("a keyword without marks was expected")
+    def _written_key(self, char: str) -> Iterable[None]:
+        self._key, self._key_from = [], len(self._out)
+        bare = _KEYWORD if self._takes_keyword else KEY
+        if self._quote and char == self._quote[0]:
+            yield from self._marked(self._quote, key=True)
+        elif char in self.RUNS and not self._takes_keyword:
             yield from self._string(key=True)
+        elif not bare.match(char):
+            self._reject(f"the name of an argument must come here, not '{char}'")
         else:
-            yield from super()._written_key(char)
+            self._emit(s.KEY_OPEN, 0, '"')
+            while found := bare.match(self._text, self._at):
+                self._emit(s.KEY_TEXT, len(found[0]), found[0])
+                self._at = found.end()
+                yield from self.char()
+            self._emit(s.KEY_END)
 
-    # strings, numbers and words
+    @property
+    def _takes_keyword(self) -> bool:
+        """Whether the key is a keyword of a call in Python."""
+        return self._stack[-1] == "keywords"
 
-    def _string(self, *, key: bool) -> Iterable[None]:
-        marks = self._text[self._at] * 3
-        if not self._text.startswith(marks, self._at):
-            return super()._string(key=key)
-        self._depart("a text between single marks was expected")
-        return self._marked(marks, key=key)
+    @property
+    def _own_key(self) -> str:
+        """The key of the member that is being read."""
+        own = self._out[self._key_from :]
+        return "".join([*self._key, *(text for kind, _, _, text in own if kind == s.KEY_TEXT)])
+
+    # strings
+
+    def _escape(self, kind: int) -> Iterator[None]:
+        """Read an escape, whose backslash is next, and the one after it if both are one character."""
+        self._emit(s.ESCAPE_OPEN)
+        first, high = self.place, 0  # high: a surrogate that another one completes
+        while True:
+            start = self.place
+            self._at += 1
+            char = yield from self.char()
+            size = {"u": 4, "x": 2}.get(char, 0)
+            if high and size != 4:
+                self._out.append((kind, first, start, _LONE))
+                first, high = start, 0
+            self._at += 1
+            if not size:
+                decoded = self.ESCAPES.get(char, "\\" + char)
+                break
+            code = int((yield from self._digits(size)), 16)
+            if high and code in _LOW:
+                decoded = chr(0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00))
+                break
+            if high:
+                self._out.append((kind, first, start, _LONE))
+                first = start
+            decoded, high = (_LONE, code) if code in _HIGH else (_LONE if code in _LOW else chr(code), 0)
+            if not high or (yield from self.char()) != "\\":
+                break
+        if decoded:
+            self._out.append((kind, first, self.place, decoded))
 
     def _marked(self, quote: str, *, key: bool) -> Iterator[None]:
-        if not quote.startswith(self._text[self._at : self._at + len(quote)]):
+        """Read a string between two of these texts, without escapes."""
+        start = self.place
+        if (yield from self._marks(quote)) < len(quote):
             self._reject(f"'{quote}' must be written whole")
-        return super()._marked(quote, key=key)
+        self._out.append((s.KEY_OPEN if key else s.STRING_OPEN, start, self.place, '"'))
+        while True:
+            yield from self.char()
+            stop = self._text.find(quote[0], self._at)
+            stop = len(self._text) if stop < 0 else stop
+            if stop > self._at:
+                text = self._text[self._at : stop]
+                self._emit(s.KEY_TEXT if key else s.STRING_TEXT, len(text), text)
+                self._at = stop
+                continue
+            start = self.place
+            count = yield from self._marks(quote)
+            if count == len(quote):
+                break
+            if key:
+                self._out.append((s.KEY_TEXT, start, self.place, quote[:count]))
+            else:
+                self._out.append((s.PENDING_TEXT, start, self.place + 1, quote[:count]))
+        self._out.append((s.KEY_END if key else s.QUOTE_END, start, self.place, "" if key else quote))
 
-    def _scalar(self, char: str) -> Iterator[None]:
-        text, place = self._text, self._at
-        found = _NUMBER.match(text, place) or _WORD.match(text, place)
-        word = "" if found is None else found[0]
-        if found is not None and found.end() == len(text) and word not in WORDS:
-            yield  # it may continue
-        meant = _in_json(word)
-        bare = _BARE.match(text, place) if self._may_be_bare else None
-        if meant and (bare is None or (bare[0].strip() == word and self._fits(meant, word))):
-            if meant != word and word not in WORDS:
-                self._depart(PADDED_WHY if PADDED.fullmatch(word) else "a number as in JSON was expected")
-            self._at += len(word)
-            self._emit(s.SCALAR_END, 1, meant)
-        elif bare is not None:
-            self._depart(MARKS)
-            self._take(bare[0].strip(), bare.end())
+    def _marks(self, quote: str) -> Generator[None, None, int]:
+        """Read that text as far as it is there. Returns the number of its characters."""
+        for count, sign in enumerate(quote):
+            if (yield from self.char()) != sign:
+                return count
+            self._at += 1
+        return len(quote)
+
+    # numbers and words
+
+    def _scalar(self, char: str) -> Iterable[None]:
+        return self._scalar_or_bare() if self._may_be_bare else super()._scalar(char)
+
+    def _scalar_or_bare(self) -> Iterator[None]:
+        """Read a number or word or, from where it is neither, a text without its marks."""
+        self._word, self._meant, self._in_scalar = "", "", True
+        while True:
+            char = yield from self.char()
+            found = None if self._own_types.only_string else self.WORD.match(self._text, self._at)
+            if found and not self._grow(found[0]):
+                continue
+            if found or (char not in _NOT_BARE and not (self._word and char.isspace())):
+                yield from self._bare(self._word)
+            elif self._word:
+                self._end_scalar()
+            else:
+                self._reject(f"a value must begin here, and '{char}' begins none")
+            break
+
+    def _in_json(self, word: str) -> str:
+        if number_prefix(word):
+            return word
+        return next((meant[: len(word)] for written, meant in WORDS.items() if written.startswith(word)), "")
+
+    def _end_scalar(self) -> None:
+        word = self._word
+        kind, value = scalar_value(self._meant, "json")
+        if kind and self._may_be_bare and not self._own_types.fits(value) and self._own_types.fits(word):
+            self._in_scalar = False
+            self._emit(s.DEPARTURE, 1, MARKS)
+            self._emit(s.BARE_END, 1, word)
         else:
-            self._reject(f"a value must begin here, not '{word or char}'")
+            super()._end_scalar()
 
-    def _fits(self, meant: str, word: str) -> bool:
-        """Whether a word that may also be a text without marks is another value."""
-        types = self._own_types
-        value = scalar_value(meant, "json")[1]
-        return not types.only_string and (types.fits(value) or not types.fits(word))
+    @property
+    def _may_be_bare(self) -> bool:
+        return self._types is not None and len(self._stack) == 1
 
+    @property
+    def _own_types(self) -> ArgumentTypes:
+        assert self._types is not None
+        return self._types(self._own_key)
 
-def _in_json(word: str) -> str:
-    """A number or word in JSON; "" for anything else."""
-    if word in WORDS or scalar_value(word, "json")[0]:
-        return WORDS.get(word, word)
-    if not _NUMBER.fullmatch(word) or len(word) > MAX_NUMBER_LENGTH:
-        return ""
-    value = int(word) if set(word) <= set("+-0123456789") else float(word)
-    return repr(value) if math.isfinite(value) else ""
-
-
-def whole_value(text: str) -> tuple[bool, Any]:
-    """Whether a text is one value in any of the notations, and the value."""
-    stripped = text.strip()
-    found = read_json(stripped, 0) if stripped else None
-    if found is not None and found[1] == len(stripped):
-        return True, found[0]
-    try:
-        read = read_literal(stripped + " ")
-    except (NotAValue, CutOff):
-        return False, None
-    return not read.cut and read.end >= len(stripped), read.value
+    def _bare(self, word: str) -> Iterator[None]:
+        """Read a text without its marks, which begins here or continues a word that was passed on as a scalar."""
+        self._in_scalar = False
+        char = yield from self.char()
+        if char in _NOT_BARE or (char == ":" and not word):
+            self._reject(f"a value must begin here, and '{char}' begins none")
+        begun = not word
+        start = self.place
+        self._emit(s.DEPARTURE, 1, MARKS)
+        if begun:
+            self._emit(s.STRING_OPEN, 0)
+        while char not in (",", self._closer):
+            if char in _NOT_BARE:
+                self._reject(f"',' or '{self._closer}' must follow a text, not '{char}'")
+            word += char
+            self._at += 1
+            char = yield from self.char()
+        word = word.strip()
+        if begun:
+            self._out.append((s.STRING_TEXT, start, start + len(word), word))
+            self._emit(s.STRING_END)
+        else:
+            self._emit(s.BARE_END, 1, word)

@@ -12,8 +12,8 @@ from glyphscope.notation.read_json import JsonReader
 from glyphscope.notation.reader import Reader
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.form import CallForm
+from glyphscope.turns.literals import LiteralReader
 from glyphscope.turns.tools import TurnTools
-from glyphscope.turns.validator_literals import LiteralReader
 from glyphscope.turns.validator_one_call import OneCallValidator
 from glyphscope.validation.streaming_validator import Limits
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from glyphscope.notation import structure as s
 from glyphscope.notation.structure import Structural
+from glyphscope.turns.literals import LiteralReader
 from glyphscope.turns.tools import ArgumentTypes
-from glyphscope.turns.validator_literals import LiteralReader
 from glyphscope.turns.validator_one_call import Hypothesis, OneCallValidator
 from glyphscope.validation.streaming_validator import Limits
 
