@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 import pytest
 
 from demo_calls import NEVER, call
+from expected_texts import as_in_file, blocks_of
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.matrix import Arm
 from glyphscope.evals.running import ScriptedTools, request_for
-from glyphscope.evals.suites import ScenarioTurn, ScriptedResult, Suite
-from glyphscope.events import ApprovalRule, Message, RunRequest, Sampling
+from glyphscope.evals.suites import Scenario, ScenarioTurn, ScriptedResult, Suite
+from glyphscope.events import LoopSettings, Message, RouterSettings, RunRequest, Sampling
 from glyphscope.prompting import render_messages
 from glyphscope.registry import default_registry
 from glyphscope.runs import history_after, run_state
@@ -106,89 +110,58 @@ def test_the_source_is_the_registrys_allowed_tools():
 
 # requests
 
-
-def asked_of(arm: dict[str, Any], suite: dict[str, Any], scenario: dict[str, Any], **more: Any) -> RunRequest:
-    made_for = Suite(**{"glyphscope_suite": 1, "name": "s", "about": "", **suite})
-    return request_for(
-        Arm(**{"model": "m.gguf", **arm}),
-        made_for,
-        asked(expectation(), **scenario),
-        REGISTRY,
-        Sampling(seed=7),
-        **more,
-    )
+CASES = Path(__file__).with_name("scoring_requests.txt")
+EMPTY: Any = MappingProxyType({})
+PLAIN = msgspec.to_builtins(RunRequest(prompt="", registry={}, loop=LoopSettings(), router=RouterSettings()))
 
 
-def test_the_members_of_an_arm_are_those_of_the_request():
-    request = asked_of(
-        {"notation": "json", "shape": "tool-args", "constraint": "off", "preset": "short", "repair": 2},
-        {},
-        {},
-    )
-    assert (request.model, request.prompt, request.preset) == ("m.gguf", "Find x.", "short")
-    assert (request.notation, request.shape, request.constraint, request.native) == (
-        "json",
-        "tool-args",
-        "off",
-        "",
-    )
-    assert (request.strategy, request.stop_on, request.sampling.seed) == ("direct", "error", 7)
-    assert (request.repair.attempts, request.repair.extract) == (2, True)
-    assert request.registry == REGISTRY.to_document() and request.history == ()
-    assert (asked_of({}, {}, {}).repair.attempts, asked_of({}, {}, {}).repair.extract) == (0, False)
+def request_lines(arm: Any = EMPTY, suite: Any = EMPTY, scenario: Any = EMPTY, **more: Any) -> Iterator[str]:
+    """The members of a request that are not usual; its sources, if any, are those of all allowed tools."""
+    made_for = msgspec.convert({"glyphscope_suite": 1, "name": "s", "about": "", **suite}, Suite)
+    try:
+        request = request_for(
+            Arm(model="m.gguf", **arm), made_for, scenario_of(scenario), REGISTRY, Sampling(seed=7), **more
+        )
+    except GlyphscopeError as error:
+        yield f"= {error}".replace("\n", " ")
+        return
+    assert request.registry == REGISTRY.to_document()
+    assert set(request.sources) in (set(), {tool.name for tool in REGISTRY.allowed})
+    made = {**msgspec.to_builtins(request), "registry": {}, "sources": sorted(set(request.sources.values()))}
+    for name, value in made.items():
+        usual = PLAIN.get(name)
+        if isinstance(value, dict) and isinstance(usual, dict):
+            value = {key: each for key, each in value.items() if each != usual.get(key)}
+        if value not in (usual, {}, []):
+            yield f"= {name} {json.dumps(value)}"
 
 
-def test_the_models_own_notation_is_requested_from_its_template():
-    request = asked_of({"notation": "native"}, {}, {})
-    assert (request.native, request.notation) == ("auto", "json")
+def messages_after(said: list[str], arm: Any = EMPTY, scenario: Any = EMPTY) -> Iterator[str]:
+    """The messages with which the next turn starts."""
+    script = [{"tool": "search", "text": "found", "times": 0}]
+    _, (events,) = sample_of(scenario_of({"script": script, **scenario}), *said, **arm)
+    for message in history_after(run_state(events), events[0].request):
+        yield f"= {message.role}: {message.content}"
 
 
-def test_the_scenario_wins_over_the_suite_and_the_suite_over_the_arm():
-    suite = {"strategy": "loop", "request": {"max_tokens": 9, "loop": {"max_turns": 2, "max_seconds": 5}}}
-    scenario = {"request": {"max_tokens": 7, "loop": {"max_turns": 3}, "repair": {"extract": True}}}
-    request = asked_of({"repair": 1}, suite, scenario)
-    assert (request.strategy, request.max_tokens) == ("loop", 7)
-    assert (request.loop.max_turns, request.loop.max_seconds, request.loop.max_tool_seconds) == (3, 5, 60)
-    assert (request.repair.attempts, request.repair.extract) == (1, True)
-    assert asked_of({"strategy": "two-stage"}, suite, scenario).strategy == "two-stage"
-    own = {"request": {"strategy": "route-execute", "stop_on": "never"}}
-    request = asked_of({"strategy": "two-stage"}, suite, own)
-    assert (request.strategy, request.stop_on) == ("route-execute", "never")
+def scenario_of(members: dict[str, Any]) -> Scenario:
+    return msgspec.convert({"id": "one", "prompt": "Find x.", "expect": {}, **members}, Scenario)
 
 
-def test_presets_precede_named_settings():
-    suite = {"strategy": "loop", "request": {"loop": {"presets": ["small-context"], "max_turns": 6}}}
-    loop = asked_of({}, suite, {}, presets=("content-tag-fallback",)).loop
-    assert loop.presets == ("content-tag-fallback", "small-context")
-    assert loop.transforms[:1] == ("content-tags",) and "short-descriptions" in loop.transforms
-    assert (loop.max_turns, loop.max_total_tokens) == (6, 2048)
-    assert (
-        asked_of({}, {}, {}, presets=("content-tag-fallback",)).loop.transforms == ()
-    )  # without a loop: no limits
-    with pytest.raises(GlyphscopeError):
-        asked_of({}, {"strategy": "loop"}, {}, presets=("nosuch",))
+def test_requests_and_the_turns_after_them_are_those_of_the_file():
+    def found() -> Iterator[str]:
+        for block in blocks_of(CASES):
+            line = block.split("\n")[0]
+            given = {} if line.startswith("# ") else json.loads(line)
+            lines = messages_after if "said" in given else request_lines
+            yield "\n".join((line, *(lines(**given) if given else ())))
+
+    as_in_file(CASES, found())
 
 
-def test_calls_are_answered_by_the_script_without_approval():
-    request = asked_of({}, {"strategy": "loop"}, {})
-    assert set(request.sources.values()) == {"scripted"} and set(request.sources) == {
-        tool.name for tool in REGISTRY.allowed
-    }
-    assert request.approvals == (ApprovalRule(source="scripted", action="allow"),)
-    assert asked_of({}, {}, {"request": {"dispatch": True}}).sources == request.sources
-    assert asked_of({}, {}, {}).sources == {} and asked_of({}, {}, {}).approvals == ()
+def test_a_dispatched_call_has_no_outcome_without_a_script():
     dispatched = asked(expectation(call_of("search", query="x")), request={"dispatch": True})
-    assert [call.ok for call in verdict(dispatched, SEARCH).calls] == [False]  # no scripted outcomes
-
-
-def test_answers_are_passed_to_the_router():
-    request = asked_of({}, {}, {"answers": ("x",), "request": {"router": {"max_questions": 2}}})
-    assert (request.router.answers, request.router.max_questions) == (("x",), 2)
-
-
-def test_invalid_members_are_reported_with_their_scenario():
-    with pytest.raises(GlyphscopeError, match="s/one"):
-        asked_of({}, {}, {"request": {"max_tokens": "many"}})
+    assert [call.ok for call in verdict(dispatched, SEARCH).calls] == [False]
 
 
 # history
@@ -198,45 +171,10 @@ SCRIPT = (ScriptedResult(tool="search", text="found", times=0),)
 TWO = ScenarioTurn(prompt="And y?", expect=expectation())
 
 
-def after(*said: str, **arm: Any) -> list[tuple[str, str]]:
-    members = {"script": SCRIPT, **arm.pop("members", {})}
-    scenario = asked(expectation(), **members)
-    _, (events,) = sample_of(scenario, *said, **arm)
-    messages = history_after(run_state(events), events[0].request)
-    assert messages[0] == Message("user", "Find x.")
-    return [(message.role, message.content) for message in messages[1:]]
-
-
 CHOSEN = json.dumps({"choice": "call_tool", "tool": "search", "question": None})
 ASKED = json.dumps({"choice": "clarify", "tool": None, "question": "Which?"})
 NONE = json.dumps({"choice": "none", "tool": None, "question": None})
 RESULT = '{"ok":true,"result":"found"}'
-
-
-@pytest.mark.slow
-def test_the_next_turn_starts_from_the_result_of_this_one():
-    assert after(SEARCH) == [("assistant", SEARCH)]
-    assert after("") == []
-    assert after(SEARCH, members={"request": {"dispatch": True}}) == [("assistant", SEARCH), ("tool", RESULT)]
-    assert after("words", SEARCH, repair=1) == [("assistant", SEARCH)]
-    assert after('"search"', '{query="x"}', strategy="two-stage") == [("assistant", SEARCH)]
-    assert after(CHOSEN, SEARCH, strategy="route-execute") == [("assistant", SEARCH)]
-    assert after(NONE, strategy="route-execute") == [("assistant", NONE)]
-    assert after(ASKED, strategy="route-execute") == [("assistant", "Which?")]
-    assert after(ASKED, CHOSEN, SEARCH, strategy="route-execute", members={"answers": ("x",)}) == [
-        ("assistant", "Which?"),
-        ("user", "x"),
-        ("assistant", SEARCH),
-    ]
-
-
-def test_the_next_turn_of_a_conversation_starts_from_its_messages():
-    wrong = '{action="search" query=}'
-    assert after(f"I look: {SEARCH}", wrong, "It is x.", strategy="loop") == [
-        ("assistant", f"I look: {SEARCH}"),
-        ("tool", RESULT),
-        ("assistant", "It is x."),
-    ]
 
 
 HERMES = (

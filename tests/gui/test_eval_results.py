@@ -231,7 +231,7 @@ def test_a_result_is_compared_with_an_earlier_one(opened, qtbot, change, rows, s
     else:
         found = [(row[0], row[3], row[4]) for row in dialog.rows("Changes, regressions first")]
         assert all(
-            part in own for row, wanted in zip(found, rows, strict=True) for own, part in zip(row, wanted)
+            part in own for row, expected in zip(found, rows, strict=True) for own, part in zip(row, expected)
         )
         with qtbot.waitSignal(dialog.root.runRequested):
             dialog.key("Changes, regressions first", "Down", "Return")
