@@ -8,8 +8,7 @@ from itertools import combinations
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPixmap
-from PySide6.QtWidgets import QApplication, QStyle, QStyleOptionFrame
+from PySide6.QtWidgets import QStyle, QStyleOptionFrame
 
 from bundled import BAD, GOOD, run_of
 from glyphscope.base import resources
@@ -42,13 +41,13 @@ from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.model import facts, sampled, when
 from glyphscope_gui.history.presenter import HistoryPresenter, SuiteDialog
 from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.run_words import opened_name
 from glyphscope_gui.shared.verdict import VERDICTS
-from glyphscope_gui.theme import ThemeManager
 from made_runs import finished, loop_request, loop_run, parts_run
+from on_screen import Screen
 from page_text import PageText
 
+LIST = "Runs, newest first"
 SERIES = (
     Sampling(),
     Sampling(temperature=0.7),
@@ -81,143 +80,203 @@ def history(tmp_path):
 
 
 @pytest.fixture
-def dock(history, qtbot):
-    dock = HistoryDock(history)
-    qtbot.addWidget(dock)
-    dock.resize(280, 500)
-    dock.show()
-    qtbot.waitUntil(lambda: dock.model.rowCount() == 3)
-    yield dock
-    dock.shut_down()
+def show(qtbot):
+    """Show the history; gives what is on the screen."""
+    docks = []
+
+    def build(history, dock=None):
+        docks.append(dock or HistoryDock(history))
+        qtbot.addWidget(docks[-1])
+        docks[-1].resize(280, 1200)
+        docks[-1].show()
+        return Screen(qtbot, docks[-1])
+
+    yield build
+    for dock in docks:
+        dock.shut_down()
 
 
-def titles(dock):
-    return [dock.model.index(row, 0).data() for row in range(dock.model.rowCount())]
+@pytest.fixture
+def screen(show, history, qtbot):
+    screen = show(history)
+    qtbot.waitUntil(lambda: titles(screen) == ["Weather", "Delete the database", "AI news"])
+    return screen
 
 
-def test_runs_are_listed_newest_first(dock):
-    assert titles(dock) == ["Weather", "Delete the database", "AI news"]
-    assert dock.list.accessibleName()
-    spoken = dock.model.index(1, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+def titles(screen):
+    return [row[0] for row in screen.rows(LIST)] if screen.named(LIST) else []
+
+
+def added(history, number, changes, prompt="AI news"):
+    """Add a run whose request has other members."""
+    (started, *rest) = run(number, prompt)
+    request = msgspec.structs.replace(started.request, **changes)
+    history.add([msgspec.structs.replace(started, run=f"more{number}", request=request), *rest])
+
+
+def test_runs_are_read_with_their_end_tool_and_tokens(screen):
+    spoken = screen.spoken(LIST)[1][0]
     assert "stopped early: CONSTRAINT_MAX" in spoken and "search" in spoken and "17 tokens" in spoken
 
 
-def test_runs_of_a_series_differ_in_their_rows_tips_and_accessible_texts(dock, history, qtbot):
+def test_runs_of_a_series_differ_in_their_rows_tips_and_accessible_texts(show, history, qtbot):
     """One prompt in one minute: the sampling is what differs. At the default there is nothing to show."""
     history.clear(keep_pinned=False)
     for number, sampling in enumerate(SERIES):
-        (started, *rest) = run(0, "AI news")
-        request = msgspec.structs.replace(started.request, sampling=sampling)
-        history.add([msgspec.structs.replace(started, run=f"s{number}", request=request), *rest])
-    dock.refresh()
-    qtbot.waitUntil(lambda: dock.model.rowCount() == len(SERIES))
-    dock.resize(280, 1200)
-    QApplication.processEvents()
-    rows = [dock.model.index(row, 0) for row in range(len(SERIES))]
+        added(history, number, {"sampling": sampling})
+    screen = show(history)
+    qtbot.waitUntil(lambda: len(titles(screen)) == len(SERIES))
+    qtbot.wait(1)
     for role in (Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.ToolTipRole):
-        assert len({index.data(role) for index in rows}) == len(SERIES)
-    places = [dock.list.visualRect(index) for index in rows]
-    pictures = [dock.list.viewport().grab(place).toImage() for place in places]
+        assert len({row[0] for row in screen.rows(LIST, role)}) == len(SERIES)
+    view = screen.find(LIST)
+    places = [view.visualRect(view.model().index(row, 0)) for row in range(len(SERIES))]
+    pictures = [view.viewport().grab(place).toImage() for place in places]
     assert all(first != other for first, other in combinations(pictures, 2))
-    assert [sampled(row, short=True) for row in dock.model.rows] == [
+    assert [sampled(row, short=True) for row in history.rows()][::-1] == [
         "", "temp 0.7, seed 1", "temp 0.7, seed 2", "temp 0.7, seed 2, top-k 5"
     ]  # fmt: skip
-    assert "temperature 0, " in rows[0].data(Qt.ItemDataRole.AccessibleTextRole)
 
 
-def test_a_run_under_a_custom_grammar_says_so(dock, history, qtbot):
-    (started, *rest) = run(0, "City")
-    request = msgspec.structs.replace(started.request, constraint="mask", grammar='root ::= "x"')
-    history.add([msgspec.structs.replace(started, run="own", request=request), *rest])
-    dock.refresh()
-    qtbot.waitUntil(lambda: dock.model.rowCount() == 4)
-    spoken = [dock.model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(4)]
-    assert sum("mask (custom grammar)" in words for words in spoken) == 1
+def test_a_run_under_a_custom_grammar_says_so(show, history, qtbot):
+    added(history, 9, {"constraint": "mask", "grammar": 'root ::= "x"'}, "City")
+    screen = show(history)
+    qtbot.waitUntil(lambda: len(titles(screen)) == 4)
+    assert sum("mask (custom grammar)" in words for (words,) in screen.spoken(LIST)) == 1
 
 
 @pytest.mark.slow
-def test_a_run_is_found_by_a_word(dock, qtbot):
-    qtbot.keyClicks(dock.search_edit, "database")
-    qtbot.waitUntil(lambda: titles(dock) == ["Delete the database"])
-    qtbot.keyClicks(dock.search_edit, "xx")
-    qtbot.waitUntil(dock.empty.isVisible)
-    assert "databasexx" in dock.empty.text()
+def test_a_run_is_found_by_a_word(screen, qtbot):
+    screen.type("Find runs", "database")
+    qtbot.waitUntil(lambda: titles(screen) == ["Delete the database"])
+    screen.type("Find runs", "xx")
+    screen.until("No run matches “databasexx”")
 
 
-@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
-def test_a_run_opens_by_keyboard(dock, qtbot, key):
-    dock.list.setFocus()
-    dock.list.setCurrentIndex(dock.model.index(1, 0))
-    with qtbot.waitSignal(dock.runOpened) as opened:
-        qtbot.keyClick(dock.list, key)
-    assert opened.args == ["run1"]
+def test_a_run_opens_by_keyboard_and_by_a_click(screen, qtbot):
+    opened = []
+    screen.root.runOpened.connect(opened.append)
+    screen.choose(LIST, "Delete the database")
+    screen.key(LIST, "Return", "Enter")
+    view = screen.find(LIST)
+    place = view.visualRect(view.model().index(2, 0)).center()
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert opened == ["run1", "run1", "run0"]
 
 
-def test_a_click_opens_one_run(dock, qtbot):
-    seen = []
-    dock.runOpened.connect(seen.append)
-    place = dock.list.visualRect(dock.model.index(2, 0)).center()
-    qtbot.mouseClick(dock.list.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    assert seen == ["run0"]
-
-
-def test_a_deleted_run_can_be_restored(dock, history, qtbot):
-    dock.list.setCurrentIndex(dock.model.index(0, 0))
-    dock.delete_current()
-    assert titles(dock) == ["Delete the database", "AI news"]
-    assert len(history.rows()) == 3
-    dock.undo_button.click()
-    qtbot.waitUntil(lambda: dock.model.rowCount() == 3)
-    assert len(history.rows()) == 3
-
-
-def test_a_deleted_run_is_gone_at_the_next_start(dock, history, qtbot):
-    dock.list.setCurrentIndex(dock.model.index(0, 0))
-    dock.delete_current()
-    dock.refresh()
+def test_a_deleted_run_can_be_restored_and_is_otherwise_gone_at_the_next_start(screen, history, qtbot):
+    for _ in range(2):
+        screen.choose(LIST, "Weather")
+        screen.key(LIST, "Del")
+        assert titles(screen) == ["Delete the database", "AI news"] and len(history.rows()) == 3
+        assert history_dock.UNDO_MS > 3000
+        screen.press("Undo")
+        qtbot.waitUntil(lambda: len(titles(screen)) == 3)
+    screen.choose(LIST, "Weather")
+    screen.key(LIST, "Del")
+    screen.root.refresh()
     qtbot.wait(50)
-    assert dock.model.rowCount() == 2
-    dock.shut_down()
+    assert len(titles(screen)) == 2
+    screen.root.shut_down()
     assert [row.title for row in history.rows()] == ["Delete the database", "AI news"]
 
 
-def test_a_run_that_could_not_be_deleted_returns_to_the_list(dock, history, qtbot, monkeypatch):
+def test_a_run_that_could_not_be_deleted_returns_to_the_list(show, history, qtbot, monkeypatch):
     def refused(*_runs):
         raise StorageError("The history is locked.")
 
     monkeypatch.setattr(history, "delete", refused)
-    reported = []
-    dock.notified.connect(reported.append)
-    dock.list.setCurrentIndex(dock.model.index(0, 0))
-    dock.delete_current()
-    dock._undo_timer.timeout.emit()
-    qtbot.waitUntil(lambda: bool(reported) and dock.model.rowCount() == 3)
-    assert "locked" in reported[0]
+    monkeypatch.setattr(history_dock, "UNDO_MS", 10)
+    screen = show(history)
+    qtbot.waitUntil(lambda: len(titles(screen)) == 3)
+    screen.choose(LIST, "Weather")
+    with qtbot.waitSignal(screen.root.notified) as reported:
+        screen.key(LIST, "Del")
+    assert "locked" in reported.args[0]
+    qtbot.waitUntil(lambda: len(titles(screen)) == 3)
 
 
-def test_a_pinned_run_is_at_the_top(dock, qtbot):
-    dock.list.setCurrentIndex(dock.model.index(2, 0))
-    dock.pin_current()
-    qtbot.waitUntil(lambda: titles(dock)[0] == "AI news")
+def test_a_pinned_run_is_at_the_top(screen, qtbot):
+    screen.choose(LIST, "AI news")
+    screen.key(LIST, "P")
+    qtbot.waitUntil(lambda: titles(screen)[0] == "AI news")
 
 
-def test_an_empty_history_says_how_to_fill_it(qtbot, tmp_path, monkeypatch):
-    dock = HistoryDock(History(tmp_path / "none" / "history.sqlite3"))
-    qtbot.addWidget(dock)
-    dock.show()
-    qtbot.waitUntil(dock.empty.isVisible)
-    assert "Press Run" in dock.empty.text()
-    dock.shut_down()
-
-
-def test_a_history_that_cannot_be_read_is_reported(qtbot, tmp_path):
+def test_an_empty_history_says_how_to_fill_it_and_one_that_cannot_be_read_is_reported(show, qtbot, tmp_path):
+    show(History(tmp_path / "none" / "history.sqlite3")).until("Press Run")
     (tmp_path / "file").write_text("")
     dock = HistoryDock(History(tmp_path / "file" / "history.sqlite3"))
-    qtbot.addWidget(dock)
     with qtbot.waitSignal(dock.notified) as signal:
-        pass
+        show(None, dock)
     assert signal.args[0]
-    dock.shut_down()
+
+
+@pytest.mark.slow
+def test_a_run_gets_a_name_tags_a_score_and_a_note_that_the_search_finds(screen, history, qtbot):
+    assert not screen.named("Name of the run")
+    screen.choose(LIST, "Delete the database")
+    with qtbot.waitSignal(screen.root.described):
+        screen.choose("Score of the run, 1 (bad) to 5 (good)", "4")
+    for name, text in (("Tags", "#Slow, bug"), ("Name", " Broken "), ("Note", "why")):
+        with qtbot.waitSignal(screen.root.described):
+            screen.write(f"{name} o", text)
+    row = history.find("run1")
+    assert (row.name, row.tags, row.score, row.note) == ("Broken", ("slow", "bug"), 4, "why")
+    assert facts(row).startswith("★★★★ #slow #bug")
+    screen.write("Find runs", "#slow score>3 broken")
+    qtbot.waitUntil(lambda: titles(screen) == ["Broken"])
+
+
+def test_an_unsaved_note_survives_a_refresh_and_another_choice(screen, history, qtbot):
+    screen.choose(LIST, "Delete the database")
+    screen.type("Note on the run", "half")
+    history.pin("run0")
+    screen.root.refresh()
+    qtbot.waitUntil(lambda: titles(screen)[0] == "AI news")
+    assert screen.read("Note on the run") == "half"
+    with qtbot.waitSignal(screen.root.described):
+        screen.choose(LIST, "Weather")
+    assert screen.read("Note on the run") == "" and history.find("run1").note == "half"
+
+
+@pytest.fixture
+def stored(context, show):
+    """The history of a context, as the window shows it."""
+    dock = HistoryDock(context.services.history)
+    HistoryPresenter(context, dock)
+    return show(None, dock)
+
+
+def test_a_stored_run_is_listed_and_opens(context, stored, qtbot):
+    for number in (1, 2):
+        context.recorder.keep(tuple(run(number, f"Prompt {number}")))
+    qtbot.waitUntil(lambda: titles(stored) == ["Prompt 2", "Prompt 1"])
+    stored.choose(LIST, "Prompt 1")
+    with qtbot.waitSignal(context.runs.ended):
+        stored.key(LIST, "Return")
+    assert context.runs.state.started.request.prompt == "Prompt 1"
+    stored.root.notified.emit("a note")
+    assert context.status.notes == ["a note"]
+
+
+def test_a_run_becomes_a_scenario_of_a_suite_of_the_user(context, stored, qtbot):
+    context.recorder.keep(bundled_run("search-mask.jsonl"))
+    qtbot.waitUntil(lambda: len(titles(stored)) == 1)
+    stored.find(LIST).setCurrentIndex(stored.find(LIST).model().index(0, 0))
+    stored.key(LIST, "A")
+    dialog = stored.dialog(SuiteDialog)
+    field, option = dialog.root.name_box.lineEdit(), QStyleOptionFrame()
+    field.initStyleOption(option)
+    place = field.style().subElementRect(QStyle.SubElement.SE_LineEditContents, option, field)
+    assert place.height() >= field.fontMetrics().height(), "the name is not cut by its field"
+    dialog.write("Suite", "starter")
+    assert not dialog.can("Add") and "bundled" in dialog
+    dialog.write("Suite", "Mine")
+    dialog.press("Add")
+    qtbot.waitUntil(lambda: bool(context.offers))
+    suite = load_suite(context.services.places.suites / "Mine.json")
+    assert [each.expect.calls[0].tools for each in suite.scenarios] == [("search",)]
+    assert "Mine" in context.offers[-1][0] and suite.scenarios[0].id == "search"
 
 
 @pytest.mark.parametrize(
@@ -344,27 +403,6 @@ def test_the_history_the_page_and_the_record_of_a_run_agree(tmp_path, monkeypatc
         assert row.tool in shown
 
 
-def test_a_row_is_drawn(dock):
-    pixmap: QPixmap = dock.grab()
-    assert not pixmap.isNull()
-    assert history_dock.UNDO_MS > 3000
-
-
-def test_a_stored_run_is_listed_and_opens(context, qtbot):
-    dock = HistoryDock(context.services.history)
-    qtbot.addWidget(dock, before_close_func=HistoryDock.shut_down)
-    HistoryPresenter(context, dock)
-    for number in (1, 2):
-        context.recorder.keep(tuple(run(number, f"Prompt {number}")))
-    qtbot.waitUntil(lambda: titles(dock) == ["Prompt 2", "Prompt 1"])
-    dock.list.setCurrentIndex(dock.model.index(1, 0))
-    with qtbot.waitSignal(context.runs.ended):
-        dock.open_current()
-    assert context.runs.state.started.request.prompt == "Prompt 1"
-    dock.notified.emit("a note")
-    assert context.status.notes == ["a note"]
-
-
 @pytest.mark.parametrize(
     ("native", "notation", "words"),
     [
@@ -381,74 +419,3 @@ def test_a_run_is_listed_with_its_requested_notation_also_where_it_failed(native
     failed = RunFailed(code="PROMPT_FAILED", message="This model's template has no place for tools.")
     row = kin_of([msgspec.structs.replace(started, request=request), failed]).row
     assert facts(row).split(" · ")[-1] == f"{words}, mask"
-
-
-def test_a_run_becomes_a_scenario_of_a_suite_of_the_user(context, qtbot):
-    dock = HistoryDock(context.services.history)
-    qtbot.addWidget(dock, before_close_func=HistoryDock.shut_down)
-    presenter = HistoryPresenter(context, dock)
-    context.recorder.keep(bundled_run("search-mask.jsonl"))
-    qtbot.waitUntil(lambda: dock.model.rowCount() == 1)
-    dock.list.setCurrentIndex(dock.model.index(0, 0))
-    dock.ask_with_current(dock.suiteRequested)
-    (dialog,) = context.window.findChildren(SuiteDialog)
-    dialog.name_box.setEditText("starter")
-    assert not dialog.add_button.isEnabled() and "bundled" in dialog.problem.text()
-    dialog.name_box.setEditText("Mine")
-    dialog.add_button.click()
-    qtbot.waitUntil(lambda: bool(context.offers))
-    suite = load_suite(context.services.places.suites / "Mine.json")
-    assert [each.expect.calls[0].tools for each in suite.scenarios] == [("search",)]
-    assert "Mine" in context.offers[-1][0] and suite.scenarios[0].id == "search"
-    end_work(presenter)
-
-
-def test_the_name_of_a_suite_is_not_cut_by_its_field(qtbot, qapp, tmp_path):
-    dialog = SuiteDialog(tmp_path)
-    ThemeManager(qapp, "light", parent=dialog)
-    qtbot.addWidget(dialog)
-    with qtbot.waitExposed(dialog):
-        dialog.show()
-    field, option = dialog.name_box.lineEdit(), QStyleOptionFrame()
-    field.initStyleOption(option)
-    place = field.style().subElementRect(QStyle.SubElement.SE_LineEditContents, option, field)
-    assert place.height() >= field.fontMetrics().height()
-
-
-@pytest.mark.slow
-def test_a_run_gets_a_name_tags_a_score_and_a_note_that_the_search_finds(dock, history, qtbot):
-    assert dock.details.isHidden()
-    dock.list.setCurrentIndex(dock.model.index(dock.model.row_of("run1"), 0))
-    details = dock.details
-    assert details.isVisible()
-    with qtbot.waitSignal(dock.described):
-        details.score.button("4").click()
-    for edit, text in (
-        (details.tags_edit, "#Slow, bug"),
-        (details.name_edit, " Broken "),
-        (details.note_edit, "why"),
-    ):
-        edit.setFocus()
-        edit.clear()
-        qtbot.keyClicks(edit, text)
-        with qtbot.waitSignal(dock.described):
-            qtbot.keyClick(edit, Qt.Key.Key_Return)
-    row = history.find("run1")
-    assert (row.name, row.tags, row.score, row.note) == ("Broken", ("slow", "bug"), 4, "why")
-    assert facts(row).startswith("★★★★ #slow #bug")
-    dock.search_edit.setText("#slow score>3 broken")
-    qtbot.waitUntil(lambda: dock.model.rowCount() == 1)
-
-
-def test_an_unsaved_note_survives_a_refresh_and_another_choice(dock, history, qtbot):
-    details = dock.details
-    dock.list.setCurrentIndex(dock.model.index(dock.model.row_of("run1"), 0))
-    details.note_edit.setFocus()
-    qtbot.keyClicks(details.note_edit, "half")
-    history.pin("run0")
-    dock.refresh()
-    qtbot.waitUntil(lambda: dock.model.row_of("run0") == 0)
-    assert details.note_edit.text() == "half"
-    with qtbot.waitSignal(dock.described):
-        dock.list.setCurrentIndex(dock.model.index(dock.model.row_of("run2"), 0))
-    assert details.note_edit.text() == "" and history.find("run1").note == "half"

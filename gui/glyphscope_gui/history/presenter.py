@@ -35,7 +35,7 @@ class SuiteDialog(PlainDialog):
         super().__init__("suiteDialog", tr("Add the run to a suite"), parent)
         self.setMinimumWidth(460)
         self._folder = folder
-        self.name_box = named(QComboBox(self, editable=True), "suiteNameBox")
+        self.name_box = named(QComboBox(self, editable=True), "suiteNameBox", tr("Suite"))
         self.name_box.setLineEdit(LineEdit())
         self.name_box.addItems([path.stem for path in own_suites(folder)] or ["my-suite"])
         about = words_label(
