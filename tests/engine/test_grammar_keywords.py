@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.base.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar import SafeValidator, build_value_grammar, call_schema, match_text
+from glyphscope.grammar import (
+    SafeValidator,
+    build_value_grammar,
+    call_schema,
+    fitting_shape,
+    match_text,
+    shape_note,
+)
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
-from glyphscope.notation import fitting_shape, shape_note, write_call, write_value
+from glyphscope.notation import write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation import CallValidator, Checker

@@ -11,8 +11,9 @@ from hypothesis import given
 
 from examples import at_most
 from glyphscope.base.errors import RegistryError
+from glyphscope.base.pointer import to_pointer
 from glyphscope.explain.proof import Boundaries, boundary_examples
-from glyphscope.registry import KEYWORDS, default_registry, make_tool, to_pointer
+from glyphscope.registry import KEYWORDS, default_registry, make_tool
 from glyphscope.validation import Checker
 from keyword_rows import EVERY, registry
 from schema_strategies import schemas

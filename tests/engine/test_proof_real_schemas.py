@@ -20,10 +20,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.pointer import to_pointer
 from glyphscope.events import NOTATIONS
 from glyphscope.explain.proof import ENGINES, prove
 from glyphscope.notation import write_call
-from glyphscope.registry import ToolRegistry, load_registry, to_pointer
+from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation import CallValidator
 from lark_reader import lark_reader

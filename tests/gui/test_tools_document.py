@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QPersistentModelIndex, Qt
 
 from glyphscope.base.errors import RegistryError
-from glyphscope.registry import Tool, ToolRegistry, find_places, to_pointer
+from glyphscope.base.pointer import to_pointer
+from glyphscope.registry import Tool, ToolRegistry, find_places
 from glyphscope_gui.project import RegistryDocument, argument_schema, draft_state
 from glyphscope_gui.shared.json_places import TextProblem, located, parse_object
 from glyphscope_gui.shared.table_model import NOTE_ROLE

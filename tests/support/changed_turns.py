@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from glyphscope.base.pointer import to_pointer
 from glyphscope.events import FieldClosed
 from glyphscope.models import TemplateRenderer
-from glyphscope.registry import to_pointer
 from glyphscope.turns import (
     FOREIGN,
     AnswerValidator,

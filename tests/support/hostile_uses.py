@@ -31,7 +31,14 @@ from glyphscope.explain import (
     relaxation_cost,
     worst_words,
 )
-from glyphscope.grammar import MaskReader, build_value_grammar, registry_contradictions, to_lark, uncallable
+from glyphscope.grammar import (
+    MaskReader,
+    build_value_grammar,
+    fitting_shape,
+    registry_contradictions,
+    to_lark,
+    uncallable,
+)
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.regular import found
 from glyphscope.grammar.tree import Grammar
@@ -46,7 +53,6 @@ from glyphscope.models import (
     render_template,
     with_proof,
 )
-from glyphscope.notation import fitting_shape
 from glyphscope.processes import limited
 from glyphscope.prompting import example_calls, render_messages
 from glyphscope.registry import ToolRegistry, load_registry, make_tool, to_json, to_openai

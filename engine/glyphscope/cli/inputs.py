@@ -16,7 +16,7 @@ from glyphscope.base.inputs import read_file, utf8_text
 from glyphscope.base.visible import visible
 from glyphscope.cli.output import diagnostics, print_line_error, print_note
 from glyphscope.events import Shape
-from glyphscope.notation.shapes import fitting_shape, shape_note
+from glyphscope.grammar.shapes import fitting_shape, shape_note
 from glyphscope.registry import (
     Tool,
     ToolRegistry,

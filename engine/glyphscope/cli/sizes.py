@@ -15,8 +15,9 @@ from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, RegistryOption, ShapeOption, model_option
 from glyphscope.cli.output import TextTable, console, print_json, print_text
 from glyphscope.events import NOTATIONS, Notation, RunRequest, Shape
+from glyphscope.grammar.shapes import fitting_shape
 from glyphscope.models.interface import Model
-from glyphscope.notation.shapes import fitting_shape, shape_keys
+from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import STYLES, Sizes, Style, call_sizes
 from glyphscope.prompting.messages import render_messages
 from glyphscope.registry import ToolRegistry

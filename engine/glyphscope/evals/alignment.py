@@ -15,10 +15,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 from glyphscope.base.figures import pluralize
 from glyphscope.base.lines import common_length
+from glyphscope.base.pointer import steps_of, to_pointer
 from glyphscope.base.shorten import json_excerpt, listed, shorten
 from glyphscope.events import Status
 from glyphscope.notation.shapes import shape_keys
-from glyphscope.registry.pointer import steps_of, to_pointer
 from glyphscope.runs import FieldState, RunState
 from glyphscope.runs.state import StageState
 

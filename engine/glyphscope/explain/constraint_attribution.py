@@ -20,13 +20,13 @@ import msgspec
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import duration
+from glyphscope.base.pointer import follow, to_pointer
 from glyphscope.events import ArgumentOrder, RunRequest, violations_of
 from glyphscope.grammar import Limits, MatchCancelled, MatchLimit, State, compile_grammar
 from glyphscope.grammar.match.report import Compiled
-from glyphscope.registry import ToolRegistry, to_pointer
+from glyphscope.registry import ToolRegistry
 from glyphscope.registry.facts import Whole, implicit, in_place
 from glyphscope.registry.keywords import CHOICES, COMBINATIONS, KEYWORDS, keyword_indices
-from glyphscope.registry.pointer import follow
 from glyphscope.runs.relaxation import parts_of, relaxed
 from glyphscope.runs.strategies.turns import answer_validator, expected_answer
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from glyphscope.base.pointer import follow, steps_of
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.keywords import said
-from glyphscope.registry.pointer import follow, steps_of
 
 
 class RuleOrigin(NamedTuple):

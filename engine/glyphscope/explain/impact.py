@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from glyphscope.base.figures import percent, pluralize
+from glyphscope.base.pointer import follow, readable, steps_of
 from glyphscope.base.shorten import shorten
 from glyphscope.events import Alternative, RunRequest, Token, TokenStep
 from glyphscope.explain.constraint_attribution import Attribution, Attributor, is_control_token
@@ -23,7 +24,6 @@ from glyphscope.explain.in_prompt import PromptPlace, prompt_places
 from glyphscope.explain.masked import token_reasons
 from glyphscope.grammar import MatchLimit
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import follow, readable, steps_of
 from glyphscope.runs.relaxation import parts_of
 from glyphscope.runs.state import RunState, StageState
 

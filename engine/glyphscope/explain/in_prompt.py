@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.pointer import follow, steps_of, to_pointer
 from glyphscope.events import PromptRendered, RunRequest
 from glyphscope.explain.constraint_attribution import Attribution
 from glyphscope.grammar import example_arguments
 from glyphscope.notation import shape_keys, write_call
 from glyphscope.prompting.signature import argument_types
-from glyphscope.registry import Tool, ToolRegistry, to_pointer
+from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.keywords import names_with
-from glyphscope.registry.pointer import follow, steps_of
 
 PlaceKind: TypeAlias = Literal["description", "example", "format", "tool"]
 

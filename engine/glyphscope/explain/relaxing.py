@@ -14,10 +14,10 @@ import msgspec
 
 from glyphscope.base.errors import PromptError
 from glyphscope.base.figures import percent, pluralize
+from glyphscope.base.pointer import readable, to_pointer
 from glyphscope.base.shorten import json_excerpt
 from glyphscope.events import AnyEvent, Relaxed, RunRequest, Violation, violations_of
-from glyphscope.registry import ToolRegistry, parse_document, to_pointer
-from glyphscope.registry.pointer import readable
+from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.runs.state import RunState, StageState, run_state
 from glyphscope.runs.strategies.turns import answer_validator
 

@@ -23,5 +23,6 @@ if TYPE_CHECKING:
     from glyphscope.grammar.match.report import compile_grammar, match_text
     from glyphscope.grammar.match.tokens import TokenTrie, allowed_tokens
     from glyphscope.grammar.packed import pack, unpack
+    from glyphscope.grammar.shapes import fitting_shape, shape_note
 else:
     __getattr__ = interface(__name__)

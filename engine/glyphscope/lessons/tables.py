@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from glyphscope.base.pointer import Path
 from glyphscope.lessons.lesson import CharacterQuestion, NextQuestion, Option, Part, View
 from glyphscope.lessons.run_settings import LessonRunSettings
 from glyphscope.registry.document import plain
-from glyphscope.registry.pointer import Path
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

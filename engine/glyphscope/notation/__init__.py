@@ -9,7 +9,7 @@ from glyphscope.base.interfaces import interface
 if TYPE_CHECKING:
     from glyphscope.notation.read import make_reader, parse_value
     from glyphscope.notation.scalars import is_bare_key
-    from glyphscope.notation.shapes import call_document, fitting_shape, shape_keys, shape_note
+    from glyphscope.notation.shapes import call_document, shape_keys
     from glyphscope.notation.write import (
         STYLES,
         Sizes,

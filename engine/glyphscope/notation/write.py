@@ -11,11 +11,11 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 
 from glyphscope.base.errors import NotationError
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.events import Shape
 from glyphscope.notation.scalars import is_bare
 from glyphscope.notation.shapes import call_document
-from glyphscope.registry.pointer import to_pointer
 
 Style: TypeAlias = Literal["json", "json-spaced", "openai", "glyph", "glyph-canonical"]
 STYLES: tuple[Style, ...] = get_args(Style)

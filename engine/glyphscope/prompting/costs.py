@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from glyphscope.base.pointer import steps_of
 from glyphscope.base.shorten import shorten
 from glyphscope.events import BEGUN, PromptPart, PromptRendered
 from glyphscope.prompting.history import MESSAGE
 from glyphscope.prompting.messages import SYSTEM_PROMPT
 from glyphscope.prompting.template import LINE
-from glyphscope.registry.pointer import steps_of
 
 KINDS = {
     "system": "system message",

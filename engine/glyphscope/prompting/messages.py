@@ -11,15 +11,16 @@ from typing import Any
 import msgspec
 
 from glyphscope.base.errors import NotationError, PromptError
+from glyphscope.base.pointer import to_pointer
 from glyphscope.events import Message, RunRequest
 from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.notation.shapes import fitting_shape, shape_keys
+from glyphscope.grammar.shapes import fitting_shape
+from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import write_call
 from glyphscope.prompting.history import history_turns
 from glyphscope.prompting.signature import argument_types, signature_pieces
 from glyphscope.prompting.template import Part, PartText, preset, render
 from glyphscope.registry import Tool, ToolRegistry, to_openai
-from glyphscope.registry.pointer import to_pointer
 from glyphscope.turns.own import named_call
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from glyphscope.base.json_values import json_values
+from glyphscope.base.pointer import to_pointer
 from glyphscope.models.interface import Model, Vocabulary
 from glyphscope.prompting.template import Part, add_part
 from glyphscope.registry.places import scan
-from glyphscope.registry.pointer import to_pointer
 
 _BLANKS = b" \t\r\n"
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from glyphscope.base.errors import PromptError, find_named
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.events import Message, NameCandidate, Notation, RunRequest
 from glyphscope.prompting.messages import (
@@ -26,7 +27,6 @@ from glyphscope.prompting.messages import (
 )
 from glyphscope.prompting.template import STRATEGIES, Part, PartText, presets, render
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import to_pointer
 
 ATTEMPT, REPAIR = "attempt", "repair"
 """The names of the parts of a repair's prompt: the failed text, and the message about it."""

@@ -15,5 +15,4 @@ from glyphscope.registry.load import (
 )
 from glyphscope.registry.normal_form import normalise
 from glyphscope.registry.places import find_places
-from glyphscope.registry.pointer import follow_reference, to_pointer
 from glyphscope.registry.tool import Tool, ToolRegistry

@@ -15,11 +15,11 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
+from glyphscope.base.pointer import Path
 from glyphscope.base.shorten import schema_error_words
 from glyphscope.registry.facts import patterns_of
 from glyphscope.registry.keywords import NAMED, ONE, is_unset
 from glyphscope.registry.patterns import bad_schema_pattern
-from glyphscope.registry.pointer import Path
 from glyphscope.registry.references import MAX_SCHEMAS, Place, Places, TooManySchemas, references
 
 MAX_LEVELS = 256

@@ -15,7 +15,7 @@ from typing import Any
 
 from glyphscope.base.errors import Problem, RegistryError
 from glyphscope.base.inputs import read_file, utf8_text
-from glyphscope.registry.pointer import Path, to_pointer
+from glyphscope.base.pointer import Path, to_pointer
 
 MAX_BYTES = 64_000_000
 """The maximum size of a registry file: 2,000 tools with long descriptions have about 4 MB."""

@@ -15,6 +15,7 @@ from itertools import islice
 from math import gcd, lcm
 from typing import Any, NamedTuple, Protocol
 
+from glyphscope.base.pointer import Path, follow_reference, step_of, to_pointer
 from glyphscope.registry.keywords import (
     ABOUT,
     ANY_TYPE,
@@ -28,7 +29,6 @@ from glyphscope.registry.keywords import (
     children,
     type_names,
 )
-from glyphscope.registry.pointer import Path, follow_reference, step_of, to_pointer
 
 
 class Placed(Protocol):

@@ -12,10 +12,10 @@ from typing import Any
 
 from glyphscope.base.errors import Problem, RegistryError
 from glyphscope.base.json_values import json_file
+from glyphscope.base.pointer import Path, to_pointer
 from glyphscope.registry.check import meant_type
 from glyphscope.registry.document import plain
 from glyphscope.registry.keywords import ABOUT, ANY_TYPE, DEFINITIONS, LIMITS
-from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.registry.tool import VERSION, ToolRegistry
 
 _SCHEMA_KEYS = ("parameters", "inputSchema", "input_schema")

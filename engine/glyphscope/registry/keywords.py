@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from glyphscope.base.pointer import Path
 from glyphscope.base.shorten import json_excerpt
 from glyphscope.events import Code
-from glyphscope.registry.pointer import Path
 
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from glyphscope.base import resources
 from glyphscope.base.errors import Problem, RegistryError, find_named
+from glyphscope.base.pointer import Path, to_pointer
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import parse_text, plain, read_registry_file
 from glyphscope.registry.forms import RawTool, below, read_forms
 from glyphscope.registry.normal_form import normalise
-from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.registry.tool import Tool, ToolRegistry
 
 

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from glyphscope.base.pointer import value_at
 from glyphscope.registry.keywords import OTHERS, TYPES, children, names_with
-from glyphscope.registry.pointer import value_at
 
 _NAMING = names_with(lambda keyword: keyword.in_place and not keyword.part_of) - {"not"} | {"$ref"}
 """Keywords whose schemas may name members of the same object."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from glyphscope.base.pointer import Path, follow_reference, to_fragment
 from glyphscope.registry.document import plain
 from glyphscope.registry.keywords import ANY_TYPE, DRAFT_2020_12, KEYWORDS, SILENT, draft_of, is_unset
-from glyphscope.registry.pointer import Path, follow_reference, to_fragment
 from glyphscope.registry.references import Places, references
 
 _APPLICATORS = ANY_TYPE - {"const", "enum"}

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import urldefrag, urljoin
 
+from glyphscope.base.pointer import Path, follow_reference, value_at
 from glyphscope.registry.keywords import IN_PLACE, children, draft_of
-from glyphscope.registry.pointer import Path, follow_reference, value_at
 
 MAX_SCHEMAS = 100_000
 """The maximum per document, some seconds of work. The largest published documents have 20,000."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from glyphscope.base.pointer import follow_reference
 from glyphscope.registry.keywords import IN_PLACE, children
-from glyphscope.registry.pointer import follow_reference
 
 VERSION = 1
 """The version of Glyphscope's form of a registry that this program writes, and the latest that it reads."""

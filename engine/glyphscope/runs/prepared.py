@@ -11,7 +11,7 @@ import msgspec
 
 from glyphscope.events import RunRequest
 from glyphscope.grammar.builder.uncallable import Uncallable, uncallable, uncallable_note, without
-from glyphscope.notation.shapes import fitting_shape, shape_note
+from glyphscope.grammar.shapes import fitting_shape, shape_note
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.runs.relaxation import enforced_registry
 from glyphscope.runs.tool_access import visible_registry

@@ -13,21 +13,13 @@ from typing import Any, NamedTuple
 
 from glyphscope.base.errors import RegistryError
 from glyphscope.base.figures import pluralize
+from glyphscope.base.pointer import Path, follow_reference, key_of, steps_of, to_pointer, value_at, with_value
 from glyphscope.base.shorten import and_more
 from glyphscope.events import TOOL_CHOICES, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.facts import implicit
 from glyphscope.registry.keywords import DEFINITIONS, OTHERS, keyword_indices, names_with
 from glyphscope.registry.making import without
-from glyphscope.registry.pointer import (
-    Path,
-    follow_reference,
-    key_of,
-    steps_of,
-    to_pointer,
-    value_at,
-    with_value,
-)
 from glyphscope.registry.references import Places, references
 
 _RELAXABLE = names_with(lambda keyword: keyword.relaxable)

@@ -20,9 +20,9 @@ from glyphscope.events import Notation, Shape
 from glyphscope.grammar.builder.tools import ToolRules, chosen_tools
 from glyphscope.grammar.regular.strings import ANYTHING
 from glyphscope.grammar.rules import RuleBook
+from glyphscope.grammar.shapes import fitting_shape
 from glyphscope.grammar.time_limit import limited, note_made
 from glyphscope.grammar.tree import NEVER, Grammar, Node, RuleRef, alt, optional, seq
-from glyphscope.notation.shapes import fitting_shape
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.turns.form import DEFAULT_OPTIONS, TurnForm, TurnOptions, state_of
 from glyphscope.turns.grammar_calls import CallRules, OwnCalls

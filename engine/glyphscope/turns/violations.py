@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from glyphscope.base.pointer import to_pointer
 from glyphscope.events import Code, RunEvent, ToolKnown, Violation
-from glyphscope.registry.pointer import to_pointer
 from glyphscope.turns.read import Turn, TurnCall
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_one_call import JudgedCall

@@ -16,9 +16,10 @@ import msgspec
 
 from glyphscope.base.structs import ready
 from glyphscope.events import Code, Notation, Shape, Status, ToolKnown
+from glyphscope.grammar.shapes import fitting_shape
 from glyphscope.notation import structure as s
 from glyphscope.notation.read_glyph import is_head
-from glyphscope.notation.shapes import fitting_shape, shape_keys
+from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call_level import CallKeys, CallLevel, tool_candidates
 from glyphscope.validation.candidates import Candidate, anything

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import jsonschema
 
+from glyphscope.base.pointer import to_pointer
 from glyphscope.grammar.checking import DeepStack, SafeValidator
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.formats import FORMATS, meets_condition, written_format
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.registry.facts import patterns_of
-from glyphscope.registry.pointer import to_pointer
 from glyphscope.registry.references import Places
 
 

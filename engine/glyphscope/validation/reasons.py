@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from msgspec import structs
 
+from glyphscope.base.pointer import steps_of
 from glyphscope.base.shorten import json_excerpt
 from glyphscope.events import Code, RunEvent, Violation
 from glyphscope.notation.scalars import DECIMAL, INTEGER, KIND_WORDS
 from glyphscope.registry.facts import Count, Range
-from glyphscope.registry.pointer import steps_of
 
 _LISTED = 12
 """The number of alternatives that a message lists before it only counts them."""

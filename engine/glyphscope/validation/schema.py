@@ -17,6 +17,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, NamedTuple
 
+from glyphscope.base.pointer import step_of
 from glyphscope.grammar.checking import DeepStack, listed_by_all
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.formats import FORMATS
@@ -34,7 +35,6 @@ from glyphscope.registry.facts import (
     types_of,
 )
 from glyphscope.registry.keywords import CHOICES, COMBINATIONS, KEYWORDS, companions
-from glyphscope.registry.pointer import step_of
 from glyphscope.validation.checker import Checker
 from glyphscope.validation.numbers import is_empty
 from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern

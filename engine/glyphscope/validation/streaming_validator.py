@@ -21,12 +21,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from glyphscope.base.pointer import step_of, to_pointer
 from glyphscope.events import Code, FieldChanged, Notation, RunEvent, Violation
 from glyphscope.notation import structure as s
 from glyphscope.notation.read import make_reader
 from glyphscope.notation.scalars import ARRAY, OBJECT, STRING, scalar_value
 from glyphscope.notation.structure import Structural
-from glyphscope.registry.pointer import step_of, to_pointer
 from glyphscope.validation.candidates import Candidate, CandidateSet, anything
 from glyphscope.validation.fields import Field, FieldRecorder
 from glyphscope.validation.levels import ArrayLevel, Level, ObjectLevel

@@ -6,12 +6,12 @@ from collections import OrderedDict
 from functools import cached_property
 from typing import Any
 
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import schema_error_words
 from glyphscope.events import Code
 from glyphscope.notation.scalars import STRING
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.keywords import KEYWORDS
-from glyphscope.registry.pointer import to_pointer
 from glyphscope.validation.reasons import LocatedReason, Reason
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import Spec

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from glyphscope.base.errors import Problem, RegistryError
+from glyphscope.base.pointer import to_pointer
 from glyphscope.events import Notation
 from glyphscope.notation.scalars import OBJECT
 from glyphscope.registry import normalise
 from glyphscope.registry.check import check_schema
-from glyphscope.registry.pointer import to_pointer
 from glyphscope.validation.candidates import Candidate
 from glyphscope.validation.reasons import LocatedReason, Reason
 from glyphscope.validation.schema import SchemaSet

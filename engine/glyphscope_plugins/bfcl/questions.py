@@ -26,6 +26,7 @@ import msgspec
 from glyphscope.base.errors import GlyphscopeError, RegistryError, SuiteError
 from glyphscope.base.figures import pluralize
 from glyphscope.base.inputs import read_file
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.imported import DONE, ImportedSuite, NotReadable, SkippedEntry
 from glyphscope.evals.suites.registries import KnownTools, open_registry
@@ -44,7 +45,6 @@ from glyphscope.evals.suites.suite import (
 )
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.making import with_children
-from glyphscope.registry.pointer import to_pointer
 
 ANSWERS, FUNCTIONS = "possible_answer", "multi_turn_func_doc"
 """The folders beside the questions with the leaderboard's answers, and with its functions by class."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from glyphscope.base.errors import SuiteError
+from glyphscope.base.pointer import steps_of, to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.imported import (
     NO_TOOLS,
@@ -24,7 +25,6 @@ from glyphscope.evals.suites.imported import (
     note_of,
 )
 from glyphscope.evals.suites.suite import Expectation
-from glyphscope.registry.pointer import steps_of, to_pointer
 from glyphscope_plugins.promptfoo.asserts import Found
 from glyphscope_plugins.promptfoo.files import Files, document_of
 from glyphscope_plugins.promptfoo.templates import (

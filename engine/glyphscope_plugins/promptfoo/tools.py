@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.imported import NO_TOOLS, NotReadable
 from glyphscope.registry import parse_document
 from glyphscope.registry.making import with_children
-from glyphscope.registry.pointer import to_pointer
 from glyphscope_plugins.promptfoo.files import Files
 
 _MEMBERS = ("tools", "functions", "toolConfig")

@@ -13,10 +13,10 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QWidget
 
+from glyphscope.base.pointer import steps_of
 from glyphscope.base.visible import visible
 from glyphscope.events import Status
 from glyphscope.registry import Tool
-from glyphscope.registry.pointer import steps_of
 from glyphscope.validation.value import ValueValidator
 from glyphscope_gui.shared.labels import named, show_words, words_label
 from glyphscope_gui.shared.language import tr

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from glyphscope.base.errors import NotationError
+from glyphscope.base.pointer import follow, steps_of
 from glyphscope.base.shorten import capitalised, shorten
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.explain.proof import EngineName, Proof, iterate_proofs
 from glyphscope.notation import parse_value
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import follow, steps_of
 from glyphscope_gui.enforcement.table import EnforcementCell, EnforcementRow
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.verdict import Enforcement

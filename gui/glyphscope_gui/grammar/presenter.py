@@ -8,9 +8,9 @@ import msgspec
 from PySide6.QtCore import QObject
 
 from glyphscope.base.figures import duration
+from glyphscope.base.pointer import steps_of
 from glyphscope.events import RunRequest
 from glyphscope.explain.grammar_origins import RuleOrigin, rule_origin, rules_by_argument
-from glyphscope.registry.pointer import steps_of
 from glyphscope.store import GrammarExample
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place, RulePlace
 from glyphscope_gui.enforcement.rows import badges

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.base.figures import UNKNOWN
+from glyphscope.base.pointer import steps_of
 from glyphscope.base.shorten import capitalised
 from glyphscope.base.tokens import token_text
 from glyphscope.explain.impact import (
@@ -23,7 +24,6 @@ from glyphscope.explain.impact import (
 from glyphscope.explain.in_prompt import PromptPlace
 from glyphscope.explain.retokenization import Boundaries, boundary_diff_words, boundary_words
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import steps_of
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import link, named, show_words, words_label
 from glyphscope_gui.shared.language import tr

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from glyphscope.base.pointer import follow_reference
 from glyphscope.registry.keywords import LIMITS, Measure, names_with
-from glyphscope.registry.pointer import follow_reference
 from glyphscope_gui.shared.language import tr
 
 Schema = dict[str, Any]

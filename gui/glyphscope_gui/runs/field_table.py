@@ -12,11 +12,11 @@ from PySide6.QtCore import QModelIndex, QObject, QSize, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHeaderView, QWidget
 
+from glyphscope.base.pointer import readable, to_pointer
 from glyphscope.events import RunStarted, Status, ToolKnown
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope.runs import FieldState
 from glyphscope.runs.state import StageState
 from glyphscope_gui.runs.stage_choice import ShownStage

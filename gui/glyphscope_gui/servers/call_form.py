@@ -11,10 +11,10 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Si
 from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QStackedWidget, QWidget
 
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.registry import Tool
-from glyphscope.registry.pointer import to_pointer
 from glyphscope_gui.calls.arguments import (
     MISSING,
     ArgumentProblems,

@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QScrollArea, QWidget
 
+from glyphscope.base.pointer import readable, to_pointer
 from glyphscope.grammar.builder.contradictions import Contradiction, contradictions
 from glyphscope.registry import Tool
-from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.shared.background import Background

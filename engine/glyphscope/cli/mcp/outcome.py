@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.base.figures import byte_size
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import schema_error_words, shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import STDIN, InputError, read_text
@@ -19,7 +20,6 @@ from glyphscope.cli.options import out_option
 from glyphscope.cli.output import console, print_json, print_note, print_text
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool
-from glyphscope.registry.pointer import to_pointer
 from glyphscope.store.files import atomic_write
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.content import content_bytes

@@ -13,7 +13,7 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.grammar.builder.uncallable import Uncallable, uncallable, uncallable_note
-from glyphscope.notation.shapes import fitting_shape
+from glyphscope.grammar.shapes import fitting_shape
 
 _NAMED = 5
 

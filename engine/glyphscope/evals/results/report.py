@@ -19,6 +19,7 @@ import msgspec
 from markupsafe import Markup
 
 from glyphscope.base.figures import byte_size, percent, plain_number
+from glyphscope.base.pointer import readable
 from glyphscope.evals.results.figures import MEASURES, ArmFigures, Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
@@ -65,7 +66,6 @@ from glyphscope.evals.statistics import Spread
 from glyphscope.evals.suites.reading import parse_suite, suite_registry
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events.encoding import encode_json
-from glyphscope.registry.pointer import readable
 from glyphscope.runs.sampling import sampling_words
 from glyphscope.store import atomic_write
 from glyphscope.store.exports.run_page import filled_page, page_templates

@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.pointer import follow, steps_of
 from glyphscope.base.shorten import json_excerpt, shorten
 from glyphscope.evals.results.measuring import CellPart
 from glyphscope.evals.results.report_parts import (
@@ -30,7 +31,6 @@ from glyphscope.evals.results.sample import Sample, SampleFailure
 from glyphscope.evals.results.table import Samples, Selection
 from glyphscope.evals.results.wrong_token import BadToken, bad_token, bad_turn
 from glyphscope.events.encoding import encode_json
-from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.runs import RunState, run_state
 from glyphscope.store.exports import RecordedRun
 from glyphscope.store.exports.run_page import run_data

@@ -18,10 +18,10 @@ from referencing.exceptions import Unresolvable
 
 from glyphscope.base.figures import pluralize
 from glyphscope.base.lines import common_length
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.evals.suites.suite import ExpectedCall
-from glyphscope.registry.pointer import to_pointer
 from glyphscope.validation.checker import Checker
 
 MAX_SHOWN = 60

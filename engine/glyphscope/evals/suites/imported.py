@@ -14,6 +14,7 @@ import msgspec
 from glyphscope.base.errors import PlacedProblem, RegistryError, StorageError, SuiteError
 from glyphscope.base.inputs import read_file, utf8_text
 from glyphscope.base.plugins import Group
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.registries import KnownTools, open_registry, registry_document
 from glyphscope.evals.suites.rules import scenario_problems
@@ -21,7 +22,6 @@ from glyphscope.evals.suites.suite import MAX_SCENARIOS, VERSION, Expectation, S
 from glyphscope.events import Message
 from glyphscope.prompting.message_list import ROLES
 from glyphscope.registry.document import parse_text, plain
-from glyphscope.registry.pointer import to_pointer
 
 NOT_IMPORTED = "Not imported"
 """The beginning of a suite's notes on parts of the file that it was made from."""

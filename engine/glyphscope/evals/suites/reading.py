@@ -27,6 +27,7 @@ from glyphscope.base.errors import (
 from glyphscope.base.figures import byte_size
 from glyphscope.base.inputs import named_file, read_file, utf8_text
 from glyphscope.base.lines import Lines
+from glyphscope.base.pointer import Path, steps_of, to_pointer
 from glyphscope.base.shorten import listed
 from glyphscope.base.structs import ready
 from glyphscope.evals.checking.service import CheckFailed, functions_of
@@ -47,7 +48,6 @@ from glyphscope.evals.suites.suite import (
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.places import find_places
-from glyphscope.registry.pointer import Path, steps_of, to_pointer
 
 MAX_PROBLEMS = 1_000
 """Problems reported for one suite; more are usually one error repeated many times."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from glyphscope.base.pointer import Path, steps_of
 from glyphscope.evals.checking.service import bad_path
 from glyphscope.evals.suites.registries import KnownTools
 from glyphscope.evals.suites.structure import Found, member_names, member_problems, no_such
@@ -32,7 +33,6 @@ from glyphscope.prompting.strategies import strategy_presets
 from glyphscope.prompting.template import presets
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.patterns import bad_pattern
-from glyphscope.registry.pointer import Path, steps_of
 from glyphscope.runs.sampling import stop_problem
 from glyphscope.runs.strategies.loop.presets import loop_presets
 from glyphscope.runs.transforming import TRANSFORMS

@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import inspect
 
+from glyphscope.base.pointer import Path
 from glyphscope.base.shorten import shorten
 from glyphscope.base.structs import ready
-from glyphscope.registry.pointer import Path
 
 Found = tuple[Path, str]
 """A problem: the steps to its place in the data, and a sentence."""

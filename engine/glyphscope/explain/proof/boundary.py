@@ -17,13 +17,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from glyphscope.base.figures import duration
+from glyphscope.base.pointer import Path, to_pointer, with_value
 from glyphscope.explain.proof.breaking import Candidate, broken, with_name
 from glyphscope.explain.proof.instances import instances, value_at
 from glyphscope.explain.proof.places import FALSE, MAX_CONSTRAINTS, Constraint, constraints, merged
 from glyphscope.grammar.generate.example import example_arguments, example_value
 from glyphscope.registry import Tool, making
 from glyphscope.registry.keywords import KEYWORDS, companions
-from glyphscope.registry.pointer import Path, to_pointer, with_value
 from glyphscope.validation.checker import Checker
 
 _EXAMPLES, _OWN, _ENOUGH = 8, 5, 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from glyphscope.base.pointer import Path, with_value
 from glyphscope.explain.proof.places import Route, merged
 from glyphscope.grammar.generate.example import example_value
-from glyphscope.registry.pointer import Path, with_value
 
 _WITH_OPTIONAL = ((False, False), (False, True), (True, True))
 """The attempts, in order: whether optional members are included along the route, and at its end."""

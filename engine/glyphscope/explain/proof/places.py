@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
+from glyphscope.base.pointer import Path, follow_reference, to_pointer
 from glyphscope.grammar.generate.example import matching_text
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.registry import facts
 from glyphscope.registry.keywords import CHOICES, KEYWORDS, OTHERS
-from glyphscope.registry.pointer import Path, follow_reference, to_pointer
 
 MAX_CONSTRAINTS = 5_000
 _MAX_PLACES = 20_000

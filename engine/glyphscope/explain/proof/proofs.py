@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from glyphscope.base.errors import GlyphscopeError, ModelError
+from glyphscope.base.pointer import follow
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.explain.proof.boundary import Boundary, Unreached, boundary_examples
 from glyphscope.explain.proof.engines import ENGINES, OURS, Answer, Calls, Cancelled, Engine, EngineName
@@ -24,11 +25,10 @@ from glyphscope.explain.proof.renderings import (
 from glyphscope.grammar.builder.notes import judged_late, unwritten
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import lark_unenforced
+from glyphscope.grammar.shapes import fitting_shape
 from glyphscope.grammar.tree import Ordered
 from glyphscope.models.grammar_probe import GrammarProbe
-from glyphscope.notation.shapes import fitting_shape
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.registry.pointer import follow
 from glyphscope.validation.call import CallValidator
 
 _SPELLED = 3

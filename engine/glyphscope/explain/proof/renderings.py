@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from glyphscope.base.errors import NotationError
+from glyphscope.base.pointer import Path, with_value
 from glyphscope.events import Notation, Shape
 from glyphscope.explain.proof.instances import value_at
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import write_call, write_value
-from glyphscope.registry.pointer import Path, with_value
 from glyphscope.registry.references import Places
 
 Order: TypeAlias = Callable[[Any], Any]

@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from itertools import combinations
 
+from glyphscope.base.pointer import is_under
 from glyphscope.grammar.builder.context import Choice, ToolContext, UnenforcedIn
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, names_of
 from glyphscope.grammar.checking import identity
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.registry.facts import listed, types_of
 from glyphscope.registry.keywords import DEFINITIONS
-from glyphscope.registry.pointer import is_under
 
 MAX_FOLLOWED = 8  # unenforced constraints that one rule passes on to its users; one is enough
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from glyphscope.base.errors import GrammarError
+from glyphscope.base.pointer import is_under
 from glyphscope.base.shorten import shorten
 from glyphscope.grammar.builder.context import MAX_RULES, ToolContext
 from glyphscope.grammar.builder.schema import Place, join
@@ -21,7 +22,6 @@ from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.time_limit import limited
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.keywords import said
-from glyphscope.registry.pointer import is_under
 
 _LISTED = 4  # excluded values in a message
 _MAX_LENGTH = 40  # characters of one

@@ -7,8 +7,9 @@ from typing import Any
 from glyphscope.events import Shape
 from glyphscope.grammar.builder.schema import join
 from glyphscope.grammar.builder.tools import Part, chosen_tools
+from glyphscope.grammar.shapes import fitting_shape
 from glyphscope.grammar.traversal import bottom_up
-from glyphscope.notation.shapes import call_document, fitting_shape, shape_keys
+from glyphscope.notation.shapes import call_document, shape_keys
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.making import closed, object_schema
 

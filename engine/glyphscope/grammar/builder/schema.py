@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.base.errors import GrammarError
+from glyphscope.base.pointer import follow, to_pointer
 from glyphscope.grammar.checking import DeepStack, SafeValidator
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.registry.facts import Whole, applied, count_of, in_place
 from glyphscope.registry.keywords import KEYWORDS, Measure
-from glyphscope.registry.pointer import follow, to_pointer
 
 MAX_SIZE = 1_000_000_000
 """A length, or a number of items, that no value has."""

@@ -16,9 +16,9 @@ from typing import Any
 
 from glyphscope.base import resources
 from glyphscope.base.errors import ToolError
+from glyphscope.base.pointer import steps_of as pointer_steps
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import and_more, capitalised, shorten
-from glyphscope.registry.pointer import steps_of as pointer_steps
-from glyphscope.registry.pointer import to_pointer
 
 MAX_BYTES = 200_000
 """The maximum size of the workspace as JSON text in UTF-8."""

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from glyphscope.base.errors import Problem, RegistryError, ServerError
 from glyphscope.base.inputs import read_file
+from glyphscope.base.pointer import Path, to_pointer
 from glyphscope.registry.document import parse_text, plain
-from glyphscope.registry.pointer import Path, to_pointer
 
 MAX_BYTES = 4_000_000
 """The maximum file size; larger files are rejected, as no one has that many servers."""

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import schema_error_words, shorten
 from glyphscope.events import ToolContent
 from glyphscope.registry import normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain
-from glyphscope.registry.pointer import to_pointer
 from glyphscope.tools.source import Outcome
 from glyphscope.validation.checker import Checker
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
+from glyphscope.base.pointer import follow
 from glyphscope.base.shorten import capitalised, json_excerpt, shorten
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
 from glyphscope.events import PrefixPart, Relaxed, RunRequest
 from glyphscope.explain.constraint_attribution import Attribution
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import follow
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import outcome_words
 from glyphscope.runs.relaxation import parts_of
