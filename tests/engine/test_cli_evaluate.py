@@ -9,12 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import Result
 
-from cli_command import command as cli
+from cli_command import command
 from eval_suite import SUITE, suite_file
 
 FILES = {
@@ -24,35 +25,21 @@ FILES = {
 SCRIPT = 'scripted:{action="search" query="news"}'
 
 
-def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-P", "-m", "glyphscope", "eval", *map(str, arguments)]
-
-
-@dataclass
-class Ended:
-    stdout: str
-    stderr: str
-
-
-Glyphscope = Callable[..., Ended]
+def started(*arguments: str | Path, **pipes: Any) -> subprocess.Popen[str]:
+    """`glyphscope eval …` in a process of its own, to be ended from outside."""
+    program = [sys.executable, "-P", "-m", "glyphscope", "eval", *map(str, arguments)]
+    return subprocess.Popen(program, text=True, **pipes)
 
 
 @pytest.fixture
-def glyphscope(tmp_path: Path) -> Glyphscope:
-    """Run `glyphscope eval …` in a separate process and check its exit code."""
+def glyphscope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Run `glyphscope eval …` in a separate folder and check its exit code."""
+    monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str | Path, code: int = 0) -> Ended:
-        done = subprocess.run(
-            command(*arguments),
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        ended = Ended(done.stdout, done.stderr)
-        assert done.returncode == code, ended
-        return ended
+    def run(*arguments: str | Path, code: int = 0) -> Result:
+        done = command("eval", *arguments)
+        assert done.exit_code == code, done.stderr
+        return done
 
     return run
 
@@ -75,19 +62,14 @@ def test_all_files_are_written_and_the_answer_is_json_on_demand(tmp_path, glyphs
     done = glyphscope(*small(tmp_path, "--notation", "glyph", "json", "--trials", "2", "--json"))
     reported = json.loads(done.stdout)
     path = result(tmp_path)
-    assert reported["folder"] == str(path) and reported["summary"]["samples"] == 16
+    assert reported["folder"] == str(path) and reported["summary"]["samples"] == len(lines(path)) == 16
     assert {each.name for each in path.iterdir()} >= FILES
-    assert len(lines(path)) == 16
-    assert all((path / line["runs"][0]).is_file() for line in lines(path))
-    again = json.loads(glyphscope("report", path, "--json").stdout)
-    assert again["summary"] == reported["summary"]
-
-
-@pytest.mark.slow
-def test_every_sample_is_on_stderr_and_the_figures_on_stdout(tmp_path, glyphscope):
-    done = glyphscope(*small(tmp_path))
-    assert "4 samples" in done.stderr and "✗ 2/4" in done.stderr and "WRONG_TOOL" in done.stderr
-    assert "25% [" in done.stdout and "report.html" in done.stdout
+    assert json.loads(glyphscope("report", path, "--json").stdout)["summary"] == reported["summary"]
+    out, line = tmp_path / "run.jsonl", lines(path)[0]
+    glyphscope("record", path, line["id"], "-o", out)
+    assert out.read_bytes() == (path / line["runs"][0]).read_bytes()
+    assert "There is no such sample" in glyphscope("record", path, "x", "-o", out, code=2).stderr
+    assert "1 recorded turn" in glyphscope("record", path, line["id"], "-o", out, "--turn", 2, code=2).stderr
 
 
 @pytest.mark.slow
@@ -104,23 +86,17 @@ def test_the_starter_suite_compares_no_constraint_with_the_mask_and_its_samples_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("share", "code"), [("0.2", 0), ("0.3", 1)])
-def test_the_exit_code_follows_the_required_share(tmp_path, share, code, glyphscope):
-    glyphscope(*small(tmp_path, "--fail-under", share), code=code)
-
-
-@pytest.mark.slow
-def test_a_suite_of_controls_alone_fails_the_required_share(tmp_path, glyphscope):
+def test_every_sample_is_on_stderr_and_the_exit_code_follows_the_required_share(tmp_path, glyphscope):
+    for share, code in (("0.2", 0), ("0.3", 1)):
+        done = glyphscope(*small(tmp_path, "--fail-under", share), code=code)
+        assert "4 samples" in done.stderr and "✗ 2/4" in done.stderr and "WRONG_TOOL" in done.stderr
+        assert "25% [" in done.stdout and "report.html" in done.stdout
+    without = small(tmp_path, "--notation", "glyph", "native")  # which a scripted model does not have
+    glyphscope(*without, "--fail-under", "0", code=1)
     arguments = small(tmp_path)
     control = {**SUITE["scenarios"][0], "control": True, "expect": {}}
     Path(str(arguments[0])).write_text(json.dumps({**SUITE, "scenarios": [control]}))
     glyphscope(*arguments)
-
-
-@pytest.mark.slow
-def test_an_arm_without_an_answer_fails_the_required_share(tmp_path, glyphscope):
-    arguments = small(tmp_path, "--notation", "glyph", "native")  # which a scripted model does not have
-    glyphscope(*arguments, "--fail-under", "0", code=1)
 
 
 @pytest.mark.slow
@@ -147,7 +123,7 @@ def test_a_missing_model_skips_its_arm_with_exit_code_1(tmp_path, glyphscope):
     ],
 )
 def test_bad_input_is_exit_code_2_with_the_reason(arguments, said):
-    ended = cli("eval", *arguments)
+    ended = command("eval", *arguments)
     assert ended.exit_code == 2 and said in ended.stderr
 
 
@@ -179,12 +155,7 @@ def test_a_result_without_an_order_of_arguments_resumes_in_the_schemas_order(tmp
 
 @pytest.mark.slow
 def test_ctrl_c_saves_the_samples_and_says_how_to_resume(tmp_path):
-    process = subprocess.Popen(
-        command(*small(tmp_path, "--trials", "300")),
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    process = started(*small(tmp_path, "--trials", "300"), stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stderr is not None
     for line in process.stderr:
         if "3/1200" in line:
@@ -204,11 +175,8 @@ def test_a_result_that_was_killed_and_resumed_equals_an_uninterrupted_one(tmp_pa
     chance = random.Random(5)
     killed, planned = 0, 30 * len(SUITE["scenarios"])
     while killed < 5:
-        process = subprocess.Popen(
-            command(*small(tmp_path / "killed", *many, "--resume")),
-            stderr=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )
+        silent = {"stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        process = started(*small(tmp_path / "killed", *many, "--resume"), **silent)
         before = time.monotonic() + 20
         target = _made(tmp_path / "killed") + chance.randrange(3, planned // 7)
         while _made(tmp_path / "killed") < target and process.poll() is None and time.monotonic() < before:
@@ -246,14 +214,3 @@ def _figures(path: Path) -> object:
         ):
             del figures["first_token_ms"], figures["total_ms"]
     return summary
-
-
-@pytest.mark.slow
-def test_the_record_of_a_sample_is_written_to_a_separate_file(tmp_path, glyphscope):
-    glyphscope(*small(tmp_path))
-    path, out = result(tmp_path), tmp_path / "run.jsonl"
-    line = lines(path)[0]
-    glyphscope("record", path, line["id"], "-o", out)
-    assert out.read_bytes() == (path / line["runs"][0]).read_bytes()
-    assert "There is no such sample" in glyphscope("record", path, "x", "-o", out, code=2).stderr
-    assert "1 recorded turn" in glyphscope("record", path, line["id"], "-o", out, "--turn", 2, code=2).stderr
