@@ -66,7 +66,7 @@ class JsonReader(Reader):
         self._at += 1
         self._after, self._due = False, True
 
-    def _member_key(self, char: str) -> Iterator[None]:
+    def _member_key(self, char: str) -> Iterable[None]:
         """Read a key, which begins with that character, and the sign after it."""
         yield from self._written_key(char)
         while not (char := self._ink()):

@@ -180,25 +180,21 @@ class _Lenient(LiteralReader):
 
     # keys
 
-    def _member_key(self, char: str) -> Iterator[None]:
-        if len(self._stack) > 1 or not self._order:
-            yield from super()._member_key(char)
-            return
-        key = self._order.pop(0)
-        if _KEYWORD.match(self._text, self._at):
-            yield from super()._member_key(char)
-            return
+    def _member_key(self, char: str) -> Iterable[None]:
+        next_key = self._order.pop(0) if len(self._stack) == 1 and self._order else ""
+        if not next_key or _KEYWORD.match(self._text, self._at):
+            return super()._member_key(char)
         self._depart("a keyword was expected")
         self._emit(s.KEY_OPEN, 0)
-        self._emit(s.KEY_TEXT, 0, key)
+        self._emit(s.KEY_TEXT, 0, next_key)
         self._emit(s.KEY_END, 0)
+        return ()
 
-    def _written_key(self, char: str) -> Iterator[None]:
-        if char in self.RUNS and self._takes_keyword:
-            self._depart("a keyword without marks was expected")
-            yield from self._string(key=True)
-        else:
-            yield from super()._written_key(char)
+    def _written_key(self, char: str) -> Iterable[None]:
+        if char not in self.RUNS or not self._takes_keyword:
+            return super()._written_key(char)
+        self._depart("a keyword without marks was expected")
+        return self._string(key=True)
 
     # strings, numbers and words
 

@@ -103,20 +103,21 @@ class LiteralReader(JsonReader):
 
     def _written_key(self, char: str) -> Iterable[None]:
         self._key, self._key_from = [], len(self._out)
-        bare = _KEYWORD if self._takes_keyword else KEY
         if self._quote and char == self._quote[0]:
-            yield from self._marked(self._quote, key=True)
-        elif char in self.RUNS and not self._takes_keyword:
-            yield from self._string(key=True)
-        elif not bare.match(char):
+            return self._marked(self._quote, key=True)
+        if char in self.RUNS and not self._takes_keyword:
+            return self._string(key=True)
+        return self._bare_key(_KEYWORD if self._takes_keyword else KEY, char)
+
+    def _bare_key(self, run: re.Pattern[str], char: str) -> Iterator[None]:
+        if not run.match(char):
             self._reject(f"the name of an argument must come here, not '{char}'")
-        else:
-            self._emit(s.KEY_OPEN, 0, '"')
-            while found := bare.match(self._text, self._at):
-                self._emit(s.KEY_TEXT, len(found[0]), found[0])
-                self._at = found.end()
-                yield from self.char()
-            self._emit(s.KEY_END)
+        self._emit(s.KEY_OPEN, 0, '"')
+        while found := run.match(self._text, self._at):
+            self._emit(s.KEY_TEXT, len(found[0]), found[0])
+            self._at = found.end()
+            yield from self.char()
+        self._emit(s.KEY_END)
 
     @property
     def _takes_keyword(self) -> bool:
