@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from eval_suite import AnsweringModel
+from expected_texts import as_in_file, blocks_of
 from glyphscope.base.errors import GlyphscopeError, ModelError, Stopped, SuiteError
 from glyphscope.evals.checking.service import CheckFailed, bad_path, call_function, select
 from glyphscope.evals.matrix import Matrix, plan_of
@@ -42,81 +45,36 @@ RUBRIC = {"judge": [{"rubric": "The query is about tea."}]}
 # JSONPath
 
 
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        ("$.calls[?@.tool = 'x']", "at character 17: unexpected token '='"),
-        ("calls", "at character 1: a JSONPath begins with $"),
-        ("", "at character 1"),
-        ("$.calls[", "at character 9: unexpected end"),
-        ("$[?nope(@)]", "at character 4: function 'nope' is not defined"),
-    ],
-)
-def test_an_invalid_path_is_reported_with_its_character(path, said):
-    assert said in bad_path(path)
-
-
-def failures_of(**check: Any) -> list[str]:
-    judged = verdict(asked(expectation(extra_calls=True, paths=(PathCheck(**check),))), SEARCH)
-    assert set(reasons(judged)) <= {"PATH"}
-    return [failure.detail for failure in judged.failures]
-
-
+CASES = Path(__file__).with_name("evals_paths.txt")
 VALUES = [1, True, "1", None, False, "b\n", "b", 0, 1.5, [1], [True], {"a": 1}, {"a": True}, {}, "a.b"]
 
 
-@pytest.mark.parametrize(
-    ("filter", "selected"),
-    [
-        ("@ < 2", [1, 0, 1.5]), ("@ <= 1", [1, 0]), ("@ > 0", [1, 1.5]), ("@ >= 1", [1, 1.5]), ("@ < true", []),
-        ("@ <= true", [True]), ("@ >= false", [False]), ("@ > false", []), ("@ <= null", [None]), ("@ < null", []),
-        ("@ < 'b'", ["1", "a.b"]), ("@ <= 'b'", ["1", "b", "a.b"]), ("@ == 1", [1]), ("@ == 1.0", [1]),
-        ("@ == true", [True]), ("@ == 0", [0]), ("@ != 1", [value for value in VALUES if value is not VALUES[0]]),
-        ("@ == $[9]", [[1]]), ("@ == $[10]", [[True]]), ("@ == $[11]", [{"a": 1}]), ("@ == $[12]", [{"a": True}]),
-        ("@.a == 1", [{"a": 1}]), ("@.a <= true", [{"a": True}]), ("@.a == @.b && @.a", []), ("@.x == @.y", VALUES),
-        ("@.x < @.y", []), ("@.x <= @.y", VALUES), ("@.a != @.b", [{"a": 1}, {"a": True}]),
-        ("search(@, 'b$')", ["b", "a.b"]), ("search(@, '^b')", ["b\n", "b"]), ("match(@, 'b')", ["b"]),
-        ("match(@, 'b.')", []),
-        ("match(@, '.*')", ["1", "b", "a.b"]), ("search(@, '[$.^]')", ["a.b"]), ("search(@, 'a\\\\.b')", ["a.b"]),
-        ("search(@, '\\\\p{Ll}')", ["b\n", "b", "a.b"]),
-    ],
-)  # fmt: skip
-def test_filters_compare_and_match_by_the_rfc(filter, selected):
-    found = [value for _, value in select(f"$[?{filter}]", VALUES).nodes]
-    assert json.dumps(found) == json.dumps(selected)
+def selected(filter: str) -> str:
+    return json.dumps([value for _, value in select(f"$[?{filter}]", VALUES).nodes])
 
 
-@pytest.mark.parametrize("pattern", ["(?i)b", "\\\\d", "(a", "a{2}+", "a*?", "[a", "a{1000000}", "\\\\b"])
-@pytest.mark.parametrize("function", ["match", "search"])
-def test_a_pattern_of_a_path_that_is_not_an_i_regexp_is_an_error_at_its_function(function, pattern):
-    assert bad_path(f"$[?{function}(@, '{pattern}')]").startswith(
-        f"Invalid JSONPath at character 4: invalid I-Regexp (RFC 9485): {pattern.replace(chr(92) * 2, chr(92))}"
-    )
+def failures_of(check: str) -> str:
+    paths = (msgspec.json.decode(check, type=PathCheck),)
+    judged = verdict(asked(expectation(extra_calls=True, paths=paths)), SEARCH)
+    assert set(reasons(judged)) <= {"PATH"}
+    return "; ".join(failure.detail for failure in judged.failures) or "met"
 
 
 @pytest.mark.slow
-def test_every_value_that_a_path_selects_must_meet_the_condition():
-    query = "$.calls[*].arguments.query"
-    assert failures_of(path=query) == failures_of(path=query, equals="green tea") == []
-    assert failures_of(path=query, any_of=("black tea", "green tea")) == []
-    assert failures_of(path=query, pattern="tea$") == []
-    assert failures_of(path="$.calls[0].arguments.max_results", equals=3.0, schema={"maximum": 5}) == []
-    assert failures_of(path="$.calls", count=1) == failures_of(path="$.calls[1]", count=0) == []
-    place = "$['calls'][0]['arguments']['query']"
-    assert failures_of(path=query, equals="tea") == [f'{place} is "green tea", not "tea"']
-    assert failures_of(path=query, pattern="coffee") == [
-        f'{place} is "green tea", and does not match "coffee"'
-    ]
-    assert "does not fit the schema" in failures_of(path=query, schema={"maxLength": 3})[0]
-    assert failures_of(path="$.calls[1]") == ["$.calls[1] selects nothing"]
-    assert failures_of(path="$.calls[*].arguments.*", count=3) == [
-        "$.calls[*].arguments.* selects 2 values, not 3"
-    ]
+def test_filters_compare_and_match_by_the_rfc_and_paths_have_the_answers_in_the_file():
+    answers = {"# Filters": selected, "# Invalid": bad_path, "# Conditions": failures_of}
 
+    def found() -> Iterator[str]:
+        for block in blocks_of(CASES):
+            if block.startswith("# "):
+                answer = next(each for title, each in answers.items() if block.startswith(title))
+                yield block
+            else:
+                given = (line.partition(" → ")[0] for line in block.split("\n"))
+                yield "\n".join(f"{line} → {answer(line)}" for line in given)
 
-def test_null_is_a_value_to_compare_with():
-    assert failures_of(path="$.answer", equals=None) == []
-    assert failures_of(path="$.calls[0].tool", equals=None) != []
+    as_in_file(CASES, found())
+    assert "at character 1" in bad_path("")
 
 
 @pytest.mark.slow

@@ -157,10 +157,3 @@ def test_a_small_result_has_no_file_for_its_table(tmp_path):
     write(folder, list(MADE.samples()))
     folder.table()
     assert not (folder.path / INDEX).exists()
-
-
-def test_each_sample_is_read_once_in_the_order_of_its_line(folder):
-    first, *others = MADE.samples()
-    again = msgspec.structs.replace(first, ok=not first.ok)
-    write(folder, [first, *others, again])
-    assert list(folder.samples()) == [*others, again]
