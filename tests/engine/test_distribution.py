@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -14,7 +16,9 @@ from hypothesis import strategies as st
 
 from cli_command import command as glyphscope
 from examples import at_most
+from expected_texts import as_in_file, blocks_of
 from glyphscope.evals import distribution, divergence_words, option_words, seed_run
+from glyphscope.evals.results.words import share_words
 from glyphscope.events import RunFailed, RunRequest, RunStarted
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
@@ -28,7 +32,7 @@ REQUEST = RunRequest(prompt="p", registry=default_registry().to_document(), cons
 
 def run_of(seed, text, **changes):
     pieces = text if isinstance(text, list) else [character.encode() for character in text]
-    request = RunRequest(prompt="p", registry=REQUEST.registry, constraint="off", **changes)
+    request = RunRequest(**{"prompt": "p", "registry": REQUEST.registry, "constraint": "off", **changes})
     return seed_run(seed, run_state(run(request, ScriptedModel(turns=[pieces]))))
 
 
@@ -37,47 +41,45 @@ def state_of(text):
     return run_of(0, text).state
 
 
-def test_runs_with_the_same_call_are_one_group_and_the_largest_comes_first():
-    texts = (CALL % 5, CALL % 10, '{"action": "search", "max_results": 10, "query": "AI news"}', CALL % 10)
+CASES = Path(__file__).with_name("distribution.txt")
+ANY = {"name": "t", "description": "d", "inputSchema": {"type": "object", "properties": {"a": {}}}}
+
+
+def distribution_lines(texts: list[str]) -> Iterator[str]:
+    """The groups with their seeds and shares, the tokens at which they diverge, and the words."""
+    registry = {"tools": [*REQUEST.registry["tools"], ANY]}
     runs = [
-        run_of(seed, text, notation="json" if '"action"' in text else "glyph")
+        run_of(seed, text, notation="json" if '"action"' in text else "glyph", registry=registry)
         for seed, text in enumerate(texts)
     ]
     result = distribution(runs)
-    assert result.n == 4
-    assert [(group.seeds, group.share.correct, group.ok) for group in result.groups] == [
-        ((1, 2, 3), 3, True),
-        ((0,), 1, True),
-    ]
-    assert result.groups[0].share.low < 0.75 < result.groups[0].share.high
+    for group in result.groups:
+        at = "" if group.divergence is None else f", diverges at {group.divergence}"
+        sign = "✓" if group.ok else "✗"
+        yield f"= {sign} {group.label}: seeds {group.seeds}, {share_words(group.share)}{at}"
+    for number, each in enumerate(result.divergences):
+        options = "; ".join(
+            f"{option_words(one)} {one.sampled} of {each.runs}, groups {one.groups}" for one in each.options
+        )
+        yield f"= {number}: token {each.token}, {divergence_words(each)}: {options}"
+    yield from (f"= {words}" for words in result.words)
 
 
-def test_a_boolean_and_a_number_are_different_arguments():
-    schema = {"type": "object", "properties": {"a": {}}}
-    registry = {"tools": [{"name": "t", "description": "d", "inputSchema": schema}]}
-    request = RunRequest(prompt="p", registry=registry, constraint="off", notation="json")
-    runs = [
-        seed_run(seed, run_state(run(request, ScriptedModel(json.dumps({"action": "t", "a": value})))))
-        for seed, value in enumerate((1, True, 1.0))
-    ]
-    assert [group.seeds for group in distribution(runs).groups] == [(0, 2), (1,)]
+def test_distributions_are_those_of_the_file():
+    def found() -> Iterator[str]:
+        for block in blocks_of(CASES):
+            texts = [line for line in block.split("\n") if not line.startswith("= ")]
+            yield block if block.startswith("# ") else "\n".join((*texts, *distribution_lines(texts)))
+
+    as_in_file(CASES, found())
+    assert distribution([]).words == ("No run has finished yet.",)
 
 
-def test_groups_diverge_at_the_first_token_that_differs_with_its_count_and_probability():
-    result = distribution(
-        [run_of(1, CALL % 10), run_of(2, CALL % 15), run_of(3, CALL % 10), run_of(4, CALL % 7)]
-    )
-    first, second = result.divergences
-    at = CALL.index("%")
-    assert (first.char, first.token, first.runs) == (at, at, 4)
-    assert [(option.text, option.sampled, option.groups) for option in first.options] == [
-        ("1", 3, (0, 1)),
-        ("7", 1, (2,)),
-    ]
-    assert second.char == at + 1 and [option.text for option in second.options] == ["0", "5"]
-    assert [group.divergence for group in result.groups] == [None, 1, 0]
-    assert divergence_words(first).endswith("max_results=”") and option_words(first.options[0]) == "“1”"
-    assert "The answers first differ at character" in " ".join(result.words)
+def test_a_failed_run_is_not_counted():
+    stopped = run_of(4, CALL % 10)
+    stopped.state.failed = RunFailed(code="MODEL_DIED", message="gone", hint="", t=0.0)
+    result = distribution([run_of(1, CALL % 10), seed_run(4, stopped.state)])
+    assert (result.n, result.failed) == (1, (4,)) and "1 run failed or stopped" in result.words[0]
 
 
 def test_the_probabilities_at_a_divergence_are_those_of_the_runs():
@@ -97,36 +99,6 @@ def test_the_json_output_keeps_the_members_of_earlier_versions():
     written = msgspec.to_builtins(distribution([run_of(1, CALL % 10), run_of(2, CALL % 7)]))
     assert [group["parting"] for group in written["groups"]] == [None, 0]
     assert [option["drawn"] for option in written["partings"][0]["options"]] == [1, 1]
-
-
-def test_a_difference_within_the_same_call_is_no_divergence():
-    spaced = run_of(2, (CALL % 10).replace(" max", "  max"))
-    assert distribution([run_of(1, CALL % 10), spaced]).divergences == ()
-
-
-def test_an_invalid_answer_is_a_group_by_its_error_and_a_failed_run_is_not_counted():
-    broken = run_of(2, CALL % 500)
-    stopped = run_of(4, CALL % 10)
-    stopped.state.failed = RunFailed(code="MODEL_DIED", message="gone", hint="", t=0.0)
-    result = distribution([run_of(1, CALL % 10), broken, run_of(3, CALL % 10), seed_run(4, stopped.state)])
-    assert [(group.label.partition(" {")[0], group.ok) for group in result.groups] == [
-        ("search", True),
-        ("No valid call: CONSTRAINT_MAX /max_results", False),
-    ]
-    assert (result.n, result.failed) == (3, (4,))
-    assert "1 run failed or stopped" in result.words[0]
-
-
-def test_an_answer_that_ends_where_another_continues_diverges_at_the_end():
-    result = distribution([run_of(1, CALL % 10), run_of(2, (CALL % 10)[:-4])])
-    (divergence,) = result.divergences
-    assert {option_words(option) for option in divergence.options} >= {"the end"}
-
-
-def test_no_run_and_one_run_have_no_divergence():
-    assert distribution([]).words == ("No run has finished yet.",)
-    one = distribution([run_of(1, CALL % 10)])
-    assert one.divergences == () and one.words[0] == "One run."
 
 
 @given(st.lists(st.sampled_from([CALL % n for n in (1, 10, 15, 100)]), min_size=1, max_size=8))
