@@ -3,9 +3,11 @@
 import json
 import threading
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+from expected_texts import blocks_of
 from glyphscope.evals.matrix import Arm, LoadedSuite, Planned
 from glyphscope.evals.running import run_sample
 from glyphscope.evals.suites import encode_suite, load_suite
@@ -139,66 +141,13 @@ def get(path, workspace_id="trip-1"):
     return call("state_get", workspace_id=workspace_id, path=path)
 
 
-LONG = "word " * 80
-ALL = patch(
-    ("set", "/budget/limit", 1000), ("set", "/budget/items/1/paid", True), ("append", "/travellers", "carol")
-)
 CONVERSATIONS = {
-    "happy_path-simple": [patch(("set", "/title", "Two days in Porto")), DONE],
-    "happy_path-typical": [get("/todo"), patch(("append", "/todo", "charge the camera")), DONE],
-    "happy_path-extreme": [ALL, ALL, DONE],
-    "missing_workspace_id-simple": [
-        patch(("set", "/title", "A week in Rome"), workspace_id="workspace"),
-        patch(("set", "/title", "A week in Rome")),
-        DONE,
-    ],
-    "missing_workspace_id-typical": [
-        patch(("set", "/owner", "bob"), workspace_id="trip-0"),
-        patch(("set", "/owner", "bob")),
-        DONE,
-    ],
-    "missing_workspace_id-extreme": [
-        get("/settings/language", "x"),
-        get("/settings/language"),
-        "It is en.",
-        patch(("set", "/settings/language", "pt")),
-        DONE,
-    ],
-    "type_error_recovery-simple": [
-        patch(("set", "/budget/limit", "950")),
-        patch(("set", "/budget/limit", 950)),
-        DONE,
-    ],
-    "type_error_recovery-typical": [
-        patch(("set", "/budget/limit", "1200")),
-        patch(("set", "/budget/limit", 1200)),
-        DONE,
-    ],
-    "type_error_recovery-extreme": [
-        patch(("set", "/settings/reminders", "off")),
-        patch(("set", "/settings/reminders", False)),
-        patch(("append", "/travellers", "dan")),
-        DONE,
-    ],
-    "long_arguments_guard-simple": [
-        patch(("set", "/note", LONG)),
-        patch(("set", "/note", "By train, three days.")),
-        DONE,
-    ],
-    "long_arguments_guard-typical": [
-        patch(("set", "/note", LONG)),
-        patch(("set", "/note", "By train, three days.")),
-        DONE,
-    ],
-    "long_arguments_guard-extreme": [
-        patch(("set", "/note", LONG)),
-        patch(("set", "/note", "By train, three days.")),
-        DONE,
-    ],
-    "chat_only-simple": ["Done."],
-    "chat_only-typical": ["Done."],
-    "chat_only-extreme": ["Done."],
+    title.removeprefix("# "): turns
+    for title, *turns in (
+        block.split("\n") for block in blocks_of(Path(__file__).with_name("suites_reliability.txt"))
+    )
 }
+"""Of each scenario, what a model says that recovers from its errors."""
 FAULTS = {
     "happy_path": "",
     "missing_workspace_id": "TOOL_ERROR",
