@@ -7,7 +7,7 @@ form, and those of a value (`validation`), of which a single call in GLYPH or JS
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 from glyphscope.events import RunEvent, Violation
 from glyphscope.grammar.tree import Grammar
@@ -17,14 +17,12 @@ from glyphscope.turns.own import own_call
 from glyphscope.turns.parts import ArgumentsValidator, NameValidator
 from glyphscope.turns.read import Turn
 from glyphscope.turns.validator import FormValidator
-from glyphscope.turns.validator_one_call import JudgedCall
 from glyphscope.turns.validator_own import Enforced, OwnValidator, ReasonedValidator
-from glyphscope.validation.streaming_validator import Limits
+from glyphscope.validation.streaming_validator import JudgedCall, Limits
 
 
-@runtime_checkable
 class AnswerValidator(Protocol):
-    """Judges an answer while it is written: text for the user and calls, or a part of a call."""
+    """Judges an answer while it is written: text for the user and calls, or a part of a call; or, likewise, a value."""
 
     def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
         """The verdicts that the next piece of the text decides; whole answers may also be fed as bytes."""

@@ -24,8 +24,8 @@ from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import glyph_key, write_value
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.own_text import call_opening
-from glyphscope.turns.validator_one_call import JudgedCall
 from glyphscope.validation.call import CallValidator
+from glyphscope.validation.streaming_validator import JudgedCall
 
 _ENVELOPE: Shape = "name-arguments"
 """The shape in which arguments are requested and judged if the request's shape has no key for them."""

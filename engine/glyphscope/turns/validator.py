@@ -41,9 +41,9 @@ from glyphscope.turns.validator_markers import (
     strays_of,
     without_bare,
 )
-from glyphscope.turns.validator_one_call import JudgedCall, OneCallValidator, Record
+from glyphscope.turns.validator_one_call import OneCallValidator, Record
 from glyphscope.turns.violations import final_calls
-from glyphscope.validation.streaming_validator import Limits
+from glyphscope.validation.streaming_validator import JudgedCall, Limits
 
 MAX_CALLS = 1000
 """The maximum number of calls that are read in one turn."""

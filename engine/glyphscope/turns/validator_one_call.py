@@ -21,7 +21,7 @@ from glyphscope.validation.call_level import CallKeys, CallLevel
 from glyphscope.validation.candidates import Candidate
 from glyphscope.validation.reasons import Reason
 from glyphscope.validation.spec import ANYTHING
-from glyphscope.validation.streaming_validator import Limits, StreamingValidator
+from glyphscope.validation.streaming_validator import JudgedCall, Limits, StreamingValidator
 
 _EXTRAS = ("id", "type", "index", "tool_call_id")
 """Members that a call as a JSON object may have in addition to its name and arguments."""
@@ -29,25 +29,6 @@ _EXTRAS = ("id", "type", "index", "tool_call_id")
 
 _OF_THE_TURN = ("LEADING_TEXT", "TRAILING_TEXT", "NO_TOOL_CALL")
 """Violations that do not belong to a call."""
-
-
-@dataclass(frozen=True)
-class JudgedCall:
-    """A call in a text: the characters `start` to `end` (exclusive), markers included.
-
-    `arguments` is None if they are unknown or cannot be read. `violations` is empty for a valid call.
-    """
-
-    tool: str | None
-    arguments: dict[str, Any] | None
-    start: int
-    end: int
-    complete: bool
-    violations: tuple[Violation, ...]
-
-    @property
-    def valid(self) -> bool:
-        return self.complete and not self.violations
 
 
 class Hypothesis(StreamingValidator):

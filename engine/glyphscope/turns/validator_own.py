@@ -16,6 +16,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -37,9 +38,8 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import TurnForm, TurnOptions, state_of
 from glyphscope.turns.own import own_call
 from glyphscope.turns.own_text import Openings, SectionMarkers, lone_opening, openings_of
-from glyphscope.turns.validator_one_call import JudgedCall
 from glyphscope.validation.call import CallValidator
-from glyphscope.validation.streaming_validator import Limits
+from glyphscope.validation.streaming_validator import JudgedCall, Limits
 
 AFTER_BRACES = re.compile(r"(?<=\})")
 """Splits text after each closing brace, so that a call's end is the end of a piece."""
@@ -143,17 +143,9 @@ class OwnValidator:
     @property
     def calls(self) -> Sequence[JudgedCall]:
         """The calls; a lone one, once it can be read, is the whole text."""
-        call = self._call
         if not self._alone:
             return self._calls
-        if call is None or call.tool is None or call.arguments is None:
-            return ()
-        found = tuple(call.violations)
-        return (JudgedCall(call.tool, call.arguments, self._lone_start, call.chars, call.complete, found),)
-
-    @property
-    def _lone_start(self) -> int:
-        return 0
+        return self._call.calls if self._call is not None else ()
 
     @property
     def content(self) -> str:
@@ -324,11 +316,10 @@ class ReasonedValidator(OwnValidator):
 
     @property
     def calls(self) -> Sequence[JudgedCall]:
-        return super().calls if not self._alone or self._phase == "after" else ()
-
-    @property
-    def _lone_start(self) -> int:
-        return self._content_start
+        if not self._alone:
+            return super().calls
+        start = self._content_start
+        return tuple(replace(call, start=start) for call in super().calls if self._phase == "after")
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         """The verdicts decided by the next piece of the text."""

@@ -11,8 +11,8 @@ from glyphscope.base.pointer import to_pointer
 from glyphscope.events import Code, RunEvent, ToolKnown, Violation
 from glyphscope.turns.read import Turn, TurnCall
 from glyphscope.turns.tools import TurnTools
-from glyphscope.turns.validator_one_call import JudgedCall
 from glyphscope.validation.schema import SchemaSet
+from glyphscope.validation.streaming_validator import JudgedCall
 from glyphscope.validation.tools import code_of
 
 MAX_VIOLATIONS = 20

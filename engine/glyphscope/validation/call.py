@@ -10,6 +10,7 @@ To change why a name is an unknown tool: `_why_no_tool`; the text before a call:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -25,7 +26,7 @@ from glyphscope.validation.call_level import CallKeys, CallLevel, tool_candidate
 from glyphscope.validation.candidates import Candidate, anything
 from glyphscope.validation.levels import ObjectLevel
 from glyphscope.validation.reasons import LocatedReason, Reason, no_tool, values_in_words
-from glyphscope.validation.streaming_validator import Limits, StreamingValidator
+from glyphscope.validation.streaming_validator import JudgedCall, Limits, StreamingValidator
 from glyphscope.validation.tools import tools_of
 
 
@@ -120,6 +121,14 @@ class CallValidator(StreamingValidator):
             return self.value
         given = self.value.get(self._keys.arguments)
         return given if isinstance(given, dict) else None
+
+    @property
+    def calls(self) -> Sequence[JudgedCall]:
+        """The call as all of the text, once it can be read."""
+        if self.tool is None or self.arguments is None:
+            return ()
+        found = tuple(self.violations)
+        return (JudgedCall(self.tool, self.arguments, 0, self.chars, self.complete, found),)
 
     def report(self) -> CheckReport:
         """The verdict on the text so far."""

@@ -17,7 +17,7 @@ containers. To change the messages: `reasons`. To support another keyword of JSO
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -46,6 +46,25 @@ class Limits:
     errors: int = 100  # reported violations
 
 
+@dataclass(frozen=True)
+class JudgedCall:
+    """A call in a text: the characters `start` to `end` (exclusive), markers included.
+
+    `arguments` is None if they are unknown or cannot be read. `violations` is empty for a valid call.
+    """
+
+    tool: str | None
+    arguments: dict[str, Any] | None
+    start: int
+    end: int
+    complete: bool
+    violations: tuple[Violation, ...]
+
+    @property
+    def valid(self) -> bool:
+        return self.complete and not self.violations
+
+
 Handler: TypeAlias = Callable[[int, int, str], None]
 """Takes a structural event: its characters from `start` to `end` (exclusive), and its text with escapes resolved."""
 Explain: TypeAlias = Callable[[Reason, str, str, int | None], LocatedReason]
@@ -55,6 +74,10 @@ that was not counted): the reason and path to report."""
 
 class StreamingValidator:
     """Judges a document in a notation, fed in pieces of any size, or driven by another notation's reader (`drive`)."""
+
+    content = reasoning = ""
+    turn = None
+    """As in a validator of answers; a value has no text around it."""
 
     def __init__(
         self,
@@ -124,6 +147,11 @@ class StreamingValidator:
     def stopped(self) -> bool:
         """Whether the text is read no further."""
         return self._stopped
+
+    @property
+    def calls(self) -> Sequence[JudgedCall]:
+        """The call, if the document is one."""
+        return ()
 
     @property
     def valid(self) -> bool:

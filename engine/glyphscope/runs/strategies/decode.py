@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -89,32 +89,6 @@ def aborted(violation: Violation, tokens_decoded: int) -> Aborted:
 Reason: TypeAlias = Literal["complete", "aborted", "cancelled", "length", "end-of-text", "stop-string"]
 
 
-class Validator(Protocol):
-    """A streaming validator of a stage's text: of an answer or, such as a router's choice, of a value."""
-
-    def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
-        """The verdicts that the next piece of the text decides."""
-
-    def finish(self) -> list[RunEvent]:
-        """The verdicts at the end of the text."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether the text may end here."""
-
-    @property
-    def valid(self) -> bool:
-        """Whether the text is complete and without violations."""
-
-    @property
-    def tool(self) -> str | None:
-        """The called tool, once it is known."""
-
-    @property
-    def arguments(self) -> dict[str, Any] | None:
-        """The arguments of a complete call."""
-
-
 @dataclass(frozen=True)
 class Generated:
     """The result of one generation. `tool` and `arguments` belong to the first complete call, valid or not.
@@ -140,19 +114,15 @@ class Generated:
         return self.reason == "cancelled"
 
 
-def calls_of(validator: Validator, text: str) -> tuple[CallReady, ...]:
+def calls_of(validator: AnswerValidator, text: str) -> tuple[CallReady, ...]:
     """The calls of a valid text, without ids and timestamps."""
-    if isinstance(validator, AnswerValidator):
-        return tuple(
-            CallReady(
-                tool=call.tool, arguments=call.arguments, text=text[call.start : call.end], call_index=index
-            )
-            for index, call in enumerate(validator.calls)
-            if call.tool is not None and call.arguments is not None
+    return tuple(
+        CallReady(
+            tool=call.tool, arguments=call.arguments, text=text[call.start : call.end], call_index=index
         )
-    if validator.tool is None or validator.arguments is None:
-        return ()
-    return (CallReady(tool=validator.tool, arguments=validator.arguments, text=text),)
+        for index, call in enumerate(validator.calls)
+        if call.tool is not None and call.arguments is not None
+    )
 
 
 def ending_of(generated: Generated, emitter: Emitter) -> Generator[AnyEvent, None, Ending]:
@@ -182,7 +152,7 @@ class Decoding:
         context: Context,
         request: GenerateRequest,
         prompt: PromptRendered,
-        validator: Validator,
+        validator: AnswerValidator,
         *,
         stop_on: StopOn | None = None,
         ends_when_complete: bool = False,
@@ -270,7 +240,7 @@ class Decoding:
             tokens=self._tokens,
             forced=self._forced,
             calls=calls_of(self._validator, text) if valid else (),
-            content=self._validator.content if isinstance(self._validator, AnswerValidator) else "",
+            content=self._validator.content,
         )
 
     @property
@@ -310,7 +280,7 @@ class Decoding:
 
     def _note(self, text: str) -> str:
         """The note on an answer with markers of another notation."""
-        turn = self._validator.turn if isinstance(self._validator, AnswerValidator) else None
+        turn = self._validator.turn
         found = None if turn is None else resemblance(text, turn, TurnTools(self._registry))
         return "" if found is None else found.words
 

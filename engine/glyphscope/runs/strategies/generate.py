@@ -13,10 +13,10 @@ from glyphscope.notation.shapes import shape_keys
 from glyphscope.prompting.messages import RenderedMessages
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context
-from glyphscope.runs.strategies.decode import Decoding, Generated, Validator
+from glyphscope.runs.strategies.decode import Decoding, Generated
 from glyphscope.runs.strategies.request import generate_request, priced_prompt, with_messages
 from glyphscope.runs.strategies.turns import answer_validator
-from glyphscope.turns import Expected
+from glyphscope.turns import AnswerValidator, Expected
 from glyphscope.validation.call import CallValidator
 
 
@@ -31,8 +31,8 @@ class GenerationTask:
 
     messages: RenderedMessages
     generation: Callable[[str], GenerateRequest]
-    validator: Callable[[], Validator]
-    bare_validator: Callable[[], Validator]
+    validator: Callable[[], AnswerValidator]
+    bare_validator: Callable[[], AnswerValidator]
     notation: Notation
     key: str
     deterministic: bool
