@@ -183,6 +183,15 @@ def test_what_only_python_writes_is_read_and_departs_where_the_verdict_says(
     assert turn.left_at is not None and text.index(written) <= turn.left_at <= at
 
 
+@pytest.mark.parametrize("written", ["+5", "05"])
+def test_a_number_between_tags_departs_where_json_has_another(written: str) -> None:
+    text = write("tagged", "weather", city="Paris", days=7).replace("7", written)
+    turn = read_turn(text, TAGGED, TOOLS, thinking=False)
+    assert turn.calls[0].arguments == {"city": "Paris", "days": 5}
+    assert (turn.strict, turn.left_at) == (False, text.index(written))
+    assert read(TAGGED, text)[0].violations
+
+
 def test_a_text_that_contains_its_own_closing_marker_continues() -> None:
     text = write("tagged", "weather", city="a </parameter> b")
     validator, events = read(TAGGED, *text)

@@ -70,10 +70,9 @@ def _json(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> R
     if start >= scan.end:
         return ReadArguments({}, scan.end, cut=True)
     if scan.text[start] == '"' and (found := read_json(scan.text, start)) is not None:
-        inner = found[0].strip()
-        whole, value = whole_value(inner) if inner else (True, {})
-        if whole and isinstance(value, dict):
-            return ReadArguments(value, found[1])
+        read = whole_value(found[0].strip() or "{}")
+        if read is not None and isinstance(read.value, dict):
+            return ReadArguments(read.value, found[1])
     elif scan.text[start] == "{":
         try:
             value, end, cut, repeated, departures = read_value(scan.text, start)

@@ -11,7 +11,7 @@ import msgspec
 
 from glyphscope.base.lines import begun_length
 from glyphscope.turns.form import ArgumentsForm, CallForm
-from glyphscope.turns.lenient_literals import PADDED, PADDED_WHY, whole_value
+from glyphscope.turns.lenient_literals import whole_value
 from glyphscope.turns.literals import WORDS
 from glyphscope.turns.markup import common_prefix, tokens
 from glyphscope.turns.scan import Scan, pattern_of
@@ -238,7 +238,7 @@ class _Tagged:
         stop, end, repaired = self._end_of_value(at, core, types)
         if stop is None:
             text = scan.text[at : scan.end - begun_length(scan.text, core)]
-            shown = self._typed(text.strip(), types, link) if text.strip() and not types.string else None
+            shown = self._typed(at, text.strip(), types, link) if text.strip() and not types.string else None
             return _Parameter(key, shown, scan.end, cut=True)
         text = scan.text[at:stop]
         if escaped and repaired:
@@ -266,10 +266,7 @@ class _Tagged:
             if text.strip() not in WORDS:
                 scan.note(at, "JSON was expected")
             return _Parameter(key, _WORDS[word], after)
-        value = text if escaped else self._typed(text, types, link)
-        if not isinstance(value, str) and PADDED.fullmatch(text.strip()):
-            scan.note(at, PADDED_WHY)
-        return _Parameter(key, value, after)
+        return _Parameter(key, text if escaped else self._typed(at, text, types, link), after)
 
     def _damaged(self, text: str, key: str, core: str, repaired: bool) -> bool:
         """Whether a value contains markers that its text would not have: parts of the call are missing."""
@@ -313,7 +310,7 @@ class _Tagged:
             again = end
             while scan.text.startswith(core, following := scan.space(again)):
                 again = following + len(core)
-            whole = first is None and not types.string and whole_value(scan.text[at:stop])[0]
+            whole = first is None and not types.string and whole_value(scan.text[at:stop]) is not None
             if whole or self._continues(again):
                 if again > end:
                     scan.note(end, "the value was closed before")
@@ -374,12 +371,10 @@ class _Tagged:
             scan.text.startswith(text.strip(), start) for text in scan.ends if text.strip()
         )
 
-    def _typed(self, text: str, types: ArgumentTypes, link: str) -> Any:
-        """The value of a raw text according to the schema and to the type in the tag."""
+    def _typed(self, at: int, text: str, types: ArgumentTypes, link: str) -> Any:
+        """The value of the raw text at a place according to the schema and to the type in the tag."""
         said = {kind for kind, each in self.form.typed.items() if each == link}
-        if types.kinds == 0 and said == {"string"}:
-            return text
-        return _read_by(types, text, said == {"string"}, tagged=bool(self.form.item))
+        return _read_by(self.scan, at, text, types, said == {"string"}, tagged=bool(self.form.item))
 
     # values as tags
 
@@ -389,16 +384,21 @@ class _Tagged:
         return None if found is None else _Parameter(key, *found)
 
 
-def _read_by(types: ArgumentTypes, text: str, said_string: bool = False, *, tagged: bool = False) -> Any:
-    """The value of a raw text by the schema; `tagged`: members of values are tags, so an empty text has no members."""
+def _read_by(
+    scan: Scan, at: int, text: str, types: ArgumentTypes, said_string: bool = False, *, tagged: bool
+) -> Any:
+    """The value of the raw text at a place by the schema; `tagged`: members of values are tags, so an empty text has
+    none.
+    """
     if types.only_string or (said_string and types.string):
         return text
     if tagged and not text and types.empty is not None:
         return types.empty
-    whole, value = whole_value(text)
-    if not whole or (types.string and types.kinds and not types.fits(value) and types.fits(text)):
+    read = whole_value(text)
+    if read is None or (types.string and types.kinds and not types.fits(read.value) and types.fits(text)):
         return text
-    return value
+    scan.notes += [note._replace(at=scan.space(at) + note.at) for note in read.departures]
+    return read.value
 
 
 class _Nested:
@@ -434,9 +434,7 @@ class _Nested:
                 text = self.scan.text[found.end() : stop]
                 if self.opening.strip() in text and not own_types.only_string:
                     return None
-                inner = _read_by(own_types, text, tagged=True), stop + len(own)
-                if not isinstance(inner[0], str) and PADDED.fullmatch(text.strip()):
-                    self.scan.note(found.end(), PADDED_WHY)
+                inner = _read_by(self.scan, found.end(), text, own_types, tagged=True), stop + len(own)
             value, at = inner
             members.append((name, value))
         if listed and {name for name, _ in members} == {self.item}:

@@ -229,8 +229,9 @@ class _OneCall:
         ((key, inner),) = self.arguments.items()
         if key in known or key not in (*_ARGUMENT_KEYS, "properties"):
             return self.arguments
-        whole, value = whole_value(inner) if isinstance(inner, str) else (True, inner)
-        if not (whole and isinstance(value, dict) and value and all(name in known for name in value)):
+        read = whole_value(inner) if isinstance(inner, str) else None
+        value = inner if read is None else read.value
+        if not (isinstance(value, dict) and value and all(name in known for name in value)):
             return self.arguments
         self.scan.note(self.start, f"{key!r} is around the arguments")
         return value
@@ -511,12 +512,12 @@ class _OneCall:
         if isinstance(arguments, dict):
             return arguments
         text = arguments if isinstance(arguments, str) else ""
-        whole, value = whole_value(text)
-        if whole and isinstance(value, dict) and self.form.arguments.as_string:
-            return value
-        self.scan.note(start, "arguments as an object were expected")
-        if whole and isinstance(value, dict):
-            return value
+        read = whole_value(text)
+        inner = read.value if read is not None and isinstance(read.value, dict) else None
+        if inner is None or not self.form.arguments.as_string:
+            self.scan.note(start, "arguments as an object were expected")
+        if inner is not None:
+            return inner
         if isinstance(arguments, str | None) and not text.strip():
             return {}
         written = re.compile(rf"[\"']?{re.escape(key)}[\"']?\s*:\s*").search(self.scan.text, start)

@@ -25,9 +25,8 @@ from glyphscope.turns.tools import ArgumentTypes
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+(?!\w)")
 _WORD = re.compile(r"[A-Za-z_][\w.\-]*")
-PADDED = re.compile(r"-?0\d[\d.eE+-]*")
+_PADDED = re.compile(r"-?0\d[\d.eE+-]*")
 """A number with leading zeros, which neither JSON nor Python allows."""
-PADDED_WHY = "a number without zeros before it was expected"
 _KEYS = re.compile(r'"((?:[^"\\]|\\.)*+)"\s*:')
 _KEYWORD = re.compile(r"""[\w.\-]+\s*(?:=(?!=)|\Z)|["'{]?\Z""")
 """A keyword, or the beginning of one at the end of the text."""
@@ -220,7 +219,8 @@ class _Lenient(LiteralReader):
         bare = _BARE.match(text, place) if self._may_be_bare else None
         if meant and (bare is None or (bare[0].strip() == word and self._fits(meant, word))):
             if meant != word and word not in WORDS:
-                self._depart(PADDED_WHY if PADDED.fullmatch(word) else "a number as in JSON was expected")
+                usual = "without zeros before it" if _PADDED.fullmatch(word) else "as in JSON"
+                self._depart(f"a number {usual} was expected")
             self._at += len(word)
             self._emit(s.SCALAR_END, 1, meant)
         elif bare is not None:
@@ -246,14 +246,14 @@ def _in_json(word: str) -> str:
     return repr(value) if math.isfinite(value) else ""
 
 
-def whole_value(text: str) -> tuple[bool, Any]:
-    """Whether a text is one value in any of the notations, and the value."""
+def whole_value(text: str) -> Literal | None:
+    """The value that a text is in any of the notations, without white space around it; None for another text."""
     stripped = text.strip()
     found = read_json(stripped, 0) if stripped else None
     if found is not None and found[1] == len(stripped):
-        return True, found[0]
+        return Literal(*found, False, "", [])
     try:
         read = read_literal(stripped + " ")
     except (NotAValue, CutOff):
-        return False, None
-    return not read.cut and read.end >= len(stripped), read.value
+        return None
+    return None if read.cut or read.end < len(stripped) else read
