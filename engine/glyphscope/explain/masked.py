@@ -11,10 +11,10 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.events import Alternative, RunEvent, RunRequest, Token, TokenStep, Violation
+from glyphscope.events import Alternative, RunRequest, Token, TokenStep, Violation
 from glyphscope.explain.constraint_attribution import Attributor, is_control_token
 from glyphscope.explain.grammar_origins import rule_origin
 from glyphscope.grammar import Limits, MatchLimit, State, build_value_grammar, compile_grammar
@@ -37,7 +37,7 @@ from glyphscope.runs.strategies.turns import (
 )
 from glyphscope.runs.strategies.two_stage import AFTER_ARGUMENTS
 from glyphscope.turns import TurnOptions
-from glyphscope.turns.expected import Expected
+from glyphscope.turns.expected import AnswerValidator, Expected
 from glyphscope.turns.parts import after_name
 
 MAX_TOKENS = 5_000
@@ -294,18 +294,11 @@ def listed_expectations(possible: Sequence[Continuation]) -> str:
 _TOKEN = re.compile(r"\s*<[^<>\s]+>\s*")
 
 
-class AnyValidator(Protocol):
-    """A validator of the text of any stage."""
-
-    def feed(self, text: Any, token: int | None = None) -> list[RunEvent]:
-        """The verdicts that the next piece of the text decides; it may be bytes, which may end inside a character."""
-
-
 class StageConstraint(NamedTuple):
     """The functions raise GlyphscopeErrors; None for a stage without a grammar, or whose text nothing validates."""
 
     grammar: Callable[[], Grammar] | None = None
-    validator: Callable[[], AnyValidator] | None = None
+    validator: Callable[[], AnswerValidator] | None = None
 
 
 def stage_constraint(

@@ -24,8 +24,8 @@ from glyphscope.validation.streaming_validator import JudgedCall, Limits
 class AnswerValidator(Protocol):
     """Judges an answer while it is written: text for the user and calls, or a part of a call; or, likewise, a value."""
 
-    def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
-        """The verdicts that the next piece of the text decides; whole answers may also be fed as bytes."""
+    def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
+        """The verdicts that the next piece of the text decides; bytes may end inside a character."""
 
     def finish(self) -> list[RunEvent]:
         """The verdicts at the end of the text."""

@@ -90,7 +90,7 @@ class _PartValidator:
         """The tool that is called, allowed or not; None while its name is not complete."""
         return self._validator.tool
 
-    def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
+    def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         """The verdicts that the next piece of the text decides."""
         self._token = self._token + 1 if token is None else token
         return self._filtered(self._validator.feed(text, self._token))

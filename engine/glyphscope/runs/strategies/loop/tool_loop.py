@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -125,11 +124,11 @@ class _Loop:
         self._guards.used_turn()
         if plan.most_calls is not None and said.found > plan.most_calls:
             yield self._emitter.stamp(self._guards.ignored(said.found, plan.most_calls))
-        ready = [self._ready(call, index) for index, call in enumerate(said.calls)]
+        ready = [self._ready(call) for call in said.calls]
         if self._native:
             self._conversation.called(said.content, said.reasoning, ready)
         else:
-            self._conversation.said(said.text[: said.calls[-1].end])
+            self._conversation.said(said.text[: said.calls_end])
         yield from ready
         for call in ready:
             if (limit := self._guards.call(call.tool, call.arguments)) is not None:
@@ -144,17 +143,10 @@ class _Loop:
             self._conversation.note(fault_note(said.fault, may_answer=True))
         return None
 
-    def _ready(self, call: FoundCall, index: int) -> CallReady:
+    def _ready(self, call: CallReady) -> CallReady:
         """The call by the tool's own name, which a transform may have changed for the model."""
-        return self._emitter.stamp(
-            CallReady(
-                tool=self._tools.own_names[call.tool],
-                arguments=call.arguments,
-                text=call.text,
-                call=self._emitter.call_id(),
-                call_index=index,
-            )
-        )
+        own_name = self._tools.own_names[call.tool]
+        return self._emitter.stamp(msgspec.structs.replace(call, tool=own_name, call=self._emitter.call_id()))
 
     def _without_progress(self, plan: TurnPlan, fault: Violation) -> Generator[AnyEvent, None, Ending | None]:
         """A turn without a valid call: the model gets the error, unless there were too many such turns."""
@@ -240,27 +232,19 @@ class TurnPlan:
 
 
 @dataclass(frozen=True)
-class FoundCall:
-    """A valid call as it is written in the turn; `end` is the position after it in the turn's text."""
-
-    tool: str
-    arguments: dict[str, Any]
-    text: str
-    end: int
-
-
-@dataclass(frozen=True)
 class TurnResult:
-    """The outcome of a turn. `calls` are the valid calls to execute, `found` is the number of calls that were begun;
-    `fault` is the error in a call to execute, or about a missing call. `text` is the text after the transforms;
-    `content` and `reasoning` are its parts other than calls.
+    """The outcome of a turn. `calls` are the valid calls to execute, without ids and timestamps, `found` is the number
+    of calls that were begun; `fault` is the error in a call to execute, or about a missing call. `text` is the text
+    after the transforms; `calls_end` is the position after the last call to execute; `content` and `reasoning` are its
+    parts other than calls.
     """
 
     generated: Generated
     text: str
-    calls: tuple[FoundCall, ...]
+    calls: tuple[CallReady, ...]
     found: int
     fault: Violation | None
+    calls_end: int = 0
     content: str = ""
     reasoning: str = ""
 
@@ -341,14 +325,20 @@ def _in_time(context: Context, decoding: Decoding, guards: Guards) -> Generator[
 
 
 def _read(generated: Generated, text: str, validator: AnswerValidator, plan: TurnPlan) -> TurnResult:
-    calls: list[FoundCall] = []
+    calls: list[CallReady] = []
+    end = 0
     fault: Violation | None = next(iter(validator.violations), None) if not validator.calls else None
-    for call in validator.calls[: plan.most_calls or None]:
+    for index, call in enumerate(validator.calls[: plan.most_calls or None]):
         if not call.valid or call.tool is None or call.arguments is None:
             fault = next(iter(call.violations), None) or Violation(
                 code="TRUNCATED", message="the call is not complete", path="", char=call.end, token=-1
             )
             break
-        calls.append(FoundCall(call.tool, call.arguments, text[call.start : call.end], call.end))
+        end = call.end
+        calls.append(
+            CallReady(tool=call.tool, arguments=call.arguments, text=text[call.start : end], call_index=index)
+        )
     found = len(validator.calls)
-    return TurnResult(generated, text, tuple(calls), found, fault, validator.content, validator.reasoning)
+    return TurnResult(
+        generated, text, tuple(calls), found, fault, end, validator.content, validator.reasoning
+    )
