@@ -68,10 +68,11 @@ def read_value(text: str, at: int) -> Literal:
     """The value at a place in JSON or, as a departure where that is left, another one. Raises NotAValue and CutOff."""
     found = read_json(text, at)
     if found is None:
+        read = read_literal(text, at)
         reader = JsonReader(calls=False, at=at)
-        reader.feed(text[at:])
+        reader.feed(text[at : read.end])
         left = [Departure(reader.place, "JSON was expected")] if reader.broken else []
-        return read_literal(text, at)._replace(departures=left)
+        return read._replace(departures=left)
     value, end = found
     keys = _KEYS.findall(text, at, end)
     if len(keys) == len(set(keys)):
