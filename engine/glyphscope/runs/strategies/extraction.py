@@ -42,17 +42,27 @@ class Extraction(NamedTuple):
     changes: tuple[Change, ...] = ()
 
 
-class _Found(NamedTuple):
-    """An object in the text, and whether it has the requested key.
+class Edit(NamedTuple):
+    """The characters `start` to `end` (exclusive) of the text become `new`; `what` describes the change in words."""
 
-    One without the key counts only if it cannot be part of another one, which began but could not be read (`inside`).
+    start: int
+    end: int
+    new: str
+    what: str
+
+
+class _Object(NamedTuple):
+    """An object, read up to character `end` (exclusive); not `whole` if that one makes it invalid or ambiguous.
+
+    `filled`: it has members. `named`: the requested key is one of them, or a name is before it.
     """
 
     start: int
     end: int
-    edits: tuple[Edit, ...]
-    named: bool
-    inside: bool
+    whole: bool
+    filled: bool
+    named: bool = False
+    edits: tuple[Edit, ...] = ()
 
 
 def extract(text: str, notation: Notation, key: str = "", *, ended: bool = True) -> Extraction:
@@ -63,13 +73,20 @@ def extract(text: str, notation: Notation, key: str = "", *, ended: bool = True)
     """
     if len(text) > MAX_CHARACTERS or _readable(text, notation):
         return Extraction(text)
-    objects = _json_objects(text, key, ended) if notation == "json" else _glyph_objects(text, key, ended)
-    first: _Found | None = None
-    for found in objects:
-        if found.named:
+    read = _read_json if notation == "json" else _read_glyph
+    first: _Object | None = None
+    at, failed = text.find("{"), 0
+    broken = 0  # up to here, an object without the key may be part of another one, which cannot be read
+    while at >= 0 and failed < MAX_STARTS:
+        found = read(text, at, key, ended)
+        if not found.whole:
+            failed += 1
+            broken = max(broken, len(text) if found.filled else found.end)
+        elif found.filled and found.named:
             return _taken(text, found)
-        if first is None and not found.inside:
+        elif found.filled and first is None and at >= broken:
             first = found
+        at = text.find("{", found.end if found.whole else at + 1)
     return Extraction(text) if first is None else _taken(text, first)
 
 
@@ -81,36 +98,27 @@ def _readable(text: str, notation: Notation) -> bool:
     return notation == "json" or isinstance(value, dict)  # prose may be a word of GLYPH
 
 
-def _json_objects(text: str, key: str, ended: bool) -> Iterator[_Found]:
-    at, failed, broken = text.find("{"), 0, 0
-    while at >= 0 and failed < MAX_STARTS:
-        read = read_lenient(text, at, close=ended)
-        if not read.whole:
-            failed += 1
-            broken = max(broken, len(text) if read.keys else read.end)
-        elif read.keys:
-            yield _Found(at, read.end, read.edits, not key or key in read.keys, at < broken)
-        at = text.find("{", read.end if read.whole else at + 1)
+def _read_json(text: str, at: int, key: str, ended: bool) -> _Object:
+    """The object whose brace is at that place; if `ended`, brackets that are open at the end are closed."""
+    reader = _Edited(text, at)
+    whole = reader.whole(close=ended)
+    named = not key or key in reader.keys
+    return _Object(at, reader.place, whole, bool(reader.keys), named, tuple(sorted(reader.edits)))
 
 
-def _glyph_objects(text: str, key: str, ended: bool) -> Iterator[_Found]:
-    named = re.compile(_GLYPH_KEY.format(re.escape(key)))
-    at, failed, broken = text.find("{"), 0, 0
-    while at >= 0 and failed < MAX_STARTS:
-        read = _read_glyph(text, at, ended)
-        if not read.whole:
-            failed += 1
-            broken = max(broken, len(text) if "=" in text[at : read.end] else read.end)
-        elif text[at + 1 : read.end - 1].strip():
-            has_key = not key or named.search(text, at, read.end) is not None
-            head = None if has_key else _HEAD.search(text, max(0, at - MAX_HEAD), at)
-            start = head.start() if head else at
-            yield _Found(start, read.end, read.edits, has_key or head is not None, at < broken)
-        at = text.find("{", read.end if read.whole else at + 1)
+def _read_glyph(text: str, at: int, key: str, ended: bool) -> _Object:
+    """The same in GLYPH."""
+    whole, end, edits = _glyph_end(text, at, ended)
+    if not whole:
+        return _Object(at, end, whole, "=" in text[at:end])
+    named = not key or re.compile(_GLYPH_KEY.format(re.escape(key))).search(text, at, end) is not None
+    head = None if named else _HEAD.search(text, max(0, at - MAX_HEAD), at)
+    filled = bool(text[at + 1 : end - 1].strip())
+    return _Object(head.start() if head else at, end, whole, filled, named or head is not None, edits)
 
 
-def _read_glyph(text: str, start: int, ended: bool) -> LenientObject:
-    """The object whose brace is at `start`, by its quotes and brackets."""
+def _glyph_end(text: str, start: int, ended: bool) -> tuple[bool, int, tuple[Edit, ...]]:
+    """Whether the object whose brace is at `start` is whole, by its quotes and brackets; its end and edits."""
     stack: list[str] = []
     last = end = start
     for match in _GLYPH_PIECE.finditer(text, start):
@@ -120,20 +128,20 @@ def _read_glyph(text: str, start: int, ended: bool) -> LenientObject:
         if piece[0] in "{[":
             stack += _NOT_OPENING.sub("", piece)
         elif piece == '"' or (piece in "}]" and piece != ("}" if stack.pop() == "{" else "]")):
-            return LenientObject(False, end)  # an unterminated string, or a bracket that closes nothing
+            return False, end, ()  # an unterminated string, or a bracket that closes nothing
         last = end = match.end()
         if not stack:
-            return LenientObject(True, end)
+            return True, end, ()
     else:
         end = len(text)
     if not ended or text[last:end].strip() or text[last - 1] in "{[":
         # a word or a number that may continue, or a bracket with nothing in it
-        return LenientObject(False, end)
+        return False, end, ()
     closing = "".join("}" if opened == "{" else "]" for opened in reversed(stack))
-    return LenientObject(True, last, (), (Edit(last, last, closing, f"closed with {closing}"),))
+    return True, last, (Edit(last, last, closing, f"closed with {closing}"),)
 
 
-def _taken(text: str, found: _Found) -> Extraction:
+def _taken(text: str, found: _Object) -> Extraction:
     pieces: list[str] = []
     at = found.start
     for edit in found.edits:
@@ -182,38 +190,6 @@ _STRINGS = {
     for quote, ends in _QUOTES.items()
 }
 _TO_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
-
-
-class Edit(NamedTuple):
-    """The characters `start` to `end` (exclusive) of the text become `new`; `what` describes the change in words."""
-
-    start: int
-    end: int
-    new: str
-    what: str
-
-
-class LenientObject(NamedTuple):
-    """The object read to character `end` (exclusive), with its own keys, and the edits in the text's order.
-
-    Not `whole`: the character at `end` makes it invalid or ambiguous.
-    """
-
-    whole: bool
-    end: int
-    keys: tuple[str, ...] = ()
-    edits: tuple[Edit, ...] = ()
-
-
-def read_lenient(text: str, start: int, *, close: bool) -> LenientObject:
-    """The object whose brace is at `start`.
-
-    `close`: brackets that are open at the end of the text, or of its code fence, are closed, if the value before the
-    end is complete.
-    """
-    reader = _Edited(text, start)
-    whole = reader.whole(close=close)
-    return LenientObject(whole, reader.place, tuple(reader.keys), tuple(sorted(reader.edits)))
 
 
 class _Edited(JsonReader):
