@@ -32,14 +32,16 @@ def call(made, tool="echo", arguments=None, seconds=20.0, cancel=None):
     return made.call(tool, arguments or {"text": "hi"}, seconds=seconds, cancel=cancel or threading.Event())
 
 
-def test_a_command_does_not_run_without_consent(tmp_path):
+@pytest.mark.parametrize(
+    ("may_run", "disabled", "words"), [(False, False, "allowed"), (True, True, "disabled")]
+)
+def test_a_command_does_not_run_without_consent_or_if_it_is_disabled(tmp_path, may_run, disabled, words):
     witness = tmp_path / "ran"
-    config = ServerConfig(name="mine", command="touch", args=(str(witness),))
-    made = ServerSource(config, may_run=False, changed=lambda _name: None, logged=lambda _name: None)
+    config = ServerConfig(name="mine", command="touch", args=(str(witness),), disabled=disabled)
+    made = ServerSource(config, may_run=may_run, changed=lambda _name: None, logged=lambda _name: None)
     assert not made.start()
     outcome = call(made)
-    assert (outcome.fault, made.phase) == ("protocol", "stopped")
-    assert "allowed" in outcome.message
+    assert (outcome.fault, made.phase) == ("protocol", "stopped") and words in outcome.message
     assert not witness.exists()
     made.close()
 
@@ -56,29 +58,13 @@ def test_a_run_starts_a_server_that_it_needs():
         assert made.claims("echo")["readOnlyHint"] is True
         assert "mine" in made.reported
         assert "mine" in made.logged
+        first = made.server
+        made.restart()
+        assert call(made).ok and made.server is not first and first.state == "stopped"
     assert made.phase == "stopped"
     assert made.server.log.entries, "the log of the last process is gone"
     assert not made.start(), "one that was closed starts again"
     assert call(made).fault == "protocol"
-
-
-def test_a_disabled_server_is_not_started():
-    with source(disabled=True) as made:
-        assert not made.start()
-        assert "disabled" in call(made).message
-
-
-@pytest.mark.slow
-def test_a_server_can_be_restarted():
-    with source() as made:
-        assert call(made).ok
-        first = made.server
-        made.restart()
-        assert call(made).ok
-        assert made.server is not first
-        made.stop()
-        assert (made.phase, first.state) == ("stopped", "stopped")
-        assert call(made).ok
 
 
 def test_a_failed_server_is_tried_again_by_the_next_call():
