@@ -1,45 +1,329 @@
-"""The stream view and the tables below it: they show the events exactly, for any chunking."""
+"""An answer of several parts in the views of a run: collapsible reasoning, calls as cards, and tables by call."""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import QEvent
-from PySide6.QtGui import QTextCursor, QTextDocument
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QAccessible, QTextCursor, QTextDocument
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QLabel
 
 from glyphscope.base.figures import percent
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
-from glyphscope.events import RunRequest, Token, TokenStep
-from glyphscope.explain import Boundaries, BoundaryDiff
+from glyphscope.events import RunRequest, SegmentClosed, SegmentOpened, Token, TokenStep
+from glyphscope.explain import Boundaries, BoundaryDiff, reasoning_tokens
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import StageState, run_state
+from glyphscope.runs import StageState, end_of, run_state
 from glyphscope.runs.strategies import run
-from glyphscope_gui.runs import ShownStage, StreamView, stream_view
+from glyphscope_gui.playground import StageRows
+from glyphscope_gui.runs import ShownStage, StreamView, bundled_run, stream_view
 from glyphscope_gui.runs.field_table import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTable, FieldTableModel
-from glyphscope_gui.runs.token_table import COLUMNS, TOKEN, TokenTable, TokenTableModel
+from glyphscope_gui.runs.token_table import COLUMNS, PART, RULE, TOKEN, TokenTable, TokenTableModel
 from glyphscope_gui.shared.run_words import step_text
+from glyphscope_gui.shared.tab_order import stops
 from glyphscope_gui.shared.text_places import MAX_LINE, TextPlaces
+from made_runs import GOOD, THOUGHT, parts_run
 from shown_stages import feed
 
-BAD = '{action="search" query="AI 🤖 news" max_results=500}'
-
-
-def events_of(text, **changes):
-    document = default_registry().to_document()
-    request = RunRequest(**{"prompt": "x", "registry": document, "constraint": "off", **changes})
-    return list(run(request, ScriptedModel(text)))
+LONG_THOUGHT = THOUGHT * (280 // len(THOUGHT) + 1)
 
 
 @pytest.fixture
 def view(qtbot):
     made = StreamView()
     qtbot.addWidget(made)
-    made.resize(600, 200)
+    made.resize(760, 700)
     made.show()
     return made
+
+
+def headers(view):
+    """Return the visible headers, from the top."""
+    found = [header for header in view.findChildren(QAbstractButton) if header.isVisible()]
+    return sorted(found, key=lambda header: header.y())
+
+
+def names(view):
+    return [header.accessibleName() for header in headers(view)]
+
+
+def shown_characters(view, state):
+    """Return the document's character at each place of the text."""
+    text = view.document().toRawText() if hasattr(view.document(), "toRawText") else view.toPlainText()
+    return "".join(text[view._places.position(n)] for n in range(len(state.text)))
+
+
+# -- the stream ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 1000])
+def test_the_stream_is_the_same_however_the_events_are_cut(view, size):
+    state = feed(view, parts_run(), size)
+    assert shown_characters(view, state).replace("⏎", "\n") == state.text
+    assert view.decided_characters == (state.violations[0].char,)
+    first, second, third = names(view)
+    assert first.startswith("Reasoning, 32 of 256 tokens · ")
+    assert second == "Call 1 of 2, search, ✓ valid"
+    assert third.startswith("Call 2 of 2, search, ✕ max_results is at most 100")
+    view.grab()
+
+
+def test_an_answer_of_parts_looks_the_same_when_it_is_shown_later(view, qtbot):
+    state = feed(view, parts_run(LONG_THOUGHT))
+    before = (view.toPlainText(), [header.geometry() for header in headers(view)], names(view))
+    view.show_stage(ShownStage())
+    view.show_stage(ShownStage(state, state.present, over=True))
+    assert (view.toPlainText(), [header.geometry() for header in headers(view)], names(view)) == before
+
+
+def test_the_headers_at_the_top_are_shown_where_line_ends_between_calls_are_hidden(view):
+    state = run_state(bundled_run("native-tags.jsonl"))
+    stage = state.stages[0]
+    view.resize(760, 200)
+    view.show_stage(ShownStage(state, stage, over=True))
+    view.verticalScrollBar().setValue(0)
+    assert names(view)[0].startswith("Reasoning, ") and headers(view)[0].y() > 0
+    view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
+    assert names(view)[-1].startswith("Call 2 of 2, ")
+
+
+def test_a_part_whose_end_is_known_late_moves_there(view):
+    pieces = ["so", "</", "think", ">", "{}"]
+    events, at = [], 0
+    for index, piece in enumerate(pieces):
+        step = TokenStep(index=index, id=index, data=piece.encode(), text=piece)
+        events.append(Token(step=step, start=at, end=at + len(piece)))
+        at += len(piece)
+        if piece == "so":
+            events.append(SegmentOpened(kind="reasoning", start=0))
+        if piece == ">":
+            events.append(SegmentClosed(kind="reasoning", start=0, end=2))
+    events.append(SegmentOpened(kind="call", start=10))
+    state = feed(view, events, 1)
+    blocks = [line for line in view.toPlainText().splitlines() if line]
+    assert blocks == ["so", "</think>", "{}"]
+    assert shown_characters(view, state) == state.text
+
+
+def test_the_most_likely_earlier_call_is_shown_with_its_kind_of_probability(view):
+    feed(view, parts_run())
+    assert "a call here: at most 12.4% raw, token 4" in names(view)[0]
+    feed(view, parts_run(early=None))
+    assert "a call here" not in names(view)[0]
+
+
+# -- folding -------------------------------------------------------------------------------------------------------
+
+
+def test_long_reasoning_collapses_once_it_is_complete_and_expands_by_click_and_key(view):
+    state = feed(view, parts_run(LONG_THOUGHT))
+    high = view.document().size().height()
+    header = headers(view)[0]
+    assert header.accessibleName().endswith("collapsed") and not header.accessibleName().endswith("expanded")
+    QTest.mouseClick(header, Qt.MouseButton.LeftButton)
+    assert header.accessibleName().endswith("expanded")
+    assert view.document().size().height() > high
+    for key in (Qt.Key.Key_Space, Qt.Key.Key_Return):
+        before = header.accessibleName()
+        QTest.keyClick(header, key)
+        assert header.accessibleName() != before
+    assert shown_characters(view, state).replace("⏎", "\n") == state.text
+
+
+def test_short_reasoning_stays_open_and_long_reasoning_does_while_it_is_written(view):
+    feed(view, parts_run())
+    assert names(view)[0].endswith("expanded")
+    events = parts_run(LONG_THOUGHT)
+    closing = next(n for n, event in enumerate(events) if isinstance(event, SegmentClosed))
+    feed(view, events[:closing])
+    assert names(view)[0].endswith("expanded")
+
+
+def test_a_chosen_token_in_collapsed_reasoning_expands_it(view):
+    state = feed(view, parts_run(LONG_THOUGHT))
+    view.select_token(state.tokens[5])
+    assert names(view)[0].endswith("expanded")
+
+
+def test_reasoning_collapsed_by_the_user_stays_collapsed_in_another_theme(view):
+    feed(view, parts_run())
+    headers(view)[0].click()
+    before = view.toPlainText()
+    view.changeEvent(QEvent(QEvent.Type.PaletteChange))
+    assert names(view)[0].endswith("collapsed") and not names(view)[0].endswith("expanded")
+    assert view.toPlainText() == before
+
+
+def test_only_reasoning_takes_the_focus_and_headers_are_named_for_screen_readers(view):
+    feed(view, parts_run())
+    focusable = [header for header in headers(view) if header.focusPolicy() != Qt.FocusPolicy.NoFocus]
+    assert len(focusable) == 1
+    assert list(stops(view)) == [view, focusable[0]]
+    interface = QAccessible.queryAccessibleInterface(focusable[0])
+    assert interface.text(QAccessible.Text.Name).startswith("Reasoning")
+    assert "highest raw probability" in interface.text(QAccessible.Text.Description)
+
+
+# -- clicks and bounds ---------------------------------------------------------------------------------------------
+
+
+def test_a_click_chooses_the_token_under_it_in_every_part(view, qtbot):
+    state = feed(view, parts_run())
+    for token in state.tokens:
+        boxes = view._boxes(token.start, token.end)
+        if token.start == token.end or not boxes:
+            continue
+        place = boxes[0].center().toPoint() - QPoint(0, view.verticalScrollBar().value())
+        with qtbot.waitSignal(view.tokenChosen) as chosen:
+            QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert chosen.args[0] == token.step.index
+
+
+@pytest.mark.slow
+def test_a_thousand_calls_need_no_more_headers_than_fit_into_the_view(view):
+    events, at = [], 0
+    for index in range(1000):
+        piece = "{} "
+        step = TokenStep(index=index, id=1, data=piece.encode(), text=piece)
+        events.append(Token(step=step, start=at, end=at + 3))
+        events.append(SegmentOpened(kind="call", start=at, call_index=index))
+        events.append(SegmentClosed(kind="call", start=at, end=at + 2, call_index=index))
+        at += 3
+    feed(view, events, 100)
+    assert names(view)[-1] == "Call 1000 of 1000, ✓ valid"
+    assert len(view.findChildren(QAbstractButton)) < 40
+    view.verticalScrollBar().setValue(0)
+    assert names(view)[0] == "Call 1 of 1000, ✓ valid"
+    view.grab()
+
+
+# -- tables --------------------------------------------------------------------------------------------------------
+
+
+def fields_of(events, size=1):
+    model = FieldTableModel()
+    return model, feed(model, events, size)
+
+
+def rows_of(model):
+    return [(model.index(n, FIELD).data(), model.index(n, VALUE).data()) for n in range(model.rowCount())]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_the_fields_of_several_calls_are_grouped_by_call_with_its_verdict(size, qtmodeltester):
+    model, _ = fields_of(parts_run(), size)
+    qtmodeltester.check(model)
+    arguments = [("action", '"search"'), ("query", '"AI news"')]
+    assert rows_of(model) == [
+        ("Call 1", "search"), *arguments, ("max_results", "10"), ("sources", "not set"),
+        ("Call 2", "search"), *arguments, ("max_results", "500"), ("sources", "not set"),
+    ]  # fmt: skip
+    assert [model.row(n).status for n in (0, 5)] == ["holds", "impossible"]
+    assert "at most 100" in model.index(5, CONSTRAINT).data()
+
+
+def test_tokens_name_their_part_and_the_column_is_there_only_with_parts(qtbot):
+    model = TokenTableModel()
+    table = TokenTable(model)
+    qtbot.addWidget(table)
+    table.resize(1200, 300)
+    table.show()
+    assert table.isColumnHidden(PART)
+    state = run_state(parts_run())
+    table.show_stage(ShownStage(state, state.present))
+    assert not table.isColumnHidden(PART) and table.isColumnHidden(RULE)
+    parts = [model.index(n, PART).data() for n in range(model.rowCount())]
+    assert list(dict.fromkeys(parts)) == ["reasoning", "marker", "text", "call 1", "call 2"]
+    assert model.index(0, PART).data(Qt.ItemDataRole.AccessibleTextRole) == "part: reasoning"
+
+
+def test_a_stage_of_the_timeline_has_a_row_for_each_part():
+    state = run_state(parts_run())
+    rows = StageRows(0, state.started.request)
+    rows.update(state.present, 10.0, over=True)
+    reported = [(row.title, row.mark, row.tokens.used) for row in rows.rows[1:]]
+    assert reported == [
+        ("Reasoning", "note", 32),
+        ("Text", "note", 6),
+        ("Call 1", "holds", 15),
+        ("Call 2", "impossible", 15),
+    ]
+    assert not any(row.is_stage for row in rows.rows[1:])
+
+
+# -- the page ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_text_that_turns_out_to_be_reasoning_is_shown_as_reasoning(view, size):
+    events = [
+        msgspec.structs.replace(event, kind="text")
+        if isinstance(event, SegmentOpened) and event.kind == "reasoning"
+        else event
+        for event in parts_run(calls=(GOOD,))
+    ]
+    state = feed(view, events, size)
+    assert [part.kind for part in state.present.segments] == ["reasoning", "text", "call"]
+    found = (view.toPlainText(), [header.geometry() for header in headers(view)], names(view))
+    feed(view, parts_run(calls=(GOOD,)), size)
+    assert (view.toPlainText(), [header.geometry() for header in headers(view)], names(view)) == found
+    assert found[2][0].startswith("Reasoning, ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("record", ["native-tags.jsonl", "native-channels.jsonl"])
+def test_the_sizes_of_calls_leave_out_the_reasoning_of_their_own_turn(open_playground, qtbot, record):
+    page = open_playground()
+    runs, evidence = page.context.runs, page.evidence
+    with qtbot.waitSignal(runs.ended):
+        runs.replay(bundled_run(record), 0)
+    qtbot.waitUntil(lambda: not evidence.size_section.isHidden())
+    *_, called = (reasoning_tokens(stage) for stage in runs.state.stages if stage.calls)
+    assert f"Not counted: {called} tokens of reasoning." in evidence.size_note.text()
+
+
+def test_the_playground_shows_an_answer_of_parts(open_playground, qtbot):
+    page = open_playground()
+    runs, view, evidence = page.context.runs, page.view, page.evidence
+    assert evidence.turn_section.isHidden()
+    with qtbot.waitSignal(runs.ended):
+        runs.replay(tuple(map(_narrowed, parts_run(calls=(GOOD, GOOD)))), 0)
+    qtbot.waitUntil(lambda: not evidence.size_section.isHidden())
+    assert end_of(runs.state).words == "2 valid calls"
+    assert view.timeline.isHidden()
+    assert not view.tokens.isColumnHidden(PART)
+    assert evidence.turn_section.isVisible()
+    shown = [label.accessibleName() for label in evidence.turn.findChildren(QLabel) if label.isVisible()]
+    assert "reasoning, tokens: 32" in shown and "markers, forced: 9" in shown
+    assert "From token 3 on, the mask makes sure that the answer fits" in evidence.turn.note.text()
+    assert evidence.size_heading.title.text().casefold() == "size of these calls"
+    assert "Not counted: 32 tokens of reasoning." in evidence.size_note.text()
+    assert view.current_token().end <= runs.state.call_at(1).part.end
+
+
+def _narrowed(event):
+    """The event, with a mask narrowed by the budget of tokens from token 3 on."""
+    if not isinstance(event, Token) or event.step.index < 3:
+        return event
+    return msgspec.structs.replace(event, step=msgspec.structs.replace(event.step, narrowed="tokens"))
+
+
+# -- a text without parts -------------------------------------------------------------------------------------------
+
+
+STOPPED = '{action="search" query="AI 🤖 news" max_results=500}'
+
+
+def events_of(text, **changes):
+    document = default_registry().to_document()
+    request = RunRequest(**{"prompt": "x", "registry": document, "constraint": "off", **changes})
+    return list(run(request, ScriptedModel(text)))
 
 
 # -- places --------------------------------------------------------------------------------------------------------
@@ -76,7 +360,7 @@ def test_one_very_long_line_is_several_blocks():
 @pytest.mark.parametrize("size", [1, 4, 1000])
 def test_the_stream_is_the_same_however_events_are_batched(view, size):
     view.resize(600, 200)
-    events = events_of(BAD)
+    events = events_of(STOPPED)
     state = feed(view, events, size)
     assert view.toPlainText() == state.text
     assert view.decided_characters == (state.aborted.char,)
@@ -84,7 +368,7 @@ def test_the_stream_is_the_same_however_events_are_batched(view, size):
 
 
 def test_the_deciding_character_stays_marked_when_more_text_is_added(view):
-    state = feed(view, events_of(BAD))
+    state = feed(view, events_of(STOPPED))
     view.show_continuation(" and so on")
     marks = view.extraSelections()
     assert [mark.cursor.selectedText() for mark in marks] == [state.text[state.aborted.char]]
@@ -124,7 +408,7 @@ def test_a_smaller_stream_still_follows_the_text(view):
 
 
 def test_another_theme_leaves_token_boundaries_marked(view):
-    state = feed(view, events_of(BAD))
+    state = feed(view, events_of(STOPPED))
     view.set_boundaries(
         Boundaries(tokens=len(state.tokens), differences=(BoundaryDiff(0, 1, ("{",), ("{a",), "written"),))
     )
@@ -174,7 +458,7 @@ def test_rows_of_a_batch_are_inserted_together(qtbot):
     qtbot.addWidget(table)
     inserts = []
     model.rowsInserted.connect(lambda _parent, first, last: inserts.append((first, last)))
-    tokens = [e for e in events_of(BAD) if isinstance(e, Token)]
+    tokens = [e for e in events_of(STOPPED) if isinstance(e, Token)]
     shown = ShownStage(stage=StageState(tokens=tokens[:5]))
     model.show_stage(shown)
     shown.stage.tokens += tokens[5:]
@@ -189,7 +473,7 @@ def test_rows_of_a_batch_are_inserted_together(qtbot):
 # -- fields --------------------------------------------------------------------------------------------------------
 
 
-def fields_of(events):
+def table_of(events):
     model = FieldTableModel()
     feed(model, events, 1)
     rows = [
@@ -200,18 +484,18 @@ def fields_of(events):
 
 
 def test_a_field_shows_its_value_constraint_and_place(qtbot):
-    rows, _ = fields_of(events_of(BAD))
+    rows, _ = table_of(events_of(STOPPED))
     assert rows[0][:3] == ["action", '"search"', "allow list of 7"]
     assert rows[1][:2] == ["query", '"AI 🤖 news"']
     assert rows[2][0] == "max_results"
     assert "1..100" in rows[2][2]
-    assert rows[2][3] == f"character {BAD.index('500') + 2}"
+    assert rows[2][3] == f"character {STOPPED.index('500') + 2}"
     assert rows[3][:2] == ["sources", "not set"]
 
 
 def test_arguments_below_a_key_have_its_name(qtbot):
     text = '{"tool":"search","args":{"query":"x"}}'
-    rows, model = fields_of(events_of(text, notation="json", shape="tool-args"))
+    rows, model = table_of(events_of(text, notation="json", shape="tool-args"))
     assert ["query", '"x"'] in [row[:2] for row in rows]
     table = FieldTable(model)
     qtbot.addWidget(table)
@@ -220,9 +504,9 @@ def test_arguments_below_a_key_have_its_name(qtbot):
     table.grab()
 
 
-@pytest.mark.parametrize(("text", "row"), [(BAD.replace("500", "50"), 0), (BAD, 2)])
+@pytest.mark.parametrize(("text", "row"), [(STOPPED.replace("500", "50"), 0), (STOPPED, 2)])
 def test_a_low_table_shows_the_first_impossible_field_of_a_run_else_the_first_field(qtbot, text, row):
-    rows, model = fields_of(events_of(text, stop_on="never"))
+    rows, model = table_of(events_of(text, stop_on="never"))
     table = FieldTable(model)
     qtbot.addWidget(table)
     table.resize(600, table.height_of(1))
