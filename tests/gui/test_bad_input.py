@@ -10,7 +10,6 @@ import sqlite3
 import pytest
 from PySide6.QtCore import Qt as Core
 from PySide6.QtGui import Qt
-from PySide6.QtWidgets import QLabel
 
 from glyphscope.base import resources
 from glyphscope.base.errors import ContextOverflow, ModelDied
@@ -24,6 +23,7 @@ from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.tools.dock import ToolsDock
+from on_screen import Screen
 
 pytestmark = pytest.mark.slow
 
@@ -88,18 +88,6 @@ def make(open_page):
     return build
 
 
-@pytest.fixture
-def make_window(open_window):
-    """Make the whole window."""
-
-    def build(model=None):
-        window = open_window(opener_of(model))
-        window.services.project.set_options(constraint="off")
-        return window
-
-    return build
-
-
 def finish(qtbot, page):
     """Run the playground, or the window, to its end."""
     runs = page.context.runs
@@ -111,10 +99,9 @@ def finish(qtbot, page):
 
 def dialog_words(qtbot, window):
     """Return the texts of the error dialog and close it."""
-    qtbot.waitUntil(lambda: window.findChild(ErrorDialog) is not None)
-    dialog = window.findChild(ErrorDialog)
-    words = " ".join(label.text() for label in dialog.findChildren(QLabel))
-    dialog.close()
+    dialog = Screen(qtbot, window).dialog(ErrorDialog)
+    words = " ".join(dialog.texts())
+    dialog.press("Close")
     qtbot.waitUntil(lambda: window.findChild(ErrorDialog) is None)
     return words
 
@@ -175,16 +162,6 @@ def test_a_model_that_dies_leaves_its_tokens_and_the_next_run_works(qtbot, make)
     assert not page.view.notice.isVisible()
 
 
-def test_a_prompt_longer_than_the_context_is_reported_and_shown(qtbot, make):
-    page = make(Full(CALL))
-    state = finish(qtbot, page)
-    assert state.failed.code == "CONTEXT_OVERFLOW" and not state.tokens
-    reported = page.view.notice.label.text()
-    assert "5,000 tokens" in reported and "holds 4,096" in reported and "Shorten" in reported
-    assert state.prompt is not None and state.prompt.text, "a prompt that is too long is shown"
-    assert page.context.runs.phase is Phase.IDLE, "the next run is not blocked"
-
-
 def test_a_run_that_does_not_start_is_an_error_above_the_last_run_with_its_fix(qtbot, make):
     page = make()
     finish(qtbot, page)
@@ -223,22 +200,34 @@ def test_an_end_without_a_valid_call_is_shown_with_a_fix(qtbot, make):
     assert "invalid" in notice.label.text().lower() and notice.property("error")
 
 
-def test_an_answer_in_the_markers_of_another_notation_is_reported(qtbot, make):
-    page = make(
-        ScriptedModel(
-            "<|tool_call>call:search{}<tool_call|>", template=resources.read_text("forms/example.jinja")
-        )
-    )
-    page.context.project.set_options(native="auto", constraint="off", tool_choice="auto")
-    finish(qtbot, page)
-    assert "this looks like the notation <|tool_call>call:NAME" in page.view.notice.label.text()
+OTHER = ScriptedModel(
+    "<|tool_call>call:search{}<tool_call|>", template=resources.read_text("forms/example.jinja")
+)
 
 
-def test_a_model_without_a_chat_template_is_reported(qtbot, make):
-    page = make(Plain(CALL))
-    assert finish(qtbot, page).call is not None
-    assert page.view.notice.isVisible()
-    assert "no chat template" in page.view.notice.label.text()
+@pytest.mark.parametrize(
+    ("model", "options", "words"),
+    [
+        (Full(CALL), {}, ("5,000 tokens", "holds 4,096", "Shorten")),
+        (Plain(CALL), {}, ("no chat template",)),
+        (
+            OTHER,
+            {"native": "auto", "tool_choice": "auto"},
+            ("this looks like the notation <|tool_call>call:NAME",),
+        ),
+    ],
+    ids=["a prompt longer than the context", "no chat template", "the markers of another notation"],
+)
+def test_what_is_odd_about_a_run_is_in_the_notice_and_the_next_one_is_not_blocked(
+    qtbot, make, screen_of, model, options, words
+):
+    page = make(model)
+    page.context.project.set_options(**options)
+    state = finish(qtbot, page)
+    screen = screen_of(page)
+    assert all(each in screen for each in words) and page.view.notice.isVisible()
+    assert state.prompt is not None and state.prompt.text, "a prompt that is too long is shown"
+    assert page.context.runs.phase is Phase.IDLE
 
 
 def test_incomplete_characters_are_joined_in_the_text_and_shown_as_bytes(qtbot, make):
@@ -250,18 +239,7 @@ def test_incomplete_characters_are_joined_in_the_text_and_shown_as_bytes(qtbot, 
     assert [model.index(first + n, 1).data() for n in range(3)] == ["⟨E6⟩", "⟨97⟩", "⟨A5⟩"]
 
 
-def test_a_record_of_a_newer_version_is_rejected_and_the_shown_run_stays(qtbot, make_window, tmp_path):
-    window = make_window()
-    finish(qtbot, window)
-    before, path = list(window.runs.events), tmp_path / "newer.jsonl"
-    path.write_text(json.dumps({"glyphscope_record": 99}) + "\n")
-    window.recorder.read(path, window.runs.show_record)
-    words = dialog_words(qtbot, window)
-    assert "version 99" in words and "newer Glyphscope" in words and "newer.jsonl" in words
-    assert window.runs.events == before
-
-
-def test_a_history_of_a_newer_version_is_left_as_it_is_and_reported(qtbot, make_window):
+def test_a_history_of_a_newer_version_is_left_as_it_is_and_reported(qtbot, open_window):
     path = places().history
     path.parent.mkdir(parents=True, exist_ok=True)
     base = sqlite3.connect(path)
@@ -269,7 +247,7 @@ def test_a_history_of_a_newer_version_is_left_as_it_is_and_reported(qtbot, make_
     base.commit()
     base.close()
     content = path.read_bytes()
-    window = make_window()
+    window = open_window(opener_of(None))
     assert finish(qtbot, window).call is not None
     assert "version 99" in dialog_words(qtbot, window)
     assert finish(qtbot, window).call is not None
@@ -279,29 +257,11 @@ def test_a_history_of_a_newer_version_is_left_as_it_is_and_reported(qtbot, make_
     assert path.read_bytes() == content
 
 
-def test_a_full_disk_is_reported_and_the_run_stays_in_the_window(qtbot, make_window, tmp_path, monkeypatch):
-    window = make_window()
-    finish(qtbot, window)
-    path = tmp_path / "run.jsonl"
-    atomic_write(path, "older")
-
-    def full(*_args):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        window.recorder.write(path, tuple(window.runs.events))
-        words = dialog_words(qtbot, window)
-    assert "disk is full" in words and "run.jsonl" in words and "Make room" in words
-    assert path.read_text() == "older"
-    window.recorder.write(path, tuple(window.runs.events))
-    qtbot.waitUntil(lambda: path.read_text() != "older")
-
-
-def test_foreign_text_is_plain_text_in_hints(qtbot, make_window):
+def test_foreign_text_is_plain_text_in_hints(qtbot, open_window):
     """Qt takes a hint with a tag in its first line for HTML, and loads its pictures."""
     written = '<img src="file:///etc/passwd"> <b>10</b>'
-    window = make_window(ScriptedModel(f"{{action=search query={json.dumps(written)}}}"))
+    window = open_window(opener_of(ScriptedModel(f"{{action=search query={json.dumps(written)}}}")))
+    window.services.project.set_options(constraint="off")
     window.services.project.prompt.set_user(written)
     finish(qtbot, window)
     branch = BranchTreeModel()
@@ -329,7 +289,6 @@ def test_foreign_text_is_plain_text_in_hints(qtbot, make_window):
     assert notes.place.textFormat() is Core.TextFormat.PlainText
 
 
-@pytest.mark.slow
 def test_the_error_of_a_request_disappears_when_the_request_changes(open_page, qtbot):
     page = open_page(PageId.PLAYGROUND)
     tools, notice = page.context.project.tools, page.view.notice
@@ -339,3 +298,31 @@ def test_the_error_of_a_request_disappears_when_the_request_changes(open_page, q
     qtbot.waitUntil(lambda: not page.context.runs.is_busy)
     tools.set_all_enabled(True)
     assert notice.isHidden()
+
+
+def test_a_record_of_a_newer_version_is_rejected_and_the_shown_run_stays(qtbot, window, tmp_path):
+    finish(qtbot, window)
+    before, path = list(window.runs.events), tmp_path / "newer.jsonl"
+    path.write_text(json.dumps({"glyphscope_record": 99}) + "\n")
+    window.recorder.read(path, window.runs.show_record)
+    words = dialog_words(qtbot, window)
+    assert "version 99" in words and "newer Glyphscope" in words and "newer.jsonl" in words
+    assert window.runs.events == before
+
+
+def test_a_full_disk_is_reported_and_the_run_stays_in_the_window(qtbot, window, tmp_path, monkeypatch):
+    finish(qtbot, window)
+    path = tmp_path / "run.jsonl"
+    atomic_write(path, "older")
+
+    def full(*_args):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        window.recorder.write(path, tuple(window.runs.events))
+        words = dialog_words(qtbot, window)
+    assert "disk is full" in words and "run.jsonl" in words and "Make room" in words
+    assert path.read_text() == "older"
+    window.recorder.write(path, tuple(window.runs.events))
+    qtbot.waitUntil(lambda: path.read_text() != "older")

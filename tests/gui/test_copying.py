@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QToolButton
 
 from fake_context import CALL
 from glyphscope.events import ToolResult
-from glyphscope.models import ScriptedModel
 from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_text import copy_text
@@ -52,8 +51,7 @@ def test_a_run_is_copied_in_every_form_and_a_missing_form_leaves_the_clipboard(q
 
 
 @pytest.mark.slow
-def test_the_message_of_a_failed_copy_ends_with_the_page(qtbot, open_window):
-    window = open_window(lambda _name, **_options: ScriptedModel(CALL))
+def test_the_message_of_a_failed_copy_ends_with_the_page(qtbot, window):
     with qtbot.waitSignal(window.runs.ended):
         window.runs.show_record(bundled_run("search-mask.jsonl"))
     note = window.status.note.text()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QContextMenuEvent, QDragEnterEvent, QDropEvent, QTextCursor
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QContextMenuEvent, QTextCursor
 from PySide6.QtWidgets import QApplication, QWidget
 
 from fake_context import CALL, scripted
@@ -16,6 +16,7 @@ from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.tools.dock import ToolsDock
 from grammar_window import add, checked, put_cursor, result, show
+from on_screen import drop
 
 pytestmark = pytest.mark.slow
 
@@ -326,24 +327,14 @@ def test_a_run_uses_the_users_own_text_when_asked_to(grammar, qtbot):
 # -- files and projects -------------------------------------------------------------------------------------------
 
 
-def drop(view, path):
-    """Drop the file on the page; return whether it is taken."""
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(path))])
-    assert not view.edit.canInsertFromMimeData(data)
-    copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    enter = QDragEnterEvent(QPoint(5, 5), copy, data, left, none)
-    enter.ignore()
-    view.dragEnterEvent(enter)
-    view.dropEvent(QDropEvent(QPointF(5, 5), copy, data, left, none))
-    return enter.isAccepted()
-
-
 def test_a_grammar_is_dropped_saved_and_stored_in_the_project(grammar, screen, qtbot, tmp_path):
     view, project = grammar.view, grammar.context.project
     source, other = tmp_path / "a.gbnf", tmp_path / "a.gguf"
     source.write_bytes(GOOD.encode().replace(b"\n", b"\r\n"))
     other.write_text(GOOD)
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(source))])
+    assert not view.edit.canInsertFromMimeData(data), "its name would be typed"
     assert drop(view, source) and not drop(view, other)
     qtbot.waitUntil(lambda: view.edit.text() == GOOD)
     assert "a.gbnf" in screen

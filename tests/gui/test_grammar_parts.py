@@ -17,7 +17,7 @@ from glyphscope.explain.proof import Proof
 from glyphscope.grammar.gbnf import CheckCancelled, read_gbnf
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import default_registry
-from glyphscope.store import GrammarExample, GrammarWork
+from glyphscope.store import GrammarExample
 from glyphscope_gui.enforcement.rows import EnforcementRows
 from glyphscope_gui.enforcement.table import EnforcementModel
 from glyphscope_gui.grammar import work as grammar_work
@@ -190,25 +190,6 @@ def test_a_diagram_zooms_and_is_saved(view, qtbot, tmp_path):
 
 
 # -- documents and words for people -----------------------------------------------------------------------------
-
-
-def test_only_an_edited_grammar_is_saved_in_the_project(qapp):
-    document = GrammarDocument()
-    document.set_generated("root ::= x")
-    assert document.saved_work is None
-    assert document.text == "root ::= x"
-    document.edit_as_text()
-    document.set_generated("root ::= y")
-    assert document.text == "root ::= x"
-    assert document.base == "root ::= x"
-    document.typed(lambda: "root ::= z")
-    assert document.work == GrammarWork(source="text", text="root ::= z")
-    document.set_use(True)
-    document.follow_tools()
-    assert document.text == "root ::= y"
-    assert not document.work.use
-    document.return_to_custom_text()
-    assert document.text == "root ::= z"
 
 
 ACCEPTED = ExampleVerdict(True, None, 2, ())

@@ -138,21 +138,6 @@ def test_a_token_that_a_grammar_names_by_its_number_is_inside_the_grammar():
     assert [rule.rule for rule in rules[:3]] == ["root", "root", "end"]
 
 
-def test_a_masked_token_is_explained_by_the_rule_that_masks_it():
-    asked = request()
-    tokens = tokens_of(['{action="search" query="AI" max_results=', "1", "}"], asked)
-    reader = RuleReader(asked, default_registry())
-    rows = (masked("x"), masked("0x"), masked("0").__class__(0, b"0", "0", 0.5, 0.5, True))
-    reported = reader.refusals(tokens[:1], (masked("x"), masked("10")), lambda: False)
-    assert reported.place == 'max_results expects "100" or 1-9: minimum 1, maximum 100'
-    assert reported.alternatives[0] == reported.place
-    over = reader.refusals(tokens_of(['{action="search" query="AI"'], asked), (masked("x"),), lambda: False)
-    assert over.place == 'search expects " max_results=", " sources=" or "}"'
-    later = reader.refusals(tokens[:2], rows, lambda: False)
-    assert later.alternatives[1].startswith('after "0", max_results expects ')
-    assert later.alternatives[2] == ""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["runs/search-mask.jsonl", "lessons/runs/own-call.jsonl", "lessons/runs/gbnf-city.jsonl"]

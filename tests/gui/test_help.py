@@ -36,12 +36,6 @@ def words(commands):
     return [command.words for command in commands]
 
 
-def test_commands_are_those_of_the_menus_in_their_order(bar):
-    commands = commands_of(bar)
-    assert words(commands) == ["File › Open project…", "File › Export run › as pytest", "Run › Run & stop"]
-    assert [command.keys for command in commands] == ["Ctrl+O", "", ""]
-
-
 def test_a_command_is_found_by_any_of_its_words_and_when_it_is_misspelt(bar):
     commands = commands_of(bar)
     assert words(matching(commands, "proj file")) == ["File › Open project…"]

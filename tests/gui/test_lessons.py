@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,12 +12,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDockWidget, QFileDialog, QWidget
 
-from fake_context import fake_context
 from glyphscope.base.errors import ModelError
 from glyphscope.events import Token
 from glyphscope.lessons import LessonProgress, Progress, bundled_lessons, find_lesson
 from glyphscope.models import ScriptedModel
-from glyphscope.store import Places, places
+from glyphscope.store import places
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.lessons import (
     MAX_ROWS,
@@ -26,12 +24,10 @@ from glyphscope_gui.lessons import (
     LessonProse,
     LessonQuestion,
     LessonRow,
-    LessonsPresenter,
     lecture_slides,
     shown_rows,
 )
 from glyphscope_gui.runs import ModelStatus, Phase
-from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.theme.fonts import base_points
 from lesson_texts import BAD, LESSON, written_lesson
@@ -202,24 +198,6 @@ def test_a_lesson_loads_no_picture_and_shows_html_as_text(qtbot, tmp_path):
 # -- the player ----------------------------------------------------------------------------------------------------
 
 
-def test_a_player_shows_the_same_run_going_back_and_forward(qtbot):
-    events = find_lesson("mask").events("mask-search")
-    player = LessonPlayer()
-    player.show(events, 3, 10)
-    assert (player.place, len(player.state.tokens), player.state.text) == (3, 3, '{action="')
-    texts = [player.state.text]
-    while not player.at_end:
-        player.step(1)
-        texts.append(player.state.text)
-    assert player.state.finished is None and len(texts) == 8
-    for text in reversed(texts):
-        assert player.state.text == text
-        player.step(-1)
-    player.show(events)
-    player.go(99)
-    assert player.at_end and player.state.outcome == "valid"
-
-
 def test_the_sampled_token_is_among_the_shown_alternatives():
     tokens = [event for event in find_lesson("mask").events("mask-search") if isinstance(event, Token)]
     unlikely = msgspec.structs.replace(tokens[0].step.alternatives[-1], id=7, data=b"{")
@@ -296,6 +274,10 @@ def test_an_experiment_runs_live_with_the_readers_changes(with_model, qtbot, tmp
     lessons.show_slide(3)
     (card,) = lessons.view.reader.active
     assert card.live_button.isEnabled() and not card.notice.text()
+    for phase, can in (("opening", False), ("failed", False), ("none", True)):
+        lessons.context.runs.model = ModelStatus(phase, "m")
+        lessons.context.runs.modelStatusChanged.emit(lessons.context.runs.model)
+        assert card.live_button.isEnabled() is can, "a run opens the model that it requests"
     card._fields["search/max_results/maximum"].setValue(450)
     before = lessons.context.runs.events
     card.live_button.click()
@@ -307,36 +289,15 @@ def test_an_experiment_runs_live_with_the_readers_changes(with_model, qtbot, tmp
     card.live_button.click()
     qtbot.waitUntil(lambda: not lessons.is_busy and not lessons.context.runs.is_busy)
     card.play_button.click()
-    assert card.run.source.text().startswith("Recorded:")
+    assert card.run.source.text().startswith("Recorded:") and card.run.player.is_playing
+    lessons.context.navigator.show(PageId.PLAYGROUND)
+    assert not card.run.player.is_playing
+    lessons.context.navigator.show(PageId.LESSONS)
     lessons.show_slide(3)
     lessons.view.reader.active[0].live_button.click()
     lessons.show_slide(0)  # it is no longer in sight: it ends
     qtbot.waitUntil(lambda: not lessons.is_busy and lessons.context.runs.phase is Phase.IDLE)
     assert not lessons.live.is_running
-
-
-@pytest.mark.slow
-def test_a_model_whose_opening_was_stopped_can_still_be_run(with_model, qtbot, tmp_path):
-    lessons = with_model()
-    open_in(qtbot, lessons, written_lesson(tmp_path))
-    lessons.show_slide(3)
-    (card,) = lessons.view.reader.active
-    for phase, can in (("opening", False), ("none", True), ("failed", False)):
-        lessons.context.runs.model = ModelStatus(phase, "m")
-        lessons.context.runs.modelStatusChanged.emit(lessons.context.runs.model)
-        assert card.live_button.isEnabled() is can, "a run opens the model that it requests"
-
-
-@pytest.mark.slow
-def test_the_recording_of_an_experiment_pauses_on_another_page(without_model, qtbot, tmp_path):
-    lessons = without_model()
-    open_in(qtbot, lessons, written_lesson(tmp_path))
-    lessons.show_slide(3)
-    (card,) = lessons.view.reader.active
-    card.play_button.click()
-    assert card.run.player.is_playing
-    lessons.context.navigator.show(PageId.PLAYGROUND)
-    assert not card.run.player.is_playing
 
 
 # -- the lecture ---------------------------------------------------------------------------------------------------
@@ -454,30 +415,25 @@ def test_after_the_last_step_comes_the_next_lesson(without_model, qtbot):
 
 
 @pytest.mark.slow
-def test_a_lesson_that_cannot_be_read_ends_the_lecture(without_model, qtbot, tmp_path):
-    lessons = without_model()
-    open_in(qtbot, lessons, find_lesson("mask"))
-    lessons.lecture.begin()
-    broken = tmp_path / "broken.md"
-    broken.write_text("no lesson")
-    lessons.go_to(FilePlace(broken))
-    qtbot.waitUntil(lambda: not lessons.is_busy)
-    assert not lessons.lecture.is_on and not lessons.context.navigator.is_presenting
-    qtbot.wait(1)
-    lessons.view.reader.resize(500, 400)  # its content is gone
-
-
-@pytest.mark.slow
-def test_a_live_run_ends_when_another_file_replaces_its_lesson(with_model, qtbot, tmp_path):
+@pytest.mark.parametrize("begun", ["lecture", "run"])
+def test_a_lesson_that_cannot_be_read_ends_the_lecture_and_the_run_of_the_one_before(
+    with_model, qtbot, tmp_path, begun
+):
     lessons = with_model()
     open_in(qtbot, lessons, written_lesson(tmp_path))
     lessons.show_slide(3)
-    lessons.view.reader.active[0].live_button.click()
+    if begun == "run":
+        lessons.view.reader.active[0].live_button.click()
+    else:
+        lessons.lecture.begin()
     broken = tmp_path / "broken.md"
     broken.write_text("no lesson")
     lessons.go_to(FilePlace(broken))
     qtbot.waitUntil(lambda: not lessons.is_busy and lessons.context.runs.phase is Phase.IDLE)
     assert lessons.opened is None and not lessons.live.is_running and not lessons.context.errors
+    assert not lessons.lecture.is_on and not lessons.context.navigator.is_presenting
+    qtbot.wait(1)
+    lessons.view.reader.resize(500, 400)  # its content is gone
 
 
 def test_a_lesson_opens_from_the_menu_on_its_page(without_model):
@@ -542,23 +498,3 @@ def test_progress_is_saved_in_order_on_a_slow_disk(without_model, qtbot, monkeyp
     qtbot.waitUntil(lambda: not lessons.is_busy)
     key = lessons.opened.place.key
     assert Progress(places().lesson_progress).of(key).step == 2
-
-
-@pytest.mark.slow
-def test_a_window_with_other_places_uses_only_those(qapp, qtbot, tmp_path):
-    home = Places(*(tmp_path / name for name in ("config", "data", "state", "cache")))
-    home.lessons.mkdir(parents=True)
-    mine = written_lesson(home.lessons)
-    context = fake_context(qapp, no_model, current=PageId.LESSONS)
-    services = make_services(home, context.window, no_model)
-    lessons = LessonsPresenter(replace(context, services=services))
-    qtbot.addWidget(lessons.widget)
-    context.navigator.shown.emit(PageId.LESSONS)
-    open_in(qtbot, lessons, find_lesson("mask"))
-    qtbot.waitUntil(lambda: not lessons.is_busy)
-    assert lessons.view.model.row_of(mine.key) >= 0
-    lessons.close()
-    assert home.lesson_progress.exists() and not places().lesson_progress.exists()
-    services.close()
-    context.close()
-    qtbot.wait(1)

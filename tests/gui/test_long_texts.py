@@ -82,58 +82,6 @@ def cpu_of(do):
     return time.thread_time() - began
 
 
-@pytest.mark.slow
-def test_no_registry_blocks_the_window(open_window):
-    window = open_window(scripted)
-    tools = window.services.project.tools
-    for name in ("values", "description", "one word", "arguments", "name", "default", "tools"):
-        registry = registry_of(name)
-        first = registry.tools[0]
-        argument = next(iter(first.parameters["properties"]))
-        spent = {
-            "tools": cpu_of(partial(tools.replace_registry, registry)),
-            "argument": cpu_of(partial(window.panels.reveal_argument, first.name, argument)),
-            "edit": cpu_of(partial(tools.set_description, first.name, "Another one.")),
-            "undo": cpu_of(tools.undo_stack.undo),
-        }
-        assert max(spent.values()) < SECONDS, (name, spent)
-        assert tools.registry == registry, f"{name}: what is not shown is not changed"
-
-
-@pytest.mark.slow
-def test_a_schema_that_is_too_long_is_shown_in_part_and_cannot_be_edited_by_accident(open_window):
-    window = open_window(scripted)
-    tools = window.services.project.tools
-    values = [f"v{n}" for n in range(100_000)]
-    tool = {"name": "t", "parameters": {"type": "object", "properties": {"a": {"enum": values}}}}
-    registry = parse_document({"glyphscope": 1, "tools": [tool]})
-    tools.replace_registry(registry)
-    dock = window.panels.tools
-    dock.show_argument("t", "a")
-    assert "… and 99,900 more" in dock.schema.editor.toPlainText() and dock.schema.editor.isReadOnly()
-    assert "too long to be edited here" in dock.schema.notice.text() and not dock.schema.notice.isHidden()
-    rows = {keyword.name: row for keyword, row in dock.form.argument_form.keyword_rows.items()}
-    field = rows["enum"].field
-    assert field.text().startswith("v0, v1, ") and field.text().endswith("… and 99,900 more")
-    assert field.isReadOnly() and not field.isEnabled()
-    tools.set_schema_text("t", dock.schema.editor.toPlainText())
-    tools.set_parameters("t", {})
-    assert tools.registry == registry
-
-
-@pytest.mark.slow
-def test_a_prompt_that_is_too_long_is_shown_in_part_and_sent_whole(open_window, qtbot):
-    window = open_window(scripted)
-    prompt, page = window.services.project.prompt, window.page(PageId.PLAYGROUND).view
-    text = "word " * 1_000_000
-    assert cpu_of(lambda: prompt.set_user(text)) < 2 * SECONDS, "whole, it takes 4 s"
-    assert page.prompt_edit.isReadOnly() and page.prompt_edit.toPlainText().endswith("more characters")
-    assert cpu_of(lambda: prompt.set_system_prompt("x" * 5_000_000)) < 2 * SECONDS
-    assert prompt.user == text and len(prompt.state.system_prompt) == 5_000_000
-    prompt.set_user("short")
-    assert not page.prompt_edit.isReadOnly() and page.prompt_edit.toPlainText() == "short"
-
-
 @pytest.fixture
 def blocks(open_window, qtbot):
     """A window, and a function that does a step and returns the longest block until nothing works any longer."""
@@ -215,3 +163,52 @@ def test_a_part_of_a_text_has_only_its_beginning_and_a_title_only_that_of_its_pr
     title = kin_of((msgspec.structs.replace(record[0], request=request),)).row.title
     assert time.thread_time() - began < 0.2, "whole, both take a second"
     assert len(text) < 21_000 and text.endswith("…”") and title.startswith("a b a b") and len(title) == 200
+
+
+@pytest.mark.slow
+def test_no_registry_blocks_the_window(window):
+    tools = window.services.project.tools
+    for name in ("values", "description", "one word", "arguments", "name", "default", "tools"):
+        registry = registry_of(name)
+        first = registry.tools[0]
+        argument = next(iter(first.parameters["properties"]))
+        spent = {
+            "tools": cpu_of(partial(tools.replace_registry, registry)),
+            "argument": cpu_of(partial(window.panels.reveal_argument, first.name, argument)),
+            "edit": cpu_of(partial(tools.set_description, first.name, "Another one.")),
+            "undo": cpu_of(tools.undo_stack.undo),
+        }
+        assert max(spent.values()) < SECONDS, (name, spent)
+        assert tools.registry == registry, f"{name}: what is not shown is not changed"
+
+
+@pytest.mark.slow
+def test_a_schema_that_is_too_long_is_shown_in_part_and_cannot_be_edited_by_accident(window):
+    tools = window.services.project.tools
+    values = [f"v{n}" for n in range(100_000)]
+    tool = {"name": "t", "parameters": {"type": "object", "properties": {"a": {"enum": values}}}}
+    registry = parse_document({"glyphscope": 1, "tools": [tool]})
+    tools.replace_registry(registry)
+    dock = window.panels.tools
+    dock.show_argument("t", "a")
+    assert "… and 99,900 more" in dock.schema.editor.toPlainText() and dock.schema.editor.isReadOnly()
+    assert "too long to be edited here" in dock.schema.notice.text() and not dock.schema.notice.isHidden()
+    rows = {keyword.name: row for keyword, row in dock.form.argument_form.keyword_rows.items()}
+    field = rows["enum"].field
+    assert field.text().startswith("v0, v1, ") and field.text().endswith("… and 99,900 more")
+    assert field.isReadOnly() and not field.isEnabled()
+    tools.set_schema_text("t", dock.schema.editor.toPlainText())
+    tools.set_parameters("t", {})
+    assert tools.registry == registry
+
+
+@pytest.mark.slow
+def test_a_prompt_that_is_too_long_is_shown_in_part_and_sent_whole(window, qtbot):
+    prompt, page = window.services.project.prompt, window.page(PageId.PLAYGROUND).view
+    text = "word " * 1_000_000
+    assert cpu_of(lambda: prompt.set_user(text)) < 2 * SECONDS, "whole, it takes 4 s"
+    assert page.prompt_edit.isReadOnly() and page.prompt_edit.toPlainText().endswith("more characters")
+    assert cpu_of(lambda: prompt.set_system_prompt("x" * 5_000_000)) < 2 * SECONDS
+    assert prompt.user == text and len(prompt.state.system_prompt) == 5_000_000
+    prompt.set_user("short")
+    assert not page.prompt_edit.isReadOnly() and page.prompt_edit.toPlainText() == "short"

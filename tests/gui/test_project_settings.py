@@ -235,8 +235,7 @@ def test_settings_take_effect_at_once(open_context, qtbot, qapp, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_cleared_history_is_no_longer_listed(open_window, qtbot):
-    window = open_window(lambda _name, **_options: ScriptedModel(CALL))
+def test_a_cleared_history_is_no_longer_listed(window, qtbot):
     rows = window.panels.history.model
     window.services.history.add(bundled_run("search-mask.jsonl"))
     window.panels.history.refresh()

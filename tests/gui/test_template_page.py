@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
-from PySide6.QtGui import QDropEvent
+from PySide6.QtCore import Qt
 
 from glyphscope.base import resources
 from glyphscope.events import ModelInfo
@@ -13,6 +12,7 @@ from glyphscope_gui.context import FilePlace
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.template.page import last_answer, places_of
 from glyphscope_gui.template.presenter import proof_words
+from on_screen import drop
 
 CALL = '<call tool="search">\n<arg name="query">\nAI news\n</arg>\n</call>'
 
@@ -136,10 +136,7 @@ def test_a_link_returns_from_a_file_to_the_model(inspected):
 
 @pytest.mark.slow
 def test_a_template_can_be_dropped_or_navigated_to(page, qtbot, example):
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(example))])
-    actions, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
-    page.view.dropEvent(QDropEvent(QPoint(), actions, data, button, Qt.KeyboardModifier.NoModifier))
+    assert drop(page.view, example)
     qtbot.waitUntil(lambda: page.found is not None and not page.is_busy)
     first = page.found
     page.go_to(FilePlace(example))

@@ -17,10 +17,6 @@ from glyphscope_gui.theme import ThemeManager, load_theme
 from glyphscope_gui.theme.manager import style_sheet, write_icons
 
 
-def test_both_themes_have_the_same_roles():
-    assert load_theme("light").roles.keys() == load_theme("dark").roles.keys()
-
-
 @pytest.mark.parametrize("name", ["light", "dark"])
 def test_every_role_and_picture_of_the_style_sheet_exists(qapp, tmp_path, name):
     theme = load_theme(name)

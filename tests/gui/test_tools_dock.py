@@ -6,8 +6,8 @@ import json
 import threading
 
 import pytest
-from PySide6.QtCore import QMimeData, QObject, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QGuiApplication
+from PySide6.QtCore import QObject, QPoint, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, to_json
@@ -17,6 +17,7 @@ from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.tools.dock import ToolsDock
 from glyphscope_gui.tools.keyword_fields import FormGrid
+from on_screen import drop
 
 TREE, SCHEMA, ERRORS = (
     "Tools and their arguments",
@@ -352,10 +353,7 @@ def test_a_file_of_many_tools_is_read_in_another_thread(screen, dock, document, 
 def test_a_dropped_file_that_is_not_a_registry_leaves_the_tools(screen, dock, document, tmp_path):
     file = tmp_path / "broken.json"
     file.write_text('{"tools": [')
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(file))])
-    copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    dock.dropEvent(QDropEvent(QPointF(5, 5), copy, data, left, none))
+    drop(dock, file)
     screen.until("broken.json")
     screen.press("Close")
     assert document.registry == default_registry()

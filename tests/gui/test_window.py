@@ -15,7 +15,7 @@ import psutil
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit
 
 from glyphscope.models import ScriptedModel
 from glyphscope_benchmarks.baseline_process import with_benchmarks
@@ -23,9 +23,11 @@ from glyphscope_gui.project import FIRST_PROMPT
 from glyphscope_gui.runs import Phase, bundled_run, bundled_runs
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.shell.idle_model_presenter import on_battery
+from on_screen import Screen
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'
+STREAM = "The call as it is being written"
 
 
 def opener_of(model=None):
@@ -44,12 +46,6 @@ def make(open_window):
     return lambda model=None, **looks: open_window(opener_of(model), **looks)
 
 
-@pytest.fixture
-def make_playground(open_page):
-    """Make the playground by itself; its model as with `make`."""
-    return lambda model=None: open_page(PageId.PLAYGROUND, opener_of(model))
-
-
 def finish(qtbot, window, begin=None):
     with qtbot.waitSignal(window.runs.ended):
         (begin or window.actions_.run.trigger)()
@@ -61,53 +57,42 @@ def off(window):
 
 
 @pytest.mark.slow
-def test_a_first_start_can_run_at_once(qtbot, make):
+def test_a_first_start_can_run_at_once_and_the_theme_changes_in_an_open_window(qtbot, make, screen_of):
     window = make()
-    page = window.page(PageId.PLAYGROUND)
-    assert page.view.prompt_edit.toPlainText() == FIRST_PROMPT
-    assert len(window.services.project.tools.registry) == 7
-    assert window.header.constraint.value == "mask"
-    assert not window.services.project.is_dirty
+    screen, project = screen_of(window), window.services.project
+    assert screen.read("Your prompt") == FIRST_PROMPT and not project.is_dirty
+    assert len(project.tools.registry) == 7 and window.header.constraint.value == "mask"
     off(window)
-    state = finish(qtbot, window)
-    assert state.call is not None
-    assert page.view.stream.toPlainText() == GOOD
-    assert "valid call of search" in window.status.note.text()
-    assert page.view.fields_model.rowCount() == 4
-    assert page.evidence.size_section.isVisibleTo(page.evidence)
+    assert finish(qtbot, window).call is not None
+    assert screen.read(STREAM) == GOOD and len(screen.rows("Fields of the call…")) == 4
+    assert "valid call of search" in screen.read("Statistics of the run") + window.status.note.text()
+    assert "SIZE OF THIS CALL" in screen
+
+    def lightness():
+        return window.grab().toImage().pixelColor(5, 300).lightness()
+
+    qtbot.waitUntil(lambda: lightness() > 200)
+    window.services.settings.update(theme="dark")
+    qtbot.waitUntil(lambda: lightness() < 80)
+    assert screen.read(STREAM) == GOOD
 
 
 @pytest.mark.slow
-def test_a_prompt_that_is_higher_than_its_field_has_a_scroll_bar(make_playground):
-    edit = make_playground().view.prompt_edit
-    assert not edit.verticalScrollBar().isVisible()
-    edit.setPlainText("Search\n" * 10)
-    assert edit.verticalScrollBar().isVisible()
-    edit.setPlainText("Search")
-    assert not edit.verticalScrollBar().isVisible()
-
-
-@pytest.mark.slow
-def test_an_abort_is_explained_with_its_saving(qtbot, make_playground):
-    page = make_playground(ScriptedModel(BAD))
-    runs, banner = page.context.runs, page.view.banner
+def test_an_abort_is_explained_with_its_saving(qtbot, open_playground, screen_of):
+    page = open_playground(opener_of(ScriptedModel(BAD)))
+    runs, screen = page.context.runs, screen_of(page)
     page.context.project.set_options(constraint="off")
     with qtbot.waitSignal(runs.ended):
         page.run()
     state = runs.state
-    assert banner.isVisible()
-    assert (
-        f"Stopped at character {state.aborted.char}, token {state.aborted.token}: CONSTRAINT_MAX"
-        == banner.title.text()
-    )
-    assert "100" in banner.message.text()
+    at = f"Stopped at character {state.aborted.char}, token {state.aborted.token}: CONSTRAINT_MAX"
+    assert at in screen.texts() and "100" in page.view.banner.message.text()
     with qtbot.waitSignal(runs.saved):
-        banner.button.click()
-    assert "tokens saved" in banner.saving.text()
-    assert page.evidence.savings_section.isVisibleTo(page.evidence)
-    runs.replay(tuple(runs.events), 0)
-    qtbot.waitUntil(lambda: not runs.is_busy)
-    assert page.view.stream.toPlainText() == state.text
+        page.view.banner.button.click()
+    assert "tokens saved" in screen and page.evidence.savings_section.isVisible()
+    with qtbot.waitSignal(runs.ended):
+        runs.replay(tuple(runs.events), 0)
+    assert screen.read(STREAM) == state.text
 
 
 def test_bundled_recordings_are_complete_and_name_no_machine():
@@ -134,21 +119,6 @@ def test_no_words_are_cut_off_in_a_small_window(qtbot, make):
     assert not cut
     evidence = window.page(PageId.PLAYGROUND).evidence
     assert evidence.widget().width() <= evidence.viewport().width()
-
-
-@pytest.mark.slow
-def test_the_theme_changes_in_an_open_window(qtbot, make):
-    window = make()
-    off(window)
-    finish(qtbot, window)
-
-    def lightness():
-        return window.grab().toImage().pixelColor(5, 300).lightness()
-
-    qtbot.waitUntil(lambda: lightness() > 200)
-    window.services.settings.update(theme="dark")
-    qtbot.waitUntil(lambda: lightness() < 80)
-    assert window.page(PageId.PLAYGROUND).view.stream.toPlainText() == GOOD
 
 
 @pytest.mark.slow
@@ -275,9 +245,7 @@ def test_the_keyboard_alone_runs_stops_and_reaches_the_tokens(qtbot, window):
 def test_an_internal_error_leaves_the_window_usable(qtbot, window):
     with qtbot.waitSignal(window.runs.crashed):
         window.runs.replay(None, 0)
-    dialog = window.findChild(QWidget, "errorDialog")
-    assert dialog is not None
-    dialog.close()
+    Screen(qtbot, window).dialog().press("Close")
     off(window)
     assert finish(qtbot, window).call is not None
 
@@ -286,22 +254,21 @@ def test_an_internal_error_leaves_the_window_usable(qtbot, window):
 def test_closing_asks_about_unsaved_edits(qtbot, window):
     window.page(PageId.PLAYGROUND).view.prompt_edit.setPlainText("Something else")
     assert not window.close()
-    box = window.findChild(QWidget, "unsavedQuestion")
-    assert box is not None and box.isVisible()
-    box.reject()
+    Screen(qtbot, window).dialog().press("Cancel")
     assert window.isVisible()
 
 
 @pytest.mark.slow
 def test_the_models_own_notation_can_be_chosen_and_left(window, qtbot):
-    qtbot.mouseClick(window.header.notation.button("native"), Qt.MouseButton.LeftButton)
+    bar = Screen(qtbot, window.header)
+    bar.choose("Notation", "Native")
     assert window.services.project.options.native == "auto"
     assert not window.header.shape.isEnabled()
     with qtbot.waitSignal(window.runs.ended):
         window.actions_.run.trigger()
     assert "no place for tools" in window.runs.state.failed.message
     assert not window.header.shape.isEnabled() and window.header.notation.isEnabled()
-    qtbot.mouseClick(window.header.notation.button("json"), Qt.MouseButton.LeftButton)
+    bar.choose("Notation", "JSON")
     options = window.services.project.options
     assert (options.native, options.notation) == ("", "json")
     assert window.header.shape.isEnabled()

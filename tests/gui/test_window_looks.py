@@ -73,23 +73,6 @@ def test_a_page_that_was_hidden_so_far_has_the_look_of_the_window(open_window, p
 
 
 @pytest.mark.slow
-def test_the_top_bar_is_restored_after_larger_text(open_window, qtbot):
-    window = open_window(scripted)
-    header, themes = window.header, window.context.themes
-
-    def sizes():
-        QApplication.processEvents()
-        parts = (header, header.notation, header.run_button, header.settings_button, header.seed)
-        return [part.size().toTuple() for part in parts]
-
-    before, icon = sizes(), header.run_button.iconSize()
-    themes.choose("light", 15)
-    assert sizes()[0][1] > before[0][1] and header.run_button.iconSize().width() > icon.width()
-    themes.choose("light", 0)
-    qtbot.waitUntil(lambda: (sizes(), header.run_button.iconSize()) == (before, icon))
-
-
-@pytest.mark.slow
 def test_a_window_at_its_first_start_is_inside_the_screen_with_its_frame(open_window, qtbot, monkeypatch):
     """Also where the frame, which is known only after the window is shown, is larger than expected."""
 
@@ -121,23 +104,6 @@ def test_the_first_place_leaves_room_for_a_frame_and_is_in_the_middle_of_a_large
     large = QRect(0, 0, 2560, 1400)
     place = first_geometry(large)
     assert place.size() == FIRST_SIZE and abs(place.center().x() - large.center().x()) <= 2
-
-
-@pytest.mark.slow
-def test_a_branch_of_a_record_scrolls_nothing_sideways(open_window, qtbot):
-    """The fullest state of the playground: a record, a notice, branches, four entries of the legend."""
-    window = open_window(scripted)
-    points = window_points()
-    for size, scale in (((1024, 700), 1.0), ((1440, 900), 1.5)):
-        window.resize(*size)
-        window.context.themes.choose("light", round(points * scale))
-        with qtbot.waitSignal(window.runs.ended):
-            window.runs.show_record(bundled_run(ABORTED))
-        for _name in show_masked(qtbot, window):
-            areas = [area for area in window.findChildren(QScrollArea) if area.isVisible()]
-            wide = [area.objectName() for area in areas if area.horizontalScrollBar().isVisible()]
-            assert not wide, size
-    window.context.themes.choose("light", 0)
 
 
 def test_a_table_hides_columns_rather_than_the_name(qtbot):
@@ -181,48 +147,6 @@ def test_both_sides_are_there_again_once_the_window_has_room_for_them(open_windo
     window.resize(1500, 860)
     QApplication.processEvents()
     assert window.tabifiedDockWidgets(window.right)
-
-
-@pytest.mark.slow
-def test_the_playground_does_not_scroll_sideways_where_letters_become_larger(open_window, qtbot):
-    window = open_window(scripted)
-    for width, points in ((1280, 13), (1440, 15)):
-        window.resize(width, 860)
-        window.context.themes.choose("light", points)
-        QApplication.processEvents()
-        qtbot.waitUntil(lambda: not window.navigator.is_cut_off)
-    window.context.themes.choose("light")
-
-
-@pytest.mark.slow
-def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(open_window, qtbot):
-    """In either order: the text was enlarged first, then the window made smaller.
-
-    From 1.5 on, a table may: the titles and signs of its columns are whole instead.
-    """
-    window = open_window(scripted)
-    with qtbot.waitSignal(window.runs.ended):
-        window.runs.replay(bundled_run(RECORD), 0)
-    points = window_points()
-
-    def all_fit(times):
-        tables = window.findChildren(PlainTable) if times < 1.5 else []
-        for area in (*window.findChildren(QScrollArea), *tables):
-            if area.isVisible() and area.horizontalScrollBar().isVisible():
-                raise AssertionError(f"{times}, {area.objectName()}: {area.viewport().size()}")
-
-    for times in some((1.25, 1.4, 1.5), 2):
-        window.navigator.show(PageId.PLAYGROUND)
-        window.resize(1440, 900)
-        window.context.themes.choose("light", round(points * times))
-        window.resize(1024, 700)
-        QApplication.processEvents()
-        assert window.tabifiedDockWidgets(window.right)  # there is no room for both sides
-        for page in PageId:
-            window.navigator.show(page)
-            qtbot.waitUntil(lambda: all_fit(times))  # noqa: B023 - called at once
-            assert window.width() == 1024, page
-    window.context.themes.choose("light", 0)
 
 
 def test_a_number_at_the_end_of_an_elided_line_is_whole_or_left_out(qtbot):
@@ -322,3 +246,75 @@ def test_the_reason_of_an_abort_fits_a_narrow_page_and_is_then_no_higher_than_it
     qtbot.waitUntil(lambda: banner.title.height() > 1.5 * line)
     banner.setMaximumWidth(10_000)
     qtbot.waitUntil(lambda: banner.title.height() < 1.5 * line)
+
+
+@pytest.mark.slow
+def test_the_top_bar_is_restored_after_larger_text(window, qtbot):
+    header, themes = window.header, window.context.themes
+
+    def sizes():
+        QApplication.processEvents()
+        parts = (header, header.notation, header.run_button, header.settings_button, header.seed)
+        return [part.size().toTuple() for part in parts]
+
+    before, icon = sizes(), header.run_button.iconSize()
+    themes.choose("light", 15)
+    assert sizes()[0][1] > before[0][1] and header.run_button.iconSize().width() > icon.width()
+    themes.choose("light", 0)
+    qtbot.waitUntil(lambda: (sizes(), header.run_button.iconSize()) == (before, icon))
+
+
+@pytest.mark.slow
+def test_a_branch_of_a_record_scrolls_nothing_sideways(window, qtbot):
+    """The fullest state of the playground: a record, a notice, branches, four entries of the legend."""
+    points = window_points()
+    for size, scale in (((1024, 700), 1.0), ((1440, 900), 1.5)):
+        window.resize(*size)
+        window.context.themes.choose("light", round(points * scale))
+        with qtbot.waitSignal(window.runs.ended):
+            window.runs.show_record(bundled_run(ABORTED))
+        for _name in show_masked(qtbot, window):
+            areas = [area for area in window.findChildren(QScrollArea) if area.isVisible()]
+            wide = [area.objectName() for area in areas if area.horizontalScrollBar().isVisible()]
+            assert not wide, size
+    window.context.themes.choose("light", 0)
+
+
+@pytest.mark.slow
+def test_the_playground_does_not_scroll_sideways_where_letters_become_larger(window, qtbot):
+    for width, points in ((1280, 13), (1440, 15)):
+        window.resize(width, 860)
+        window.context.themes.choose("light", points)
+        QApplication.processEvents()
+        qtbot.waitUntil(lambda: not window.navigator.is_cut_off)
+    window.context.themes.choose("light")
+
+
+@pytest.mark.slow
+def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(window, qtbot):
+    """In either order: the text was enlarged first, then the window made smaller.
+
+    From 1.5 on, a table may: the titles and signs of its columns are whole instead.
+    """
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.replay(bundled_run(RECORD), 0)
+    points = window_points()
+
+    def all_fit(times):
+        tables = window.findChildren(PlainTable) if times < 1.5 else []
+        for area in (*window.findChildren(QScrollArea), *tables):
+            if area.isVisible() and area.horizontalScrollBar().isVisible():
+                raise AssertionError(f"{times}, {area.objectName()}: {area.viewport().size()}")
+
+    for times in some((1.25, 1.4, 1.5), 2):
+        window.navigator.show(PageId.PLAYGROUND)
+        window.resize(1440, 900)
+        window.context.themes.choose("light", round(points * times))
+        window.resize(1024, 700)
+        QApplication.processEvents()
+        assert window.tabifiedDockWidgets(window.right)  # there is no room for both sides
+        for page in PageId:
+            window.navigator.show(page)
+            qtbot.waitUntil(lambda: all_fit(times))  # noqa: B023 - called at once
+            assert window.width() == 1024, page
+    window.context.themes.choose("light", 0)

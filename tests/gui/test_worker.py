@@ -25,13 +25,11 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import prepare
 from glyphscope.runs.strategies import run
 from glyphscope_gui.runs import (
-    INTERVAL_MS,
     MAX_POSTS,
     Gate,
     GatedModel,
     JobEnded,
     Mailbox,
-    Measured,
     Phase,
     RunController,
     TokenPlace,
@@ -123,49 +121,6 @@ def test_posts_arrive_in_order_and_in_batches(qtbot):
     assert len(batches) >= 4
     assert max(len(batch.posts) for batch in batches) <= MAX_POSTS
     mailbox.close()
-
-
-def test_what_follows_the_events_of_a_run_comes_in_separate_batches(qtbot):
-    mailbox, batches = Mailbox(), []
-    mailbox.batch.connect(batches.append)
-    mailbox.open_for(1)
-    posts = [*map(known, "ab"), Measured(1, ()), JobEnded(1)]
-    mailbox.post(1, *posts)
-    qtbot.waitUntil(lambda: sum(len(batch.posts) for batch in batches) == len(posts))
-    assert [list(batch.posts) for batch in batches] == [posts[:2], posts[2:3], posts[3:]]
-    mailbox.close()
-
-
-def test_posts_of_an_older_job_are_dropped(qtbot):
-    mailbox, batches = Mailbox(), []
-    mailbox.batch.connect(batches.append)
-    mailbox.open_for(1)
-    mailbox.post(1, JobEnded(1))
-    mailbox.open_for(2)
-    mailbox.post(1, JobEnded(1))
-    mailbox.post(2, JobEnded(2))
-    qtbot.wait(INTERVAL_MS * 3)
-    assert [post.job for batch in batches for post in batch.posts] == [2]
-    mailbox.close()
-
-
-def test_a_closed_gate_lets_only_admitted_steps_through():
-    gate, passed = Gate(), []
-    gate.shut()
-
-    def walk():
-        for n in range(4):
-            gate.pass_through()
-            passed.append(n)
-
-    thread = threading.Thread(target=walk)
-    thread.start()
-    gate.admit()
-    time.sleep(0.05)
-    assert passed == [0]
-    gate.open()
-    thread.join(60)
-    assert passed == [0, 1, 2, 3]
 
 
 # -- runs ----------------------------------------------------------------------------------------------------------
@@ -378,18 +333,6 @@ def test_thousands_of_batches_are_delivered(qtbot):
         mailbox._drain()
     assert len(seen) == 5000
     mailbox.close()
-
-
-def test_a_closed_mailbox_stays_closed_with_a_post_in_flight(qtbot):
-    mailbox, seen = Mailbox(), []
-    mailbox.batch.connect(seen.append)
-    mailbox.open_for(1)
-    mailbox.post(1, JobEnded(1))
-    qtbot.waitUntil(lambda: len(seen) == 1)
-    mailbox.post(1, JobEnded(1))
-    mailbox.close()
-    qtbot.wait(1)
-    assert len(seen) == 1 and not mailbox._timer.isActive()
 
 
 # -- questions to the model ----------------------------------------------------------------------------------------

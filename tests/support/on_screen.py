@@ -9,8 +9,8 @@ screen.until("valid call of search")    until these words are visible, or a func
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible, QAction, QKeySequence
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QAccessible, QAction, QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -252,6 +252,18 @@ class Screen:
         dialog.close()
         dialog.fileSelected.emit(str(path))
         dialog.filesSelected.emit([str(path)])
+
+
+def drop(widget, path):
+    """Drop a file on a part; return whether it says that it takes it."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(5, 5), copy, data, left, none)
+    enter.ignore()
+    widget.dragEnterEvent(enter)
+    widget.dropEvent(QDropEvent(QPointF(5, 5), copy, data, left, none))
+    return enter.isAccepted()
 
 
 def chosen_by_name(things, name_of, name):
