@@ -18,6 +18,7 @@ from glyphscope.turns.parts import ArgumentsValidator, NameValidator
 from glyphscope.turns.read import Turn
 from glyphscope.turns.validator import FormValidator
 from glyphscope.turns.validator_own import Enforced, OwnValidator, ReasonedValidator
+from glyphscope.validation.call import CallValidator
 from glyphscope.validation.streaming_validator import JudgedCall, Limits
 
 
@@ -93,5 +94,9 @@ class Expected(NamedTuple):
             return NameValidator(registry, call.notation, call.shape)
         if call.part == "arguments":
             return ArgumentsValidator(registry, call.notation, call.shape, call.fixed_name)
-        kind = OwnValidator if form.reasoning is None else ReasonedValidator
-        return kind(form, registry, options, self.enforced, limits)
+        if form.reasoning is not None:
+            return ReasonedValidator(form, registry, options, self.enforced, limits)
+        text = form.text_before or form.text_after or options.free_text or options.choice == "none"
+        if not text and not call.native:  # the answer is the call, without text or markers
+            return CallValidator(registry, call.notation, call.shape, limits=limits)
+        return OwnValidator(form, registry, options, self.enforced, limits)

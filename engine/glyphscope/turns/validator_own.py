@@ -1,10 +1,12 @@
 """The streaming validator of an answer whose calls are in GLYPH or JSON, in any shape: calls, and text around them.
 
 An answer is either one call, which text may precede if the form or the options allow it; or text and calls in any order
-(`text_after` of the form); or text alone. A call begins where one of the openings is complete: the key of the tool's
-name (or of the arguments) after a brace, or the first marker of a form known by name. Where a grammar constrains the
-text, only its own spellings of the key count (`own_text`). Without one, all do, quoted or not, with `:` or with `=`: a
-call in the other notation may be invalid, but it is not an answer for the user.
+(`text_after` of the form); or text alone. A call to which none of this applies is judged as a value, by itself.
+
+A call begins where one of the openings is complete: the key of the tool's name (or of the arguments) after a brace, or
+the first marker of a form known by name. Where a grammar constrains the text, only its own spellings of the key count
+(`own_text`). Without one, all do, quoted or not, with `:` or with `=`: a call in the other notation may be invalid, but
+it is not an answer for the user.
 
 There are two states: `_seek` looks for the next call (`Openings`), and `_judge` feeds an open one, which is validated
 as a value (`CallValidator`), with characters counted in the whole text. Where the model may reason, its reasoning is
@@ -89,7 +91,6 @@ class OwnValidator:
                 self._call = first
         self._markers = SectionMarkers(call, opened=self._openings is None)
         self._marked = self._alone and bool(call.native)
-        self._bare = None if self._marked else self._call  # it has all of the text
         self._call_start = 0  # the first character of the open call
         self._calls: list[JudgedCall] = []  # complete ones, beside text
         self._violations: list[Violation] = []  # in these
@@ -156,8 +157,6 @@ class OwnValidator:
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         """Judge the next piece. Returns the resulting events, with positions from the text's beginning."""
-        if self._bare is not None:
-            return self._bare.feed(text, token)
         if isinstance(text, bytes):
             text = self._decoder.decode(text)
         self._token = self._token + 1 if token is None else token
@@ -167,8 +166,6 @@ class OwnValidator:
 
     def finish(self) -> list[RunEvent]:
         """Judge the end of the text."""
-        if self._bare is not None:
-            return self._bare.finish()
         rest = self._decoder.decode(b"", final=True)
         self._out = out = self.feed(rest, self._token) if rest else []
         if self._alone:
@@ -457,13 +454,8 @@ class ReasonedValidator(OwnValidator):
 
     def _open_part(self, piece: str) -> None:
         """Open the part of a lone call after reasoning; other calls are parts anyway."""
-        if (
-            self._bare is not None
-            and self._parted
-            and self._part_start is None
-            and piece.strip()
-            and not self.complete
-        ):
+        bare = self._alone and self._openings is None and not self._marked
+        if bare and self._parted and self._part_start is None and piece.strip() and not self.complete:
             self._part_start = self.chars + len(piece) - len(piece.lstrip())
             self._out.append(SegmentOpened(kind="call", start=self._part_start))
 
