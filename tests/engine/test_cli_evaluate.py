@@ -26,7 +26,7 @@ SCRIPT = 'scripted:{action="search" query="news"}'
 
 
 def started(*arguments: str | Path, **pipes: Any) -> subprocess.Popen[str]:
-    """`glyphscope eval …` in a process of its own, to be ended from outside."""
+    """`glyphscope eval …` in a separate process, to be ended from outside."""
     program = [sys.executable, "-P", "-m", "glyphscope", "eval", *map(str, arguments)]
     return subprocess.Popen(program, text=True, **pipes)
 

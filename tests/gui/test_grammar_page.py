@@ -279,7 +279,7 @@ def test_examples_are_written_by_keyboard_alone_and_the_last_run_can_become_one(
 
 
 def enforcement(screen):
-    """What the table says of the largest number of results."""
+    """Return the words of the table for the largest number of results."""
     words = [row[0] for row in screen.rows(ENFORCEMENT)] if screen.named(ENFORCEMENT) else []
     row = next((n for n, each in enumerate(words) if each.endswith("max_results · maximum 100")), None)
     return None if row is None else screen.spoken(ENFORCEMENT)[row][1]
