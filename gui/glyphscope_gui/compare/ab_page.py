@@ -104,15 +104,15 @@ class AbPage(SeededPage):
         self.setFocusProxy(self.sources[0])
         self.show_choice()
 
-    def show_sources(self, place: int, sources: Sequence[tuple[str, str]], chosen: str, about: str) -> None:
+    def show_sources(self, index: int, sources: Sequence[tuple[str, str]], chosen: str, about: str) -> None:
         """Show each source's key and words, the chosen source, and its description."""
-        box = self.sources[place]
+        box = self.sources[index]
         box.clear()
         for key, words in sources:
             box.addItem(words, key)
         box.setCurrentIndex(box.findData(chosen))
-        self.about[place].setText(about)
-        self.about[place].setAccessibleName(about)
+        self.about[index].setText(about)
+        self.about[index].setAccessibleName(about)
 
     def show_running(self, *, running: bool, free: bool) -> None:
         for widget in (*self.sources, self.keep_button, self.seeds, self.temperature, self.expect):
@@ -148,10 +148,10 @@ class AbPage(SeededPage):
     def _lay_out(self) -> None:
         top = QWidget(self)
         grid = grid_layout(top, spacing=(10, 8), stretch=2)
-        for place, name in enumerate(NAMES):
-            grid.addWidget(field_label(name, self.sources[place], "title"), place, 0)
-            grid.addWidget(self.sources[place], place, 1)
-            grid.addWidget(self.about[place], place, 2)
+        for index, name in enumerate(NAMES):
+            grid.addWidget(field_label(name, self.sources[index], "title"), index, 0)
+            grid.addWidget(self.sources[index], index, 1)
+            grid.addWidget(self.about[index], index, 2)
         grid.addWidget(self.keep_button, 0, 3)
         line = hbox(
             field_label(tr("Seeds"), self.seeds),
@@ -190,9 +190,9 @@ class AbPage(SeededPage):
             self.table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
 
     def _open(self, which: int) -> None:
-        place = self.table.currentIndex().row()
-        if place >= 0:
-            self.openRequested.emit(which, place)
+        index = self.table.currentIndex().row()
+        if index >= 0:
+            self.openRequested.emit(which, index)
 
     def _open_clicked(self, index: QModelIndex) -> None:
         which = index.column() - FIRST

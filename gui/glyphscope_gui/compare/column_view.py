@@ -243,8 +243,8 @@ class CompareColumn(FollowsSize, QFrame):
         self._wide = wide
         self._show_detail()
         rows = (len(self._values) + 1) // 2 if wide else len(self._values)
-        for place, (title, value) in enumerate(zip(self._titles, self._values, strict=True)):
-            row, side = place % rows, 2 * (place // rows)
+        for index, (title, value) in enumerate(zip(self._titles, self._values, strict=True)):
+            row, side = index % rows, 2 * (index // rows)
             self._grid.addWidget(title, row, side)
             self._grid.addWidget(value, row, side + 1)
         self._grid.setColumnStretch(1, 3)

@@ -80,9 +80,9 @@ class Comparison(RunExperiment):
             self.columns.append(Column(variant=next_variant(self.variants)))
             self._renamed()
 
-    def remove(self, place: int) -> None:
+    def remove(self, index: int) -> None:
         if not self.is_running and len(self.columns) > MIN_COLUMNS:
-            del self.columns[place]
+            del self.columns[index]
             self._renamed()
 
     def _renamed(self) -> None:

@@ -62,14 +62,14 @@ class ComparePage(FollowsSize, QWidget):
 
     def show_columns(self, count: int) -> None:
         """Show that many columns; they are made on first use."""
-        for place in range(len(self.columns), count):
-            self._make_column(place)
-        for place, view in enumerate(self.columns):
-            view.setVisible(place < count)
+        for index in range(len(self.columns), count):
+            self._make_column(index)
+        for index, view in enumerate(self.columns):
+            view.setVisible(index < count)
 
-    def show_column(self, place: int) -> None:
+    def show_column(self, index: int) -> None:
         """Scroll as little as possible to show the column's full width."""
-        view, bar = self.columns[place], self.columns_area.horizontalScrollBar()
+        view, bar = self.columns[index], self.columns_area.horizontalScrollBar()
         left, right = view.x(), view.x() + view.width()
         if left < bar.value():
             bar.setValue(left)
@@ -126,7 +126,7 @@ class ComparePage(FollowsSize, QWidget):
             tip=tr("Columns set up to answer a question"),
             choices=(*((preset.key, preset.question, "") for preset in PRESETS), (OWN, _OWN_WORDS, "")),
         )
-        self.presets.activated.connect(lambda place: self.presetChosen.emit(self.presets.itemData(place)))
+        self.presets.activated.connect(lambda index: self.presetChosen.emit(self.presets.itemData(index)))
         self.add_button = push_button(tr("Add a column"), self, name="compareAddButton", role="link")
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.export_button = push_button(
@@ -177,15 +177,15 @@ class ComparePage(FollowsSize, QWidget):
         parts = (self.notice, self.prompt_card, (self.splitter, 1))
         vbox(*parts, parent=self, margins=(GAP + 4, GAP, GAP + 4, 4), spacing=GAP)
 
-    def _make_column(self, place: int) -> None:
-        view = CompareColumn(place + 1, self)
-        view.picker.chosen.connect(lambda variant: self.variantChosen.emit(place, variant))
+    def _make_column(self, index: int) -> None:
+        view = CompareColumn(index + 1, self)
+        view.picker.chosen.connect(lambda variant: self.variantChosen.emit(index, variant))
         for button, request in (
             (view.remove_button, self.removeRequested),
             (view.open_button, self.openRequested),
             (view.settings_button, self.settingsRequested),
         ):
-            button.clicked.connect(lambda _checked=False, request=request: request.emit(place))
+            button.clicked.connect(lambda _checked=False, request=request: request.emit(index))
         self._row.addWidget(view, 1)
         self.columns.append(view)
 

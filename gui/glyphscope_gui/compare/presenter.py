@@ -135,7 +135,7 @@ class ColumnsPresenter(ExperimentPresenter):
         page.presetChosen.connect(self.choose_preset)
         page.variantChosen.connect(self._change)
         page.removeRequested.connect(self._remove)
-        page.openRequested.connect(lambda place: self._open(self.comparison.columns[place]))
+        page.openRequested.connect(lambda index: self._open(self.comparison.columns[index]))
         page.settingsRequested.connect(self._show_settings)
         page.settings.changed.connect(self._set)
         page.settings.reset_button.clicked.connect(self._reset)
@@ -163,12 +163,12 @@ class ColumnsPresenter(ExperimentPresenter):
         if preset is not None:
             self.comparison.arrange(preset.of(self._basis))
 
-    def _show_settings(self, place: int) -> None:
+    def _show_settings(self, index: int) -> None:
         """Open the popup of the column's differing settings below its button."""
         self.models.look()
-        self._open_settings = place
+        self._open_settings = index
         self._fill_settings()
-        self._page.settings.show_below(self._page.columns[place].settings_button)
+        self._page.settings.show_below(self._page.columns[index].settings_button)
 
     def _fill_settings(self) -> None:
         place = self._open_settings
@@ -206,17 +206,17 @@ class ColumnsPresenter(ExperimentPresenter):
                     )
                 )
 
-    def _change(self, place: int, variant: Variant) -> None:
+    def _change(self, index: int, variant: Variant) -> None:
         self.preset = OWN
-        self.comparison.change(place, variant)
+        self.comparison.change(index, variant)
 
     def _add(self) -> None:
         self.preset = OWN
         self.comparison.add()
 
-    def _remove(self, place: int) -> None:
+    def _remove(self, index: int) -> None:
         self.preset = OWN
-        self.comparison.remove(place)
+        self.comparison.remove(index)
         self._page.prompt_edit.setFocus()  # the focused button may be gone
 
     # -- the columns -------------------------------------------------------------------------------------------
@@ -225,37 +225,37 @@ class ColumnsPresenter(ExperimentPresenter):
         count = len(self.comparison.columns)
         self._page.show_columns(count)
         starts = {variant["constrain_from"] for variant in self.comparison.variants}
-        for place in range(count):
-            self._page.columns[place].picker.show_start(len(starts) > 1)
-            self._show_column(place)
+        for index in range(count):
+            self._page.columns[index].picker.show_start(len(starts) > 1)
+            self._show_column(index)
         self._page.show_preset(self.preset)
         self._show_editable()
         self._show_fields()
         self._show_facts()
         self._show_turn()
 
-    def _changed(self, place: int | None) -> None:
-        if place is None:
+    def _changed(self, index: int | None) -> None:
+        if index is None:
             for each in range(len(self.comparison.columns)):
                 self._show_column(each)
             return
-        column = self.comparison.columns[place]
+        column = self.comparison.columns[index]
         if column.has_ended:
-            self._page.columns[place].show_phase()
+            self._page.columns[index].show_phase()
             self._show_fields()
         else:
-            self._show_column(place)
+            self._show_column(index)
         if column.phase is RunPhase.RUNNING:
-            self._page.show_column(place)
+            self._page.show_column(index)
             self._show_turn()
 
-    def _show_column(self, place: int) -> None:
-        self._page.columns[place].show_column(
-            self.comparison.columns[place], editable=self._is_free, removable=self._is_removable
+    def _show_column(self, index: int) -> None:
+        self._page.columns[index].show_column(
+            self.comparison.columns[index], editable=self._is_free, removable=self._is_removable
         )
 
-    def _grew(self, place: int) -> None:
-        self._page.columns[place].show_run(self.comparison.columns[place].state)
+    def _grew(self, index: int) -> None:
+        self._page.columns[index].show_run(self.comparison.columns[index].state)
 
     def _running_changed(self, running: bool) -> None:
         if running:
@@ -333,8 +333,8 @@ class ColumnsPresenter(ExperimentPresenter):
         view.presets.setEnabled(self._is_free)
         view.add_button.setEnabled(self._is_free and count < MAX_COLUMNS)
         view.prompt_edit.setReadOnly(not self._is_free)
-        for place in range(count):
-            view.columns[place].set_editable(self._is_free, self._is_removable)
+        for index in range(count):
+            view.columns[index].set_editable(self._is_free, self._is_removable)
 
     def _show_turn(self) -> None:
         super()._show_turn()

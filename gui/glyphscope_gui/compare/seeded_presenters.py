@@ -89,7 +89,7 @@ class AbPresenter(ExperimentPresenter):
 
     def _begin(self) -> None:
         """Run both prompts on all seeds; errors in the settings are shown beside them."""
-        first, second = (self._request(place) for place in (0, 1))
+        first, second = (self._request(index) for index in (0, 1))
         if first is None or second is None:
             name = NAMES[0 if first is None else 1]
             words = tr(
@@ -122,10 +122,10 @@ class AbPresenter(ExperimentPresenter):
     def _open_row(self, which: int, row: int) -> None:
         self._open(self.experiment.runs.get((ARMS[which], self._page.model.rows[row].seed)))
 
-    def _ask_for_project(self, place: int) -> None:
+    def _ask_for_project(self, index: int) -> None:
         filters = tr("Projects (*{suffix})", suffix=SUFFIX)
         window, title = self._context.window, tr("Prompt of a project")
-        ask_for_file(window, title, lambda path: self._read(place, path), filters)
+        ask_for_file(window, title, lambda path: self._read(index, path), filters)
 
     def _read(self, place: int, path: Path) -> None:
         def done(stored: StoredProject) -> None:
@@ -140,8 +140,8 @@ class AbPresenter(ExperimentPresenter):
     def _now(self) -> RunRequest:
         return self._context.project.next_request().request
 
-    def _request(self, place: int) -> RunRequest | None:
-        match self._chosen[place]:
+    def _request(self, index: int) -> RunRequest | None:
+        match self._chosen[index]:
             case "now":
                 return self._now()
             case "last":
@@ -149,7 +149,7 @@ class AbPresenter(ExperimentPresenter):
             case "kept":
                 return self._saved_prompt
             case _:
-                opened = self._opened[place]
+                opened = self._opened[index]
                 return opened[1] if opened is not None else None
 
     def _ran(self, state: RunState) -> None:
@@ -160,21 +160,21 @@ class AbPresenter(ExperimentPresenter):
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def _show_sources(self) -> None:
-        for place in (0, 1):
+        for index in (0, 1):
             sources = [("last", tr("Prompt of the run shown")), ("now", tr("Current prompt"))]
             if self._saved_prompt is not None:
                 sources.append(("kept", tr("Kept prompt")))
-            opened = self._opened[place]
+            opened = self._opened[index]
             words = tr("A project…") if opened is None else tr("Project {name}", name=opened[0])
             sources.append(("project", words))
-            self._page.show_sources(place, sources, self._chosen[place], self._about(place))
+            self._page.show_sources(index, sources, self._chosen[index], self._about(index))
         self._show_turn()
 
-    def _about(self, place: int) -> str:
+    def _about(self, index: int) -> str:
         """Describe a prompt by its template, tools and text."""
-        if self._chosen[place] == "now":
+        if self._chosen[index] == "now":
             return tr("The playground’s prompt when you press Run A and B")
-        request = self._request(place)
+        request = self._request(index)
         if request is None:
             return tr("No prompt yet")
         template = tr("custom template") if request.system is not None else request.preset
@@ -203,12 +203,12 @@ class AbPresenter(ExperimentPresenter):
         return tr("All seeds of A run first, then those of B, so each prompt is evaluated once.")
 
     def _earlier_words(self) -> str:
-        for place, ran in enumerate(self._ran_requests()):
-            chosen = self._request(place)
+        for index, ran in enumerate(self._ran_requests()):
+            chosen = self._request(index)
             if chosen is not None:
                 now = request_of_prompt(chosen, self._now(), ran.sampling)
                 if words := earlier_words(ran, now):
-                    return f"{NAMES[place]}: {words}"
+                    return f"{NAMES[index]}: {words}"
         return ""
 
     def _ran_requests(self) -> list[RunRequest]:
@@ -334,8 +334,8 @@ class SeedsPresenter(ExperimentPresenter):
             return self._comparison.variants[self._chosen - 1]
         return variant_of(self._context.project.options)
 
-    def _choose(self, place: int) -> None:
-        self._chosen = place
+    def _choose(self, index: int) -> None:
+        self._chosen = index
         self._show_temperature()
         self._show_sources()
 
@@ -353,8 +353,8 @@ class SeedsPresenter(ExperimentPresenter):
         names = [tr("Playground")]
         columns = self._comparison.columns
         names += [
-            tr("Column {number}: {name}", number=place + 1, name=column.name)
-            for place, column in enumerate(columns)
+            tr("Column {number}: {name}", number=index + 1, name=column.name)
+            for index, column in enumerate(columns)
         ]
         if self._chosen > len(columns):  # its column was removed
             self._chosen = 0

@@ -56,13 +56,13 @@ class VariantPicker(QWidget):
         self.boxes: dict[str, QComboBox] = {}
         self._shows_start = False
         self._grid = grid_layout(self, spacing=(6, 6))
-        for place, (name, field) in enumerate(_FIELDS.items()):
+        for index, (name, field) in enumerate(_FIELDS.items()):
             box = choice_box(self, words=in_language(field.setting.title), choices=_choices(field))
             box.setProperty("small", True)
             box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             box.activated.connect(self._choose)
             self.boxes[name] = box
-            self._grid.addWidget(box, place // 2, place % 2)
+            self._grid.addWidget(box, index // 2, index % 2)
 
     def name_for(self, column: str) -> None:
         """Add the column's name to the accessible names."""

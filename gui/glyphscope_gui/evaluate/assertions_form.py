@@ -147,10 +147,10 @@ class _Line(FormLine):
         self.target.setFocus()
         self.target.moveCursor(QTextCursor.MoveOperation.End)
 
-    def _begin_target(self, place: int) -> None:
+    def _begin_target(self, index: int) -> None:
         """Replace a target that was not edited: a JSONPath begins with the root, others are empty."""
         if self.target.toPlainText() in ("", ROOT):
-            self.target.setPlainText(ROOT if KINDS[place][0] == "path" else "")
+            self.target.setPlainText(ROOT if KINDS[index][0] == "path" else "")
 
     def _choice_changed(self, _place: int) -> None:
         self._show_kind()

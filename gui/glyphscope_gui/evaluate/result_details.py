@@ -253,12 +253,12 @@ class EvalPair(QWidget):
         """Set the arms to choose from; the chosen ones stay if they exist, otherwise the first two are chosen."""
         picked = self.arms
         are_there = all(arm in arms for arm in picked)
-        for place, box in enumerate((self.first, self.second)):
+        for index, box in enumerate((self.first, self.second)):
             with QSignalBlocker(box):
                 box.clear()
                 for arm in arms:
                     box.addItem(labels.get(arm, arm), arm)
-                box.setCurrentIndex(box.findData(picked[place]) if are_there else min(place, len(arms) - 1))
+                box.setCurrentIndex(box.findData(picked[index]) if are_there else min(index, len(arms) - 1))
 
     def choose_arms(self, first: str, second: str) -> None:
         """Choose two arms, with `armsChosen`."""

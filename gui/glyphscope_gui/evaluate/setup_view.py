@@ -122,13 +122,13 @@ class JudgeChoice(QWidget):
         if self.isHidden():
             return ""
         text = self.box.currentText().strip()
-        place = self.box.findText(text)
-        return str(self.box.itemData(place)) if place >= 0 else text
+        index = self.box.findText(text)
+        return str(self.box.itemData(index)) if index >= 0 else text
 
     def show_models(self, models: Sequence[str], *, needed: bool) -> None:
         """Set the models to choose from, without a signal; the choice stays."""
         self.setVisible(needed)
-        known = [self.box.itemData(place) for place in range(1, self.box.count())]
+        known = [self.box.itemData(index) for index in range(1, self.box.count())]
         if known == list(models):
             return
         text = self.box.currentText()

@@ -49,9 +49,9 @@ class _ScenariosModel(ListModel[Scenario]):
     def add(self, scenario: Scenario) -> None:
         self._insert(len(self._rows), [scenario])
 
-    def take(self, place: int) -> None:
-        self.beginRemoveRows(NO_INDEX, place, place)
-        del self._rows[place]
+    def take(self, index: int) -> None:
+        self.beginRemoveRows(NO_INDEX, index, index)
+        del self._rows[index]
         self.endRemoveRows()
 
 
@@ -264,9 +264,9 @@ class SuiteEditor(PlainDialog):
     def _lay_out(self) -> None:
         row = hbox(self.add, self.copy, self.remove, STRETCH)
         names = grid_layout(spacing=(10, 8), stretch=1)
-        for place, (words, edit) in enumerate(((tr("Name"), self.name_edit), (tr("Judge"), self.judge_edit))):
-            names.addWidget(PlainLabel(words, self, "muted"), place, 0)
-            names.addWidget(edit, place, 1)
+        for index, (words, edit) in enumerate(((tr("Name"), self.name_edit), (tr("Judge"), self.judge_edit))):
+            names.addWidget(PlainLabel(words, self, "muted"), index, 0)
+            names.addWidget(edit, index, 1)
         left = vbox(names, (self.list, 1), row, spacing=8)
         scrolled = QScrollArea(self, widgetResizable=True)
         scrolled.setFrameShape(QScrollArea.Shape.NoFrame)

@@ -97,8 +97,8 @@ class EvalTableModel(QAbstractTableModel):
         self.measure = BY_NAME[name]
         self._changed()
 
-    def row(self, place: int) -> RunRow:
-        return self._rows[place]
+    def row(self, index: int) -> RunRow:
+        return self._rows[index]
 
     def place_of(self, row: RunRow, arm: str) -> tuple[int, int]:
         """Return the row and column of a cell; those of the first cell if it is not visible."""
@@ -115,20 +115,20 @@ class EvalTableModel(QAbstractTableModel):
     def is_collapsed(self, row: RunRow) -> bool:
         return _key(row) in self._collapsed
 
-    def toggle(self, place: int) -> bool:
+    def toggle(self, index: int) -> bool:
         """Collapse or expand a suite or a group. Returns whether the row is one."""
-        row = self._rows[place]
+        row = self._rows[index]
         if not row.is_foldable:
             return False
         collapsing = _key(row) not in self._collapsed
         below = 0
         if collapsing:
-            for other in self._rows[place + 1 :]:
+            for other in self._rows[index + 1 :]:
                 if other.depth <= row.depth:
                     break
                 below += 1
             if below:
-                self.beginRemoveRows(NO_INDEX, place + 1, place + below)
+                self.beginRemoveRows(NO_INDEX, index + 1, index + below)
             self._collapsed.add(_key(row))
             self._arrange()
             if below:
@@ -138,11 +138,11 @@ class EvalTableModel(QAbstractTableModel):
             shown = self._visible()
             below = len(shown) - len(self._rows)
             if below:
-                self.beginInsertRows(NO_INDEX, place + 1, place + below)
+                self.beginInsertRows(NO_INDEX, index + 1, index + below)
             self._rows = shown
             if below:
                 self.endInsertRows()
-        self.headerDataChanged.emit(Qt.Orientation.Vertical, place, place)
+        self.headerDataChanged.emit(Qt.Orientation.Vertical, index, index)
         return True
 
     # -- Qt ----------------------------------------------------------------------------------------------------
@@ -206,9 +206,9 @@ class EvalTableModel(QAbstractTableModel):
             shown.append(row)
         return shown
 
-    def _shown(self, place: int, column: int) -> CellShown:
+    def _shown(self, index: int, column: int) -> CellShown:
         assert self.result is not None
-        figure = self.result.figure(self._rows[place], self._arms[column], self.measure.name)
+        figure = self.result.figure(self._rows[index], self._arms[column], self.measure.name)
         if figure.value is None:
             return CellShown("–", tr("not measured") if figure.n else "")
         note = f"n {figure.of:,}"

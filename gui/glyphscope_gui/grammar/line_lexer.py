@@ -48,12 +48,12 @@ def words(line: str) -> Iterator[Word]:
         yield Word(match.lastgroup or "mark", match.group(), match.start(), match.end())
 
 
-def name_at(line: str, place: int) -> Word | None:
+def name_at(line: str, index: int) -> Word | None:
     """The rule name that contains the place or ends there."""
     for word in words(line):
-        if word.start > place:
+        if word.start > index:
             return None
-        if word.end >= place and word.kind in ("name", "definition"):
+        if word.end >= index and word.kind in ("name", "definition"):
             return word
     return None
 

@@ -26,16 +26,16 @@ class TextPositions:
     """The places of the characters of a text: lines and columns from 1, and Qt's UTF-16 positions."""
 
     def __init__(self, text: str) -> None:
-        self._lines = [0, *(place + 1 for place, char in enumerate(text) if char == "\n")]
+        self._lines = [0, *(index + 1 for index, char in enumerate(text) if char == "\n")]
         wide = not text.isascii() and max(text) > "\uffff"
-        self._wide = [place for place, char in enumerate(text) if char > "\uffff"] if wide else []
+        self._wide = [index for index, char in enumerate(text) if char > "\uffff"] if wide else []
 
-    def line_column(self, place: int) -> tuple[int, int]:
-        line = bisect_right(self._lines, place)
-        return line, place - self._lines[line - 1] + 1
+    def line_column(self, index: int) -> tuple[int, int]:
+        line = bisect_right(self._lines, index)
+        return line, index - self._lines[line - 1] + 1
 
-    def in_qt(self, place: int) -> int:
-        return place + bisect_left(self._wide, place)
+    def in_qt(self, index: int) -> int:
+        return index + bisect_left(self._wide, index)
 
     def from_qt(self, position: int) -> int:
         """The character at a Qt position."""

@@ -232,9 +232,9 @@ class RailroadItems:
             return railroad.Skip()
         rows: list[list[railroad.DiagramItem]] = [[]]
         width = 0.0
-        for place, part in enumerate(node.items):
+        for index, part in enumerate(node.items):
             if self._room <= 0:
-                rows[-1].append(self._more(*node.items[place:]))
+                rows[-1].append(self._more(*node.items[index:]))
                 break
             item = self.make(part, depth + 1)
             if width > SHORT_ROW and width + item.width > ROW_WIDTH:
@@ -247,9 +247,9 @@ class RailroadItems:
 
     def _choice(self, node: Alternatives, depth: int) -> railroad.DiagramItem:
         shown = []
-        for place, option in enumerate(node.options):
-            if place >= MAX_OPTIONS or self._room <= 0:
-                shown.append(self._more(*node.options[place:]))
+        for index, option in enumerate(node.options):
+            if index >= MAX_OPTIONS or self._room <= 0:
+                shown.append(self._more(*node.options[index:]))
                 break
             shown.append(self.make(option, depth + 1))
         return railroad.Choice(0, *shown) if len(shown) > 1 else shown[0]

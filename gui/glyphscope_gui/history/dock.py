@@ -106,9 +106,9 @@ class HistoryDock(QWidget):
         self._undo_words.setText(tr("%n run(s) deleted.", "", len(self._deleted)))
         self._undo_bar.show()
         self._undo_timer.start()
-        place = self.list.currentIndex().row()
+        index = self.list.currentIndex().row()
         self.model.show_rows([other for other in self.model.rows if other.id != row.id])
-        self.list.setCurrentIndex(self.model.index(min(place, self.model.rowCount() - 1), 0))
+        self.list.setCurrentIndex(self.model.index(min(index, self.model.rowCount() - 1), 0))
         self._show_empty()
 
     def undo_delete(self) -> None:
@@ -267,9 +267,9 @@ class RunDetails(QWidget):
             (tr("Name"), self.name_edit), (tr("Tags"), self.tags_edit),
             (tr("Score"), self.score), (tr("Note"), self.note_edit),
         )  # fmt: skip
-        for place, (words, widget) in enumerate(rows):
-            grid.addWidget(PlainLabel(words, self, role="muted"), place, 0)
-            grid.addWidget(widget, place, 1)
+        for index, (words, widget) in enumerate(rows):
+            grid.addWidget(PlainLabel(words, self, role="muted"), index, 0)
+            grid.addWidget(widget, index, 1)
         self._edits = {"name": self.name_edit, "tags": self.tags_edit, "note": self.note_edit}
         for name, edit in self._edits.items():
             edit.editingFinished.connect(partial(self._finish, name))

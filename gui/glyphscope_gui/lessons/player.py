@@ -46,7 +46,7 @@ class LessonPlayer(QObject):
         self.pause()
         self.is_live = False
         self._events = list(events)
-        self._tokens = [place for place, event in enumerate(events) if isinstance(event, Token)]
+        self._tokens = [index for index, event in enumerate(events) if isinstance(event, Token)]
         self.last = len(self._tokens) if last is None else min(last, len(self._tokens))
         self.first = min(first, self.last)
         self._begin()
@@ -63,7 +63,7 @@ class LessonPlayer(QObject):
         at_end = self.place == self.last
         begin = len(self._events)
         self._events.extend(events)
-        self._tokens += [begin + place for place, event in enumerate(events) if isinstance(event, Token)]
+        self._tokens += [begin + index for index, event in enumerate(events) if isinstance(event, Token)]
         self.last = len(self._tokens)
         if at_end:
             self._reduce_to(self.last)
@@ -80,10 +80,10 @@ class LessonPlayer(QObject):
 
     # -- moving ------------------------------------------------------------------------------------------------
 
-    def go(self, place: int) -> None:
+    def go(self, index: int) -> None:
         """Show that many tokens, and pause."""
         self.pause()
-        self._go(place)
+        self._go(index)
 
     def step(self, tokens: int) -> None:
         self.go(self.place + tokens)
@@ -126,24 +126,24 @@ class LessonPlayer(QObject):
         self.state, self._done, self.place = RunState(), 0, 0
         self.reduced.emit(self.state)
 
-    def _reduce_to(self, place: int) -> None:
-        """Reduce the events of the first `place` tokens; at the end, all events."""
-        stop = self._after(place)
+    def _reduce_to(self, index: int) -> None:
+        """Reduce the events of the first `index` tokens; at the end, all events."""
+        stop = self._after(index)
         mine = tuple(self._events[self._done : stop])
-        self._done, self.place = max(stop, self._done), place
+        self._done, self.place = max(stop, self._done), index
         for event in mine:
             reduce_event(self.state, event)
         if mine:
             self.reduced.emit(self.state)
 
-    def _after(self, place: int) -> int:
-        """The end of the first `place` tokens' events: before the next token, or before the stage that it begins."""
-        if place >= len(self._tokens):
+    def _after(self, index: int) -> int:
+        """The end of the first `index` tokens' events: before the next token, or before the stage that it begins."""
+        if index >= len(self._tokens):
             return len(self._events)
-        stop = self._tokens[place]
-        if place == 0:
+        stop = self._tokens[index]
+        if index == 0:
             return stop
-        begin = self._tokens[place - 1] + 1
+        begin = self._tokens[index - 1] + 1
         stages = [n for n in range(begin, stop) if isinstance(self._events[n], StageStarted)]
         return stages[0] if stages else stop
 
@@ -151,5 +151,5 @@ class LessonPlayer(QObject):
 def first_of_stage(events: Sequence[AnyEvent], stage: str) -> tuple[int, int]:
     """The range of a stage's tokens among all tokens: the first, and the one after the last."""
     names = [event.stage for event in events if isinstance(event, Token)]
-    mine = [place for place, name in enumerate(names) if name == stage]
+    mine = [index for index, name in enumerate(names) if name == stage]
     return (mine[0], mine[-1] + 1) if mine else (0, len(names))

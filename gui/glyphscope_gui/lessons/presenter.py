@@ -244,8 +244,8 @@ class LessonsPresenter(Page):
             model.add(LessonRow(place, self.opened.lesson, self.progress.of(place.key)))
         self.view.list.setCurrentIndex(model.index(model.row_of(place.key), 0))
 
-    def _choose(self, place: int) -> None:
-        row = self.view.model.row(place)
+    def _choose(self, index: int) -> None:
+        row = self.view.model.row(index)
         if row is not None and (self.opened is None or self.opened.place != row.place):
             self.open(row.place)
 

@@ -38,11 +38,11 @@ class CharacterLine(FollowsSize, QWidget):
     def is_revealed(self) -> bool:
         return self._right >= 0
 
-    def choose(self, place: int) -> None:
+    def choose(self, index: int) -> None:
         """Choose that character; does nothing once the correct one is shown."""
         if self.is_revealed or not self._text:
             return
-        self.at = min(max(place, 0), len(self._text) - 1)
+        self.at = min(max(index, 0), len(self._text) - 1)
         self._notify()
         self.update()
 
@@ -82,29 +82,29 @@ class CharacterLine(FollowsSize, QWidget):
             self.choose(place)
         super().mousePressEvent(event)
 
-    def box(self, place: int) -> QRectF:
+    def box(self, index: int) -> QRectF:
         """Return the box of a character."""
         metrics, a_line = self._metrics(), self._a_line()
         width, height = metrics.horizontalAdvance("m") + 1, metrics.height() * _GAP
-        return QRectF(4 + place % a_line * width, 4 + place // a_line * height, width, metrics.height() + 2)
+        return QRectF(4 + index % a_line * width, 4 + index // a_line * height, width, metrics.height() + 2)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(mono_font(_LARGER))
         colors = theme()
-        for place, char in enumerate(self._text):
-            box = self.box(place)
+        for index, char in enumerate(self._text):
+            box = self.box(index)
             if not box.intersects(QRectF(event.rect())):
                 continue
-            after = self.is_revealed and place > self._right
+            after = self.is_revealed and index > self._right
             role = "text-faint" if after or char.isspace() else "text"
-            if place == self._right:
+            if index == self._right:
                 painter.setPen(Qt.PenStyle.NoPen)
                 painter.setBrush(colors.color("impossible"))
                 painter.drawRoundedRect(box, 3, 3)
                 role = "on-impossible"
-            elif place == self.at:
+            elif index == self.at:
                 painter.setPen(QPen(colors.color("accent"), 1.6))
                 painter.setBrush(colors.color("accent-soft"))
                 painter.drawRoundedRect(box, 3, 3)

@@ -248,9 +248,9 @@ class LessonRun(FollowsSize, QFrame):
         if not playing and self.choice.stage.tokens:
             self._choose(len(self.choice.stage.tokens) - 1)
 
-    def _change_pace(self, place: int) -> None:
-        self.player.set_pace(_PACES[place])
-        self.pace_label.setText(rate(_PACES[place]))
+    def _change_pace(self, index: int) -> None:
+        self.player.set_pace(_PACES[index])
+        self.pace_label.setText(rate(_PACES[index]))
 
     def _make_transport(self) -> None:
         self.play_button = push_button(

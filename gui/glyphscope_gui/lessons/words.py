@@ -38,14 +38,14 @@ def token_title(token: Token) -> str:
     return tr("Token {index}  {token}", index=token.step.index, token=step_text(token.step))
 
 
-def place_words(place: int, first: int, last: int) -> str:
+def place_words(index: int, first: int, last: int) -> str:
     """The shown part of a run; `first` tokens precede it."""
     if last <= first:
         return tr("no tokens")
     return (
-        tr("{place} of {all} tokens", place=place, all=last)
+        tr("{place} of {all} tokens", place=index, all=last)
         if not first
-        else tr("{place} of {all} tokens, from token {first} on", place=place, all=last, first=first)
+        else tr("{place} of {all} tokens, from token {first} on", place=index, all=last, first=first)
     )
 
 

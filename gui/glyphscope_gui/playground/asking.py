@@ -177,8 +177,8 @@ class ApprovalCard(Card):
         self._unshown = {
             name: needed.arguments[name] for name in names[MAX_ARGUMENTS:] if name in needed.arguments
         }
-        for place, name in enumerate(names[:MAX_ARGUMENTS]):
-            self._add_row(grid, place * 3, name, schemas.get(name), needed.arguments.get(name, MISSING))
+        for index, name in enumerate(names[:MAX_ARGUMENTS]):
+            self._add_row(grid, index * 3, name, schemas.get(name), needed.arguments.get(name, MISSING))
         if self._unshown:
             count = len(self._unshown)
             words = (

@@ -291,21 +291,21 @@ class BranchPresenter(QObject):
     def _show_chosen(self) -> None:
         """Show the alternative chosen in the table, with the reason of a masked one."""
         table, model = self._evidence.alternatives, self._evidence.alternatives_model
-        place = table.currentIndex().row()
-        if (row := model.row(place)) is not None:
+        index = table.currentIndex().row()
+        if (row := model.row(index)) is not None:
             masked = is_masked(row.alternative)
-            self._bar.show_alternative(row.alternative, self._mask_reason(place, row) if masked else None)
+            self._bar.show_alternative(row.alternative, self._mask_reason(index, row) if masked else None)
 
-    def _mask_reason(self, place: int, row: AlternativeRow) -> MaskReason:
+    def _mask_reason(self, index: int, row: AlternativeRow) -> MaskReason:
         started, token = self._runs.state.started, self._page.current_token()
         if started is None or token is None:
             return MaskReason()
         refusal = self._refusal
         known = refusal is not None and refusal.index == token.step.index
         constraints = refusal.constraints if refusal is not None and known else ()
-        constraint = constraints[place] if place < len(constraints) else None
+        constraint = constraints[index] if index < len(constraints) else None
         words = refusal.alternatives if refusal is not None and known else ()
-        said = words[place] if place < len(words) else ""
+        said = words[index] if index < len(words) else ""
         registry, special = self._runs.state.registry, row.alternative.id in self._special
         return mask_reason(
             started.request, registry, row.reason, said, constraint, known=known, special=special

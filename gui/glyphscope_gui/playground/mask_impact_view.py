@@ -63,9 +63,9 @@ class MaskImpactModel(TableModel[FieldImpact]):
 
     def worst(self) -> int | None:
         """The row with the greatest masked mass, preferring fields to the text outside; None if nothing was masked."""
-        masked = [place for place, impact in enumerate(self._rows) if impact.worst is not None]
+        masked = [index for index, impact in enumerate(self._rows) if impact.worst is not None]
         return max(
-            masked, key=lambda place: (bool(self._rows[place].path), self._rows[place].lost), default=None
+            masked, key=lambda index: (bool(self._rows[index].path), self._rows[index].lost), default=None
         )
 
     def spoken(self, row: FieldImpact, column: int) -> str:

@@ -269,12 +269,12 @@ class TimelineTable(PlainTable):
         self.fit_rows(9)
         self.selectionModel().currentRowChanged.connect(self._current_changed)
 
-    def show_row(self, place: int) -> None:
+    def show_row(self, index: int) -> None:
         """Make that row current without `rowChosen`; while that is being emitted, the user's row stays current."""
-        known = 0 <= place < self._timeline.rowCount() and place != self.currentIndex().row()
+        known = 0 <= index < self._timeline.rowCount() and index != self.currentIndex().row()
         if known and not self._is_announcing:
             self._announces = False
-            self.setCurrentIndex(self._timeline.index(place, STAGE))
+            self.setCurrentIndex(self._timeline.index(index, STAGE))
             self._announces = True
 
     def sizeHint(self) -> QSize:
@@ -301,9 +301,9 @@ class TimelineTable(PlainTable):
         if self._announces and current.isValid():
             self._choose(current.row())
 
-    def _choose(self, place: int) -> None:
+    def _choose(self, index: int) -> None:
         self._is_announcing = True
-        self.rowChosen.emit(self._timeline.row(place))
+        self.rowChosen.emit(self._timeline.row(index))
         self._is_announcing = False
 
 

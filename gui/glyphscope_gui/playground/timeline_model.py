@@ -102,11 +102,11 @@ class TimelineRow:
 class StageRows:
     """The rows of one stage, beginning with the stage's own."""
 
-    def __init__(self, place: int, request: RunRequest | None) -> None:
-        self.place = place
+    def __init__(self, index: int, request: RunRequest | None) -> None:
+        self.place = index
         self._request = request
         self._looped = request is not None and request.strategy == "loop"
-        self.rows = [TimelineRow(place, "")]
+        self.rows = [TimelineRow(index, "")]
         self._seen = self._tokens_seen = 0
         """Numbers of the strategy's events, and of tokens, that were read."""
         self._bytes = self._forced = 0
@@ -278,9 +278,9 @@ class TimelineModel(TableModel[TimelineRow]):
         self._over = over
         first = max(len(self._stages) - 1, 0)
         request = state.started.request if state.started is not None else None
-        for place in range(first, len(state.stages)):
-            ends = state.stages[place + 1].began if place + 1 < len(state.stages) else state.now
-            self._update(place, state, request, ends)
+        for index in range(first, len(state.stages)):
+            ends = state.stages[index + 1].began if index + 1 < len(state.stages) else state.now
+            self._update(index, state, request, ends)
 
     def row_of_stage(self, stage: int) -> int:
         """The row of a stage itself; -1 if there is none."""
@@ -331,17 +331,17 @@ class TimelineModel(TableModel[TimelineRow]):
             amount = tr("{used} of {most}", used=amount, most=spent_words(spent.most, column))
         return tr("{amount} bytes", amount=amount) if column == BYTES else amount
 
-    def _update(self, place: int, state: RunState, request: RunRequest | None, now: float) -> None:
-        if place == len(self._stages):
-            self._stages.append(StageRows(place, request))
-            self._insert(len(self._rows), self._stages[place].rows[:1])
-        rows = self._stages[place]
-        last = place + 1 == len(state.stages)
+    def _update(self, index: int, state: RunState, request: RunRequest | None, now: float) -> None:
+        if index == len(self._stages):
+            self._stages.append(StageRows(index, request))
+            self._insert(len(self._rows), self._stages[index].rows[:1])
+        rows = self._stages[index]
+        last = index + 1 == len(state.stages)
         failed = state.failed.message if last and state.failed is not None else ""
         uncalled = last and answered_without_call(state)
         over = self._over or not last
-        before = rows.update(state.stages[place], now, over=over, failed=failed, uncalled=uncalled)
-        first = sum(len(stage.rows) for stage in self._stages[:place])
+        before = rows.update(state.stages[index], now, over=over, failed=failed, uncalled=uncalled)
+        first = sum(len(stage.rows) for stage in self._stages[:index])
         self._changed(first, first + before)
         self._insert(first + before, rows.rows[before:])
 

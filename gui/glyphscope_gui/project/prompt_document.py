@@ -121,10 +121,10 @@ class PromptDocument(QObject):
     def set_system_prompt(self, text: str) -> None:
         self.set_state(replace(self.state, system_prompt=text))
 
-    def set_message(self, place: int, message: Message) -> None:
+    def set_message(self, index: int, message: Message) -> None:
         """Edit one message of the history."""
         history = self.state.history
-        self.set_state(replace(self.state, history=(*history[:place], message, *history[place + 1 :])))
+        self.set_state(replace(self.state, history=(*history[:index], message, *history[index + 1 :])))
 
     def set_conversation(
         self, history: Sequence[Message], user: str | None = None, system_prompt: str | None = None

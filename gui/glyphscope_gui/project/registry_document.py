@@ -189,8 +189,8 @@ class RegistryDocument(QObject):
             {new if name == old else name: text for name, text in self.state.texts.items()},
             {new if name == old else name: found for name, found in self.state.problems.items()},
         )
-        place = self.registry.tools.index(tool)
-        self._push(tr("rename {old}", old=old), state, f"name {place}")
+        index = self.registry.tools.index(tool)
+        self._push(tr("rename {old}", old=old), state, f"name {index}")
 
     def add(self, tool: Tool, at: int | None = None) -> str:
         """Insert a tool at place `at` (by default the end), under an unused name. Returns the name."""

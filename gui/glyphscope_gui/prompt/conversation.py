@@ -79,10 +79,10 @@ class MessagesModel(ListModel[MessageRow]):
         changed message has no tokens until it is counted.
         """
         messages = [*history, Message("user", user)]
-        parts = [*(f"message {place + 1}" for place in range(len(history))), "user"]
+        parts = [*(f"message {index + 1}" for index in range(len(history))), "user"]
         rows = [
-            MessageRow(message, part, result_problem(messages, place), part == "user")
-            for place, (message, part) in enumerate(zip(messages, parts))
+            MessageRow(message, part, result_problem(messages, index), part == "user")
+            for index, (message, part) in enumerate(zip(messages, parts))
         ]
         if len(rows) == len(self._rows):
             changed = {new.part: None for old, new in zip(self._rows, rows) if old.message != new.message}
@@ -191,9 +191,9 @@ class ConversationEditor(QWidget):
         self._show_state(document.state)
         self.choose(self.model.rowCount() - 1)
 
-    def choose(self, place: int) -> None:
+    def choose(self, index: int) -> None:
         """Choose a message, to be edited below the list."""
-        self.list.setCurrentIndex(self.model.index(place, 0))
+        self.list.setCurrentIndex(self.model.index(index, 0))
 
     def show_counted(self, prompt: PromptRendered | None, problem: str = "") -> None:
         """Show the tokens of each message in the next prompt, or why the model's template rejects them."""
@@ -271,13 +271,13 @@ class ConversationEditor(QWidget):
         self._show_message(self.list.currentIndex().row())
         self.undo_button.setVisible(self._document.can_undo)
 
-    def _chosen(self, place: int) -> None:
-        if place >= 0:
-            self._choice = place
-            self._show_message(place)
+    def _chosen(self, index: int) -> None:
+        if index >= 0:
+            self._choice = index
+            self._show_message(index)
 
-    def _show_message(self, place: int) -> None:
-        row = self.model.row(place)
+    def _show_message(self, index: int) -> None:
+        row = self.model.row(index)
         if row is not None:
             self.editor.show_message(row.message, row.problem, is_next=row.is_next)
 
@@ -395,8 +395,8 @@ class MessageEditor(QWidget):
         if not same:
             self.calls_edit.show_text_or_part(written_calls(message.tool_calls))
 
-    def _role_chosen(self, place: int) -> None:
-        role = self.role_combo.itemData(place)
+    def _role_chosen(self, index: int) -> None:
+        role = self.role_combo.itemData(index)
         if role != self._message.role:
             self._notify(role=role)
 

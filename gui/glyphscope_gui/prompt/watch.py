@@ -81,10 +81,10 @@ class PromptWatch(QObject):
             if shown.kind == "run":
                 self._previous, self._last = self._last or self._previous, {}
                 self._thinking = run.started.request.thinking
-        for place in range(self._place, len(run.stages)):
-            if place != self._place:
-                self._place, self._taken = place, (None, None)
-            self._take(run.stages[place], is_record=shown.kind == "replay")
+        for index in range(self._place, len(run.stages)):
+            if index != self._place:
+                self._place, self._taken = index, (None, None)
+            self._take(run.stages[index], is_record=shown.kind == "replay")
 
     def _take(self, stage: StageState, *, is_record: bool) -> None:
         """Take the prompt of a stage, and its evaluation once it is complete."""

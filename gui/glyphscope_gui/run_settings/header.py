@@ -198,7 +198,7 @@ class RunHeader(FollowsSize, QFrame):
         tip = tr("Shape of a call: the keys for the tool's name and its arguments")
         self.shape = choice_box(self, "shapePicker", tr("Shape of a call"), tip=tip, choices=SHAPES)
         self.shape.activated.connect(
-            lambda place: self.optionsChosen.emit({"shape": self.shape.itemData(place)})
+            lambda index: self.optionsChosen.emit({"shape": self.shape.itemData(index)})
         )
         self.constraint = named(
             Segmented(CONSTRAINTS, parent=self), "constraintPicker", tr("Constraint on tokens")
@@ -207,7 +207,7 @@ class RunHeader(FollowsSize, QFrame):
         self.strategy = choice_box(self, "strategyPicker", tr("Strategy"), choices=STRATEGIES)
         self.strategy.view().setMinimumWidth(self.fontMetrics().horizontalAdvance(tr("Route → execute")) + 40)
         self.strategy.activated.connect(
-            lambda place: self.optionsChosen.emit({"strategy": self.strategy.itemData(place)})
+            lambda index: self.optionsChosen.emit({"strategy": self.strategy.itemData(index)})
         )
         self.settings = StrategySettings(self)
         self.settings.optionsChosen.connect(self.optionsChosen)

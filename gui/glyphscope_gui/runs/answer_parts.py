@@ -127,13 +127,13 @@ class AnswerParts(QObject):
         at = start
         first = max(bisect_right(segments, start, key=lambda segment: segment.start) - 1, 0)
         before = (segments[first - 1].end or 0) if first else 0
-        for place, part in enumerate(segments[first:], first):
+        for index, part in enumerate(segments[first:], first):
             if at < min(part.start, total):
                 yield _Zone(before, at, min(part.start, total), None)
                 at = min(part.start, total)
             end = total if part.end is None else min(part.end, total)
             if at < end:
-                yield _Zone(part.start, at, end, place)
+                yield _Zone(part.start, at, end, index)
                 at = end
             before = end
         if at < total:
@@ -156,9 +156,9 @@ class AnswerParts(QObject):
             if text:
                 yield visible(text, lines=True, single=True), forced
 
-    def _open(self, cursor: QTextCursor, place: int | None) -> None:
+    def _open(self, cursor: QTextCursor, index: int | None) -> None:
         """Write a header's line, and begin the first line of the text."""
-        kind = self._kind(place)
+        kind = self._kind(index)
         line = QTextBlockFormat()
         room = PartHeader.height_of() + _OUTER if kind in ("reasoning", "call") else _OUTER
         room += _INNER // 2 if self._places.characters else 0
@@ -181,8 +181,8 @@ class AnswerParts(QObject):
             self._view.document().markContentsDirty(block.position(), block.length())
             block = block.previous() if not is_header(block) else QTextBlock()
 
-    def _kind(self, place: int | None) -> str:
-        return "marker" if place is None else self._stage.segments[place].kind
+    def _kind(self, index: int | None) -> str:
+        return "marker" if index is None else self._stage.segments[index].kind
 
     def _looks(self, kind: str) -> tuple[QTextBlockFormat, Formats]:
         """The formats of lines and letters of a part of that kind."""
@@ -282,11 +282,11 @@ class AnswerParts(QObject):
     def _at(self, character: int) -> int | None:
         """The place of the part of that character."""
         segments = self._stage.segments
-        place = bisect_right(segments, character, key=lambda part: part.start) - 1
-        if place < 0:
+        index = bisect_right(segments, character, key=lambda part: part.start) - 1
+        if index < 0:
             return None
-        end = segments[place].end
-        return place if end is None or character < end else None
+        end = segments[index].end
+        return index if end is None or character < end else None
 
     def _collapse_long(self, start: int) -> None:
         """Collapse long complete reasoning in the text from that character on."""
@@ -300,11 +300,11 @@ class AnswerParts(QObject):
             if is_new or (part.start in self._collapsed and start < part.end):
                 self._show_text(part, visible=False)
 
-    def _toggle(self, place: int | None) -> None:
+    def _toggle(self, index: int | None) -> None:
         """Collapse or expand the part; later text does not change that."""
-        if place is None:
+        if index is None:
             return
-        part = self._stage.segments[place]
+        part = self._stage.segments[index]
         self._chosen.add(part.start)
         self._collapsed ^= {part.start}
         self._show_text(part, visible=part.start not in self._collapsed)
@@ -410,18 +410,18 @@ class AnswerParts(QObject):
         rect = view.viewport().rect()
         first, stop = self.visible()
         offset, margin = view.verticalScrollBar().value(), view.document().documentMargin()
-        for place, part in enumerate(self._stage.segments[self._from(first) :], self._from(first)):
+        for index, part in enumerate(self._stage.segments[self._from(first) :], self._from(first)):
             if part.start > stop:
                 break
             if part.kind == "text" or part.start >= min(self._end(part), written):
                 continue
             top = self._head(part) - offset
             if -PartHeader.height_of() < top < rect.height():
-                yield place, QRectF(margin / 2, top, rect.width() - margin, PartHeader.height_of())
+                yield index, QRectF(margin / 2, top, rect.width() - margin, PartHeader.height_of())
 
-    def _words(self, place: int, last: Segment | None) -> PartWords:
+    def _words(self, index: int, last: Segment | None) -> PartWords:
         """The words of a part's header. `last` is the last call so far."""
-        part = self._stage.segments[place]
+        part = self._stage.segments[index]
         if part.kind == "call":
             count = last.call_index + 1 if last is not None else 1
             return call_words(self._stage.call_at(part.call_index), part.call_index + 1, count)

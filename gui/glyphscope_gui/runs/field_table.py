@@ -241,7 +241,7 @@ class FieldTableModel(TableModel[FieldRow]):
 
     def _append(self, rows: list[FieldRow]) -> None:
         first = len(self._rows)
-        self._places |= {(row.call, row.path): place for place, row in enumerate(rows, first)}
+        self._places |= {(row.call, row.path): index for index, row in enumerate(rows, first)}
         self._insert(first, rows)
 
     def _fill(self, row: FieldRow, state: StageState) -> None:

@@ -97,8 +97,8 @@ class PartHeader(QAbstractButton):
         self.setFont(ui_font())
         self.clicked.connect(self._clicked)
 
-    def show_part(self, place: int, words: PartWords) -> None:
-        self.place = place
+    def show_part(self, index: int, words: PartWords) -> None:
+        self.place = index
         if words == self._words:
             return
         self._words = words

@@ -86,11 +86,11 @@ class StageChoice(QObject):
         """Show the newest stage again, and follow later ones."""
         self.choose(len(self._stages) - 1, pin=False)
 
-    def _with_text(self, place: int) -> int:
+    def _with_text(self, index: int) -> int:
         """The last stage up to that one with a text."""
-        while place > 0 and self._stages[place].kind == "tool":
-            place -= 1
-        return place
+        while index > 0 and self._stages[index].kind == "tool":
+            index -= 1
+        return index
 
     def _emit(self) -> None:
         shown = self._shown

@@ -230,8 +230,8 @@ class ServerCallForm(QStackedWidget):
         grid = grid_layout(box, spacing=(12, 5), margins=(0, 2, 6, 2), stretch=1)
         self.rows.clear()
         self._suggestions.clear()
-        for place, name in enumerate(names):
-            self._add_row(grid, 2 * place, name, given.get(name, MISSING))
+        for index, name in enumerate(names):
+            self._add_row(grid, 2 * index, name, given.get(name, MISSING))
         if words:
             label = PlainLabel(words, box, role="muted")
             grid.addWidget(label, 0, 0, 1, 3)

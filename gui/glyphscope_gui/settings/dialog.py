@@ -130,13 +130,13 @@ class SettingsDialog(FollowsSize, PlainDialog):
 
     def _find(self, word: str) -> None:
         found = [section.show_matching(word.strip()) for section in self.sections]
-        for place, here in enumerate(found):
-            self.list.item(place).setHidden(not here)
+        for index, here in enumerate(found):
+            self.list.item(index).setHidden(not here)
         self.none.setVisible(not any(found))
 
-    def _go_to(self, place: int) -> None:
-        if place >= 0 and not self._following.isActive():
-            self.scroll_area.verticalScrollBar().setValue(self.sections[place].y())
+    def _go_to(self, index: int) -> None:
+        if index >= 0 and not self._following.isActive():
+            self.scroll_area.verticalScrollBar().setValue(self.sections[index].y())
 
     def _mark_section(self) -> None:
         """Select the topmost visible section in the list."""

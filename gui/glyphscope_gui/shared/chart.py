@@ -205,9 +205,9 @@ class BarChart(FollowsSize, Chart):
         self._upright = not self._fits()
         width = _GROUP / len(self._series)
         top = max((v for s in self._series for v in s.values if v is not None), default=1) or 1
-        for place, series in enumerate(self._series):
+        for index, series in enumerate(self._series):
             known = [(g, v) for g, v in enumerate(series.values) if v is not None]
-            x = np.array([self._x(g, place) for g, _ in known], dtype=float)
+            x = np.array([self._x(g, index) for g, _ in known], dtype=float)
             heights = np.array([v for _, v in known], dtype=float)
             brush, pen = (
                 pg.mkBrush(theme().color(series.role)),
@@ -252,9 +252,9 @@ class BarChart(FollowsSize, Chart):
         lines = [f"{s.name}: {s.values[group]:,}" for s in self._series if s.values[group] is not None]
         return "\n".join([self._groups[group], *lines])
 
-    def _x(self, group: int, place: int) -> float:
+    def _x(self, group: int, index: int) -> float:
         width = _GROUP / len(self._series)
-        return group - _GROUP / 2 + width * (place + 0.5)
+        return group - _GROUP / 2 + width * (index + 0.5)
 
     def _row_words(self, row: Sequence[Any]) -> str:
         return f"{row[0]}: " + ", ".join(f"{value} {name}" for name, value in zip(self._groups, row[1:]))

@@ -150,9 +150,9 @@ def splitter(
 
 def fill_splitter(empty: QSplitter, parts: Iterable[QWidget], shares: Iterable[int]) -> None:
     """Put the parts into a splitter that is already in place, as moving it would make Qt restyle its contents."""
-    for place, (part, share) in enumerate(zip(parts, shares, strict=True)):
+    for index, (part, share) in enumerate(zip(parts, shares, strict=True)):
         empty.addWidget(part)
-        empty.setStretchFactor(place, share)
+        empty.setStretchFactor(index, share)
 
 
 class ScrollArea(QScrollArea):

@@ -134,11 +134,11 @@ def _pieces(value: Any, line: str) -> Iterator[str]:
     elif isinstance(value, dict | list) and value:
         inner = f"{line}  "
         yield "{" if isinstance(value, dict) else "["
-        for place, each in enumerate(value):
-            if place == MAX_ITEMS:
+        for index, each in enumerate(value):
+            if index == MAX_ITEMS:
                 yield inner + tr("… and {count:,} more", count=len(value) - MAX_ITEMS)
                 break
-            yield f",{inner}" if place else inner
+            yield f",{inner}" if index else inner
             if isinstance(value, dict):
                 yield from _pieces(each, inner)
                 yield ": "

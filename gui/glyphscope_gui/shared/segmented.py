@@ -39,21 +39,21 @@ class Segmented(QWidget):
         self._group = QButtonGroup(self, exclusive=True)
         self._buttons: dict[str, QPushButton] = {}
         row = hbox(parent=self, spacing=0)
-        for place, (value, words, tip) in enumerate(choices):
+        for index, (value, words, tip) in enumerate(choices):
             button = _Segment(words, self)
             button.setCheckable(True)
-            first, last = place == 0, place == len(choices) - 1
+            first, last = index == 0, index == len(choices) - 1
             segment = "only" if first and last else "first" if first else "last" if last else "middle"
             button.setProperty("segment", segment)
             if small:
                 button.setProperty("small", True)  # `size` is a property of every widget
             named(button, description=tip, tip=tip)
-            self._group.addButton(button, place)
+            self._group.addButton(button, index)
             self._buttons[value] = button
             row.addWidget(button)
         self._values = list(self._buttons)
         self._buttons[self._values[0]].setChecked(True)
-        self._group.idClicked.connect(lambda place: self.chosen.emit(self._values[place]))
+        self._group.idClicked.connect(lambda index: self.chosen.emit(self._values[index]))
 
     @property
     def value(self) -> str:

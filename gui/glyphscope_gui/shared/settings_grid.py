@@ -301,16 +301,16 @@ class ChoiceSetting(_OfSetting, LeavesWheel, QComboBox):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.activated.connect(self._chosen)
 
-    def _chosen(self, place: int) -> None:
-        self.edited.emit(self.itemData(place))
+    def _chosen(self, index: int) -> None:
+        self.edited.emit(self.itemData(index))
 
     def show_value(self, value: Any) -> None:
         self._shows(value)
-        place = next((place for place in range(self.count()) if self.itemData(place) == value), -1)
-        if place < 0:  # from a project of a newer version
+        index = next((index for index in range(self.count()) if self.itemData(index) == value), -1)
+        if index < 0:  # from a project of a newer version
             self.addItem(str(value), value)
-            place = self.count() - 1
-        self.setCurrentIndex(place)
+            index = self.count() - 1
+        self.setCurrentIndex(index)
 
 
 class FlagSetting(_OfSetting, QCheckBox):

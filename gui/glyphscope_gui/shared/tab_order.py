@@ -56,7 +56,7 @@ def _children(parent: QWidget, also: QWidget | None) -> list[QWidget]:
     """Return the visible children: first those in the layout, in its order, then the others from top to bottom."""
     found: list[QWidget] = []
     if isinstance(parent, QSplitter):
-        panes = (parent.widget(place) for place in range(parent.count()))
+        panes = (parent.widget(index) for index in range(parent.count()))
         found = [pane for pane in panes if pane is not None]
     elif isinstance(parent, QTabWidget):
         found = [parent.tabBar()]
@@ -88,13 +88,13 @@ def _laid_out(layout: QLayout) -> Iterator[QWidget]:
             yield from _laid_out(inner)
 
 
-def _grid_place(layout: QGridLayout, place: int) -> tuple[int, int]:
-    position: Any = layout.getItemPosition(place)
+def _grid_place(layout: QGridLayout, index: int) -> tuple[int, int]:
+    position: Any = layout.getItemPosition(index)
     row, column, _rows, _columns = position
     return row, column
 
 
-def _form_place(layout: QFormLayout, place: int) -> tuple[int, int]:
-    position: Any = layout.getItemPosition(place)
+def _form_place(layout: QFormLayout, index: int) -> tuple[int, int]:
+    position: Any = layout.getItemPosition(index)
     row, role = position
     return row, role.value

@@ -110,16 +110,16 @@ class TableModel(_Titles, QAbstractTableModel, Generic[Row]):
     def rows(self) -> Sequence[Row]:
         return self._rows
 
-    def row(self, place: int) -> Row | None:
+    def row(self, index: int) -> Row | None:
         """The row at that place; None if there is none."""
-        return self._rows[place] if 0 <= place < len(self._rows) else None
+        return self._rows[index] if 0 <= index < len(self._rows) else None
 
     def key_of(self, row: Row) -> Any:
         return attrgetter(*self.key.split())(row) if self.key else row
 
     def row_of(self, key: object) -> int:
         """The index of the row with that key; -1 if there is none."""
-        return next((place for place, row in enumerate(self._rows) if self.key_of(row) == key), -1)
+        return next((index for index, row in enumerate(self._rows) if self.key_of(row) == key), -1)
 
     def show_rows(self, rows: Sequence[Row]) -> None:
         """Replace the rows; the selection is cleared."""

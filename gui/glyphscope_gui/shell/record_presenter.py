@@ -153,10 +153,10 @@ class RecordPresenter(QObject):
             context.show_error(error)
             return
         stack = context.project.tools.undo_stack
-        place = stack.index()
+        index = stack.index()
 
         def undo() -> None:
-            if stack.index() == place:
+            if stack.index() == index:
                 stack.undo()
 
         words = tr("The project now uses the settings of the record.")

@@ -128,8 +128,8 @@ class RowsTable(PlainTable):
         named(self, name, words)
         self.setWordWrap(True)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        for place, column in enumerate(columns):
-            self.setItemDelegateForColumn(place, _delegate(column, self))
+        for index, column in enumerate(columns):
+            self.setItemDelegateForColumn(index, _delegate(column, self))
         self.rows.modelReset.connect(self._fit)
 
     def _fit(self) -> None:

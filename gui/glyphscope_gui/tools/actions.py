@@ -104,8 +104,8 @@ class ToolActions(QObject):
         if item is None or tool is None:
             return
         if item.argument is None:
-            place = self._document.registry.tools.index(tool)
-            self.selectRequested.emit(Item(self._document.add(replace(tool), place + 1)))
+            index = self._document.registry.tools.index(tool)
+            self.selectRequested.emit(Item(self._document.add(replace(tool), index + 1)))
             return
         parameters = self._document.shown_parameters(item.tool)
         values = schema.arguments(parameters)

@@ -195,9 +195,9 @@ class ChoiceField(ChoiceSetting):
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(4)
 
-    def _chosen(self, place: int) -> None:
-        if place < self._own:
-            super()._chosen(place)
+    def _chosen(self, index: int) -> None:
+        if index < self._own:
+            super()._chosen(index)
 
     def show_value(self, value: Any, words: str = "") -> None:
         """Show a value; `words` describe one that is not a choice."""

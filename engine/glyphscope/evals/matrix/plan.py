@@ -228,11 +228,11 @@ class SampleOrder:
     def __len__(self) -> int:
         return self._starts[-1]
 
-    def at(self, place: int) -> Planned:
+    def at(self, index: int) -> Planned:
         """The sample at a place."""
-        group = bisect_right(self._starts, place) - 1
+        group = bisect_right(self._starts, index) - 1
         arms = self._groups[group]
-        rest, arm = divmod(place - self._starts[group], len(arms))
+        rest, arm = divmod(index - self._starts[group], len(arms))
         number, trial = divmod(rest, self._trials)
         suite, scenario = self._scenarios[number]
         seed = seed_of(self._seed, suite.suite.name, scenario.id, trial + 1)
@@ -270,7 +270,7 @@ class PlannedSamples(Sequence[Planned]):
         return len(self._places)
 
     @overload
-    def __getitem__(self, place: int) -> Planned: ...
+    def __getitem__(self, index: int) -> Planned: ...
     @overload
     def __getitem__(self, place: slice) -> PlannedSamples: ...
     def __getitem__(self, place: int | slice) -> Planned | PlannedSamples:

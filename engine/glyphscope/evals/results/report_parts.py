@@ -303,8 +303,8 @@ def saved_row(label: str, decoded: int, would_have: int, most: int) -> Markup:
 def axis(labels: list[str]) -> Markup:
     """The scale above the rows, with labels from its beginning to its end."""
     inside = ""
-    for place, text in enumerate(labels):
-        at = place / (len(labels) - 1)
+    for index, text in enumerate(labels):
+        at = index / (len(labels) - 1)
         anchor = "start" if at == 0 else "end" if at == 1 else "middle"
         x = _x(at) - 4 if at == 0 else _x(at) + 8 if at == 1 else _x(at)
         inside += f'<text x="{x:.1f}" y="17" text-anchor="{anchor}" class="scale">{escape(text)}</text>'

@@ -110,7 +110,7 @@ def _by_scenario(
 ) -> ScenarioSummary:
     whole = _whole(manifest, samples)
     cells = whole.table.cells
-    arms = {arm.id: place for place, arm in enumerate(manifest.arms)}
+    arms = {arm.id: index for index, arm in enumerate(manifest.arms)}
     found: dict[Key, dict[str, list[int]]] = {}
     for number in sorted(whole.numbers, key=lambda number: arms.get(cells[number].arm, len(arms))):
         found.setdefault(cells[number].key, {}).setdefault(name(cells[number]), []).append(number)

@@ -37,14 +37,14 @@ def bad_token(state: RunState, sample: Sample, turn: int = 1) -> BadToken | None
         return None
     of_validator = failure.reason in ("PARSE", "SCHEMA") or bool(failure.code)
     called = "" if of_validator else _tool_of(failure)
-    for place in range(len(state.stages) - 1, -1, -1):  # the last attempt and the last call count
-        stage = state.stages[place]
+    for index in range(len(state.stages) - 1, -1, -1):  # the last attempt and the last call count
+        stage = state.stages[index]
         if not stage.tokens or (called and stage.tool is not None and stage.tool.name != called):
             continue
         found = _of_validator(stage, failure) if of_validator else _of_judge(state, stage, failure)
         token = None if found is None else _token_at(stage, found[0])
         if found is not None and token is not None:
-            return BadToken(place, token, *found)
+            return BadToken(index, token, *found)
     return None
 
 
@@ -97,8 +97,8 @@ def _written(field: FieldState | None) -> tuple[int, int, str] | None:
 def _token_at(stage: StageState, char: int) -> int | None:
     """The token that contains that character; the last token if the text ended before it."""
     found = None
-    for place, token in enumerate(stage.tokens):
+    for index, token in enumerate(stage.tokens):
         if token.start > char:
             break
-        found = place
+        found = index
     return found

@@ -258,8 +258,8 @@ class Replicas:
         self._opener, self._worker_of = opener, worker_of
         jobs = max(jobs, len(addresses))
         self._replicas = [
-            _Replica(address, len(range(place, jobs, len(addresses))))
-            for place, address in enumerate(addresses)
+            _Replica(address, len(range(index, jobs, len(addresses))))
+            for index, address in enumerate(addresses)
         ]
         self._first: ModelInfo | None = None
         self._seen = time.monotonic()

@@ -179,11 +179,11 @@ class ScriptedTools:
     def _next(self, tool: str, arguments: dict[str, Any]) -> ScriptedResult | None:
         """The first entry that still applies to the call, counted as used once more."""
         with self._lock:
-            for place, entry in enumerate(self._script):
-                if entry.tool != tool or (entry.times and self._used[place] >= entry.times):
+            for index, entry in enumerate(self._script):
+                if entry.tool != tool or (entry.times and self._used[index] >= entry.times):
                     continue
                 if has_all(entry.arguments, arguments):
-                    self._used[place] += 1
+                    self._used[index] += 1
                     return entry
         return None
 

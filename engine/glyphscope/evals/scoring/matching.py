@@ -89,9 +89,9 @@ class Values:
             if len(lacking) == len(surplus) == 1 and _kind(expected[lacking[0]]) == _kind(made[surplus[0]]):
                 return str(surplus[0]), expected[lacking[0]], made[surplus[0]]
             return None
-        for place, (one, other) in enumerate(zip(expected, made)):
+        for index, (one, other) in enumerate(zip(expected, made)):
             if not self.same(one, other):
-                return str(place), one, other
+                return str(index), one, other
         return None
 
     def _bag(self, expected: Sequence[Any], made: Sequence[Any]) -> tuple[list[int], list[int]]:
@@ -247,11 +247,11 @@ def _shown(value: Any, levels: int) -> str:
 def _beyond(numbers: Iterable[int], taken: Counter[int]) -> list[int]:
     """The indices of numbers that occur more often than in `taken`, which is used up."""
     places = []
-    for place, number in enumerate(numbers):
+    for index, number in enumerate(numbers):
         if taken[number] > 0:
             taken[number] -= 1
         else:
-            places.append(place)
+            places.append(index)
     return places
 
 

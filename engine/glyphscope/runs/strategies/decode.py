@@ -322,7 +322,7 @@ class Decoding:
 
         After a violation or a stop string, the rest of a batch is shown and counted, as it was decoded; not validated.
         """
-        for place, step in enumerate(steps):
+        for index, step in enumerate(steps):
             yield self._token(step)
             piece = (step.text, self._first + step.index)
             found = self._feed(self._stop.feed(*piece) if step.origin == "model" else [piece])
@@ -332,7 +332,7 @@ class Decoding:
                 self._written += 1
                 continue  # violations in a prefix do not stop the run: the user wants to see the continuation
             if violation := deciding(found, self._stop_on):
-                for late in steps[place + 1 :]:
+                for late in steps[index + 1 :]:
                     yield self._token(late)
                 self._reason = "aborted"
                 yield self._emitter.stamp(aborted(violation, self._tokens - self._written))
@@ -340,7 +340,7 @@ class Decoding:
             if self._stop.found:
                 self._end = self._characters - self._stop.behind
                 self._reason = "stop-string"
-                for late in steps[place + 1 :]:
+                for late in steps[index + 1 :]:
                     yield self._token(late)
                 yield self._emitter.stamp(
                     StopStringFound(text=self._stop.found, char=self._end, token=piece[1])

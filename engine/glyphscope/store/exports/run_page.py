@@ -81,7 +81,7 @@ def html_page(runs: Sequence[RecordedRun]) -> str:
 
 def _branch_words(point: BranchPoint, runs: Sequence[RecordedRun]) -> str:
     """The run by its place on the page, or by its id, and the first token that differs."""
-    places = {run.started.run: f"run {place}" for place, run in enumerate(runs, 1)}
+    places = {run.started.run: f"run {index}" for index, run in enumerate(runs, 1)}
     return f"{places.get(point.run) or shorten(one_line(point.run), 40)}, from token {point.token:,}"
 
 
@@ -175,10 +175,10 @@ def run_data(run: RecordedRun, state: RunState, *, reasons: bool = True) -> dict
 
 def _rows(events: Sequence[AnyEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The events in words, by their places in the record."""
-    for place, event in enumerate(events):
+    for index, event in enumerate(events):
         if (row := describe(event)) is not None:
             words = {"title": row.title, "words": row.words, "mark": row.mark}
-            yield str(place), words | ({"of": row.of, "adds": row.adds} if row.of else {})
+            yield str(index), words | ({"of": row.of, "adds": row.adds} if row.of else {})
 
 
 def _part_names(state: RunState) -> dict[str, str]:

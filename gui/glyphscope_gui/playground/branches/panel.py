@@ -95,7 +95,7 @@ class BranchPanel(QWidget):
         return "\n".join(label.text() for label in self._cost_labels())
 
     def _cost_labels(self) -> list[QLabel]:
-        items = [self.cost_lines.itemAt(place) for place in range(self.cost_lines.count())]
+        items = [self.cost_lines.itemAt(index) for index in range(self.cost_lines.count())]
         widgets = [item.widget() for item in items if item is not None]
         return [widget for widget in widgets if isinstance(widget, QLabel)]
 

@@ -72,8 +72,8 @@ def find_candidates(prompt: str, names: Mapping[str, Sequence[str]]) -> tuple[Na
     kinds is reported under both.
     """
     known = [
-        _Known(key, name, kind, place)
-        for place, (kind, name) in enumerate((kind, name) for kind in names for name in names[kind])
+        _Known(key, name, kind, index)
+        for index, (kind, name) in enumerate((kind, name) for kind in names for name in names[kind])
         for key in _keys(name)
     ]
     longest = max((one.key.count(" ") + 1 for one in known), default=0)
