@@ -12,6 +12,7 @@ from glyphscope.base.errors import GrammarError
 from glyphscope.events import (
     NOTATIONS,
     SHAPES,
+    FieldChanged,
     FieldClosed,
     SegmentClosed,
     SegmentOpened,
@@ -21,8 +22,16 @@ from glyphscope.events import (
 from glyphscope.grammar import MaskReader, match_text, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.notation import write_call
-from glyphscope.registry import default_registry
-from glyphscope.turns import Expected, TurnOptions, build_call_grammar, build_turn_grammar, own_form
+from glyphscope.registry import default_registry, load_registry
+from glyphscope.turns import (
+    Expected,
+    ReasoningForm,
+    TurnForm,
+    TurnOptions,
+    build_call_grammar,
+    build_turn_grammar,
+    own_form,
+)
 
 REGISTRY = default_registry()
 SEARCH = {"query": "x"}
@@ -280,3 +289,22 @@ def test_an_answers_parts_and_the_fields_of_each_call_are_known_in_any_chunking(
     fields = [(e.path, e.call_index, e.value) for e in events if isinstance(e, FieldClosed)]
     assert ("/query", 0, "a") in fields and ("/query", 1, "b") in fields
     assert judge.content == "See: \n done {x}"
+
+
+# a lone call between the markers of a form known by name
+
+
+def test_each_open_field_grows_once_with_each_piece_although_the_call_is_read_from_brace_to_brace():
+    inner = {"type": "object", "properties": {"b": {"type": "object"}}}
+    registry = load_registry({"nest": {"type": "object", "properties": {"a": inner, "c": {}}}})
+    form = own_form("json", "name-arguments", native="hermes", text_before=True)
+    judge = Expected(form).validator(registry)
+    events = judge.feed('<tool_call>\n{"name": "nest", "arguments": {"a": {"b": {}}, "c"')
+    assert [event.path for event in events if isinstance(event, FieldChanged)] == ["/arguments"]
+
+
+@pytest.mark.parametrize(("reasoning", "token"), [(None, 1), (ReasoningForm("<think>", "</think>"), 0)])
+def test_the_end_is_that_of_the_last_token_or_after_reasoning_of_the_last_one_with_text(reasoning, token):
+    form = own_form("json", "name-arguments", native="llama", model=TurnForm(reasoning=reasoning))
+    judge = Expected(form).validator(REGISTRY)
+    assert read(judge, '{"name":', "")[-1].token == token
