@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +13,13 @@ import pytest
 from expected_texts import as_in_file
 from glyphscope.base.errors import ConstraintIgnored, ContextOverflow, GrammarError, ModelDied
 from glyphscope.base.visible import visible
-from glyphscope.evals.results import NO_ANSWER, Sample
+from glyphscope.evals.results import NO_ANSWER, Sample, bad_token, bad_turn
 from glyphscope.evals.suites import FinalText, Scenario, ScenarioTurn
+from glyphscope.events import AnyEvent
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import bundled_registry
-from judged import asked, call_of, expectation, reasons, shares, verdict
+from glyphscope.runs import run_state
+from judged import asked, call_of, expectation, reasons, sample_of, shares, verdict
 from talks import Talker
 
 MAX_DETAIL = 300
@@ -73,8 +75,18 @@ def judged_block(case: Case) -> str:
     members = dict(case.members)
     arm, registry = members.pop("arm", {}), members.pop("registry", "default")
     scenario = msgspec.convert({"id": "one", "prompt": "Find x.", **members}, Scenario)
-    judged = verdict(scenario, *case.said, registry=bundled_registry(registry), **arm)
-    return "\n".join((*case.lines, *verdict_lines(judged, case.said)))
+    judged, runs = sample_of(scenario, *case.said, registry=bundled_registry(registry), **arm)
+    return "\n".join((*case.lines, *verdict_lines(judged, case.said), *opened_at(judged, runs)))
+
+
+def opened_at(judged: Sample, runs: Sequence[Sequence[AnyEvent]]) -> Iterator[str]:
+    """The token at which the run of a failed sample opens, if one is to blame."""
+    if judged.failures:
+        turn = judged.failures[0].turn
+        run = run_state(runs[turn - 1])
+        if found := bad_token(run, judged, turn):
+            stage = run.stages[found.stage]
+            yield f"  opens at {stage.name or stage.kind}, character {stage.tokens[found.token].start}"
 
 
 def test_the_verdicts_of_scenarios_are_those_of_the_file():
@@ -122,6 +134,8 @@ def test_the_reason_for_a_missing_answer_comes_first():
     )
     judged = verdict(scenario, model=Failing(ModelDied("died"), CALCULATE))
     assert [(each.reason, each.turn) for each in judged.failures] == [("MODEL_FAILED", 2), ("WRONG_TOOL", 1)]
+    for runs, turn in ((("a", "b"), 2), (("a",), 1), ((), 1)):
+        assert bad_turn(msgspec.structs.replace(judged, runs=runs)) == turn
 
 
 class Stopped(ScriptedModel):

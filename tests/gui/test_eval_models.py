@@ -18,18 +18,11 @@ from glyphscope.evals.results import (
     ResultFolder,
     ResultRow,
     SampleFailure,
-    bad_token,
-    bad_turn,
     by_scenario,
     summarise,
 )
 from glyphscope.evals.running import Begun, EvaluationEnded, ModelOpened, SampleDone
 from glyphscope.evals.suites import Scenario, Suite
-from glyphscope.events import RunRequest, Token
-from glyphscope.models import ScriptedModel
-from glyphscope.registry import default_registry
-from glyphscope.runs import RunState, reduce_event, run_state
-from glyphscope.runs.strategies import run
 from glyphscope_gui.evaluate import (
     COUNT,
     MEASURES,
@@ -57,18 +50,7 @@ from glyphscope_gui.evaluate import (
     tokens_at_most,
 )
 from glyphscope_gui.theme import ThemeManager
-from made_results import (
-    GOOD,
-    TOO_MANY,
-    WRONG,
-    events_of,
-    four_arms,
-    made_manifest,
-    made_result,
-    made_sample,
-    many_samples,
-)
-from made_runs import Maker, loop_request
+from made_results import four_arms, made_manifest, made_result, made_sample, many_samples
 
 
 def shown(path, manifest, samples, summary=None):
@@ -340,66 +322,6 @@ def test_only_pairs_that_differ_are_listed(qapp, tmp_path):
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     model.show(pairs, "one", "other")
     assert model.index(0, 3).data() == "✕ tool"
-
-
-# -- the first bad token -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "number", "place"),
-    [
-        pytest.param(TOO_MANY, 3, TOO_MANY.index("500") + 2, id="the deciding character"),
-        pytest.param(WRONG, 2, WRONG.index("11"), id="the wrong argument"),
-        pytest.param(GOOD, 1, GOOD.index('"search'), id="the name of the wrong tool"),
-    ],
-)
-def test_a_run_opens_at_the_token_that_made_it_wrong(text, number, place):
-    events = events_of(text)
-    found = bad_token(run_state(events), made_sample(four_arms()[0], number, ok=False))
-    assert found is not None
-    token = [event for event in events if isinstance(event, Token)][found.token]
-    assert token.start <= place < token.end
-
-
-def test_a_missing_call_opens_at_no_token():
-    arm, state = four_arms()[0], run_state(events_of(GOOD))
-    missing = made_sample(arm, ok=False, failures=(SampleFailure(reason="MISSING_CALL"),))
-    assert bad_token(state, missing) is None and bad_token(state, made_sample(arm)) is None
-    parsed = made_sample(arm, ok=False, failures=(SampleFailure(reason="PARSE", turn=3),), runs=("a", "b"))
-    assert bad_turn(parsed) == 2
-
-
-def test_a_run_of_two_stages_opens_in_the_stage_of_the_name():
-    arm = four_arms()[0]
-    request = RunRequest(
-        prompt="x", registry=default_registry().to_document(), shape="tool-args", strategy="two-stage"
-    )
-    script = ScriptedModel(turns=('"search" ', '{query="AI news" max_results=11}}'))
-    state = RunState()
-    events = tuple(run(msgspec.structs.replace(request, constraint="off"), script))
-    for event in events:
-        reduce_event(state, event)
-    wrong = SampleFailure(reason="WRONG_ARGUMENTS", detail="search: 11 is not 10", path="/max_results")
-    found = bad_token(run_state(events), made_sample(arm, ok=False, failures=(wrong,)))
-    assert found is not None
-    stage = state.stages[found.stage]
-    token = stage.tokens[found.token]
-    assert stage.kind == "arguments" and token.start <= stage.text.index("11") < token.end
-
-
-def test_a_conversation_opens_at_the_failed_call():
-    arm = four_arms()[0]
-    made = Maker(loop_request())
-    made.enter("turn", "Turn 1", "turn", 1).text(GOOD).done()
-    made.enter("turn-2", "Turn 2", "turn", 2).text('{action="browse" url="https://example.org"}').done()
-    made.enter("turn-3", "Turn 3", "turn", 3).text(WRONG).done()
-    events = made.end("complete", valid=True)
-    wrong = SampleFailure(reason="WRONG_ARGUMENTS", detail="search: 11 is not 10", path="/max_results")
-    found = bad_token(run_state(events), made_sample(arm, ok=False, failures=(wrong,)))
-    assert found is not None and found.stage == 2
-    other = SampleFailure(reason="WRONG_TOOL", detail="the call is of 'browse', not of 'search'")
-    found = bad_token(run_state(events), made_sample(arm, ok=False, failures=(other,)))
-    assert found is not None and found.stage == 1
 
 
 # -- words and prices --------------------------------------------------------------------------------------------
