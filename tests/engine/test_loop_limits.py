@@ -1,4 +1,4 @@
-"""Ends and changes of a conversation: limits, repeated calls, stops, transforms, and bad input."""
+"""Ends and changes of a conversation: times, stops, transforms, constraints, and bad input."""
 
 import threading
 
@@ -9,7 +9,6 @@ from glyphscope.base.errors import ContextOverflow
 from glyphscope.evals import run_figures
 from glyphscope.events import (
     Aborted,
-    ApprovalNeeded,
     CallReady,
     FinalAnswer,
     LimitReached,
@@ -24,54 +23,13 @@ from glyphscope.events import (
     TransformActed,
 )
 from glyphscope.registry import ToolRegistry, make_tool
-from glyphscope.runs import Decision, reduce_event, run_state
+from glyphscope.runs import reduce_event, run_state
 from glyphscope.runs.strategies import run
 from glyphscope.tools import Outcome
-from talks import BROWSE, SEARCH, Clock, Talker, box, ended, limits, numbered, request_of, talk
+from talks import SEARCH, Clock, Talker, box, ended, limits, numbered, request_of, talk
 from toolbox import ALLOW, Box, Leaving, Person, of
 
-# limits
-
-
-def test_a_model_that_loops_for_ever_ends_at_the_limit_of_turns():
-    events = talk(*numbered(20), max_turns=5)
-    assert ended(events) == ("limit", False) and limits(events) == [("max_turns", 5, 5)]
-    assert len(of(ToolResult, events)) == 5
-
-
-def test_repeated_identical_calls_end_the_run():
-    tools = box()
-    events = talk(SEARCH, interaction=Person(tools), max_identical_calls=2)
-    assert ended(events) == ("limit", False) and limits(events) == [("max_identical_calls", 2, 3)]
-    assert len(tools.calls) == 2 and "'search'" in of(LimitReached, events)[0].message
-
-
-def test_identical_calls_are_recognized_in_any_order_of_arguments():
-    one = '{action="search" query="x" max_results=5}'
-    two = '{action="search" max_results=5 query="x"}'
-    assert limits(talk(one, two, max_identical_calls=1)) == [("max_identical_calls", 1, 2)]
-    assert limits(talk(*numbered(3), "Done.", max_identical_calls=1)) == []
-
-
-def test_the_tokens_of_all_turns_are_limited_and_the_last_turn_gets_the_rest():
-    model = Talker(*numbered(20))
-    events = talk(model=model, max_total_tokens=25, max_tokens=100)
-    assert ended(events) == ("limit", False)
-    (limit,) = of(LimitReached, events)
-    assert (limit.limit, limit.allowed) == ("max_total_tokens", 25) and limit.used == 25
-    assert [r.max_tokens for r in model.requests] == [
-        25 - sum(len(model._turns[i]) + 1 for i in range(n)) for n in range(len(model.requests))
-    ]
-
-
-def test_a_text_cut_by_the_token_limit_is_not_an_answer():
-    events = talk("word " * 50, max_total_tokens=10)
-    assert ended(events) == ("limit", False) and not of(FinalAnswer, events)
-
-
-def test_an_answer_at_the_token_limit_of_a_turn_is_marked_as_cut():
-    events = talk("word " * 50, max_tokens=10)
-    assert ended(events) == ("answered", True) and limits(events) == [("max_tokens", 10, 10)]
+# times
 
 
 @pytest.fixture
@@ -215,36 +173,11 @@ def test_closing_the_run_at_any_place_ends_it():
         assert next(steps, None) is None and not model.generating
 
 
-# approval in a conversation
-
-
-def test_a_decision_for_the_run_is_requested_once():
-    interaction = Person(box(), Decision(action="allow", scope="run"))
-    events = talk(*numbered(3), BROWSE, "Done.", interaction=interaction, approvals=(), max_turns=9)
-    assert len(of(ApprovalNeeded, events)) == 1 and len(of(ToolResult, events)) == 4
-
-
-def test_the_model_sees_the_users_edit_of_a_call():
-    model = Talker(SEARCH, "Done.")
-    interaction = Person(box(), Decision(action="allow", arguments={"query": "y"}))
-    talk(model=model, interaction=interaction, approvals=())
-    assert '"edited":{"query":"y"}' in model.prompts[1]
-
-
 # transforms in a conversation
 
 
 def acted(events):
     return [(event.name, event.surface, event.stage) for event in of(TransformActed, events)]
-
-
-def test_a_call_in_tags_counts_only_with_its_transform():
-    text = 'I will.\n<tool_call>{"name": "search", "arguments": {"query": "x"}}</tool_call>'
-    model = Talker(text, "Done.")
-    events = talk(model=model, transforms=("content-tags",))
-    assert acted(events) == [("content-tags", "response", "turn")] and ended(events) == ("answered", True)
-    assert of(CallReady, events)[0].text == SEARCH and f"I will.\n{SEARCH}" in model.prompts[1]
-    assert not of(ToolResult, talk(text, "Done.")), "without the transform this is text"
 
 
 def test_a_text_that_a_transform_reads_is_not_aborted():
@@ -253,31 +186,6 @@ def test_a_text_that_a_transform_reads_is_not_aborted():
     events = talk(text, "Done.", transforms=names, tool_use="enforced")
     assert [name for name, *_ in acted(events)] == list(names) and not of(Aborted, events)
     assert ended(events) == ("answered", True)
-
-
-def test_a_call_that_is_invalid_after_its_transform_is_not_executed():
-    text = '<tool_call>{"name": "search", "arguments": {"query": 5}}</tool_call>'
-    model = Talker(text, "Done.")
-    events = talk(model=model, transforms=("content-tags",))
-    assert not of(CallReady, events) and "not a valid call" in model.prompts[1]
-
-
-def test_a_transform_without_an_effect_is_not_reported():
-    events = talk(
-        SEARCH, "Done.", transforms=("content-tags", "alternate-roles", "blank-values", "snake-case-names")
-    )
-    assert acted(events) == []
-
-
-def test_results_can_be_plain_and_in_the_users_role():
-    model = Talker(SEARCH, "Done.")
-    events = talk(model=model, transforms=("plain-results", "tool-results-as-user"))
-    assert acted(events) == [
-        ("plain-results", "result", "tool"),
-        ("tool-results-as-user", "message", "turn-2"),
-    ]
-    assert of(ToolResult, events)[0].sent == "found"
-    assert "User: Result of the tool call:\nfound" in model.prompts[1]
 
 
 def test_a_renamed_tool_is_called_by_its_own_name():

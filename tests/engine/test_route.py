@@ -8,47 +8,28 @@ from typing import Any
 import pytest
 
 from glyphscope.events import (
-    Aborted,
     AnyEvent,
-    CallReady,
     CandidatesFound,
-    Extracted,
-    QuestionAnswered,
     QuestionAsked,
     RepairSettings,
-    RepairTried,
     Routed,
     RouterSettings,
-    RunFailed,
     RunFinished,
     RunRequest,
     Sampling,
-    StageStarted,
     Violation,
 )
 from glyphscope.grammar import build_value_grammar, match_text
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
-from glyphscope.runs import NonInteractive, run_state
 from glyphscope.runs.recorded import RecordedInteraction
 from glyphscope.runs.strategies import choice_schema, choice_validator, run
 from glyphscope.store import first_difference
-from talks import Talker
+from talks import NONE, Answering, Talker, chosen, question
 from toolbox import of
 
 REGISTRY = default_registry()
 CALL = '{action="search" query="AI news"}'
-
-
-def chosen(tool: str) -> str:
-    return json.dumps({"choice": "call_tool", "tool": tool, "question": None})
-
-
-def question(text: str) -> str:
-    return json.dumps({"choice": "clarify", "tool": None, "question": text})
-
-
-NONE = json.dumps({"choice": "none", "tool": None, "question": None})
 
 
 def request(**changes: Any) -> RunRequest:
@@ -59,35 +40,6 @@ def request(**changes: Any) -> RunRequest:
         "strategy": "route-execute",
     }
     return RunRequest(**{**settings, **changes})
-
-
-class Answering(NonInteractive):
-    """A host with a user who knows all the answers."""
-
-    def __init__(self, *answers: str | None) -> None:
-        super().__init__()
-        object.__setattr__(self, "left", list(answers))
-        object.__setattr__(self, "questions", [])
-
-    def answer(self, question: str) -> str | None:
-        self.questions.append(question)
-        return self.left.pop(0)
-
-
-def test_a_chosen_tool_is_called_in_its_own_stage() -> None:
-    events = list(run(request(), Talker(chosen("search"), CALL)))
-    assert [(stage.stage, stage.kind) for stage in of(StageStarted, events)] == [
-        ("router", "router"),
-        ("executor", "executor"),
-    ]
-    assert [(one.choice, one.tool, one.question) for one in of(Routed, events)] == [
-        ("call_tool", "search", "")
-    ]
-    (ready,) = of(CallReady, events)
-    assert (ready.tool, ready.arguments, ready.stage) == ("search", {"query": "AI news"}, "executor")
-    finished = of(RunFinished, events)[0]
-    assert (finished.reason, finished.valid) == ("complete", True)
-    assert finished.tokens == sum(len(stage.tokens) for stage in run_state(events).stages)
 
 
 def test_the_router_sees_only_the_names_of_the_tools() -> None:
@@ -107,36 +59,6 @@ def test_the_executor_sees_one_tool_with_its_whole_schema_and_the_query() -> Non
     assert json.dumps(REGISTRY.get("search").parameters, ensure_ascii=False) in system.content
     assert not [tool.name for tool in REGISTRY if tool.name != "search" and tool.name in system.content]
     assert user.content == "Search for AI news"
-
-
-@pytest.mark.parametrize(("notation", "shape"), [("json", "tool-args"), ("glyph", "name-arguments")])
-def test_the_call_is_in_the_requests_notation_and_shape_and_the_route_is_json(
-    notation: str, shape: str
-) -> None:
-    call = {
-        "json": '{"tool":"search","args":{"query":"x"}}',
-        "glyph": '{name="search" arguments={query="x"}}',
-    }[notation]
-    events = list(run(request(notation=notation, shape=shape), Talker(chosen("search"), call)))
-    assert of(CallReady, events)[0].arguments == {"query": "x"}
-
-
-def test_none_is_a_valid_choice() -> None:
-    events = list(run(request(prompt="How do I get better at chess?"), Talker(NONE)))
-    finished = of(RunFinished, events)[0]
-    assert (finished.reason, finished.valid) == ("no-tool", True)
-    assert not of(CallReady, events)
-
-
-def test_an_invented_tool_is_a_failure_that_names_it() -> None:
-    events = list(run(request(), Talker(chosen("searsh_web"), CALL)))
-    (violation,) = of(Violation, events)
-    assert (violation.code, violation.path) == ("UNKNOWN_TOOL", "/tool")
-    assert violation.message == "no allowed tool has a name that starts with 'sears'"
-    assert violation.viable == '"search"'
-    assert of(Aborted, events)[0].code == "UNKNOWN_TOOL"
-    finished = of(RunFinished, events)[0]
-    assert (finished.reason, finished.valid) == ("aborted", False)
 
 
 def test_a_disabled_tool_is_not_offered() -> None:
@@ -193,47 +115,6 @@ def test_without_an_allowed_tool_no_call_can_be_chosen() -> None:
 
 
 # questions
-
-
-def test_a_question_reaches_the_user_and_the_answer_the_next_stages() -> None:
-    interaction = Answering("about rockets")
-    model = Talker(question("What about?"), chosen("search"), CALL)
-    events = list(run(request(), model, interaction))
-    assert interaction.questions == ["What about?"]
-    assert [type(event) for event in events if isinstance(event, QuestionAsked | QuestionAnswered)] == [
-        QuestionAsked,
-        QuestionAnswered,
-    ]
-    assert [stage.stage for stage in of(StageStarted, events)] == ["router", "router-2", "executor"]
-    assert [message.content for message in model.asked[1][1:]] == [
-        "Search for AI news",
-        question("What about?"),
-        "about rockets",
-    ]
-    assert [(message.role, message.content) for message in model.asked[2][1:]] == [
-        ("user", "Search for AI news"),
-        ("assistant", "What about?"),
-        ("user", "about rockets"),
-    ]
-    assert of(RunFinished, events)[0].valid
-
-
-@pytest.mark.slow
-def test_prepared_answers_are_used_in_order_before_the_user_is_asked() -> None:
-    interaction = Answering("three")
-    settings = RouterSettings(answers=("one", "two"), max_questions=3)
-    turns = Talker(question("1?"), question("2?"), question("3?"), NONE)
-    events = list(run(request(router=settings), turns, interaction))
-    assert [event.answer for event in of(QuestionAnswered, events)] == ["one", "two", "three"]
-    assert interaction.questions == ["3?"]
-
-
-@pytest.mark.parametrize("answer", [None, "", "  \n"])
-def test_a_question_without_an_answer_ends_the_run(answer: str | None) -> None:
-    events = list(run(request(), Talker(question("What about?")), Answering(answer)))
-    assert of(QuestionAnswered, events)[0].answer is None
-    finished = of(RunFinished, events)[0]
-    assert (finished.reason, finished.valid) == ("unanswered", False)
 
 
 def test_no_more_questions_are_asked_than_allowed() -> None:
@@ -323,40 +204,7 @@ def test_both_prompts_can_be_the_users_own() -> None:
     assert model.asked[1][0].content.startswith("Only search: {")
 
 
-@pytest.mark.parametrize(
-    "settings", [RouterSettings(router="nothing"), RouterSettings(router_system="{{ x }}")]
-)
-def test_a_prompt_that_cannot_be_rendered_is_reported(settings: RouterSettings) -> None:
-    (failed,) = of(RunFailed, list(run(request(router=settings), Talker(NONE))))
-    assert failed.code == "PROMPT_FAILED"
-    assert "router" in failed.hint or "rules" in failed.hint
-
-
 # errors in a stage
-
-
-def test_a_route_in_a_fence_is_extracted() -> None:
-    model = Talker(f"```json\n{NONE}\n```")
-    events = list(run(request(stop_on="never"), model))
-    assert of(Extracted, events)[0].after == NONE
-    assert of(RunFinished, events)[0].reason == "no-tool"
-
-
-def test_an_invalid_route_is_repaired() -> None:
-    model = Talker(chosen("fly"), chosen("search"), CALL)
-    events = list(run(request(repair=RepairSettings(attempts=1)), model))
-    assert [stage.stage for stage in of(StageStarted, events)] == ["router", "repair", "executor"]
-    assert of(RepairTried, events)[0].code == "UNKNOWN_TOOL"
-    assert model.asked[1][-1].content.startswith("output only JSON matching the schema.")
-    assert of(RunFinished, events)[0].valid
-
-
-def test_the_executors_repair_concerns_its_tool_and_sees_no_route() -> None:
-    model = Talker(chosen("search"), '{action="calculate"}', CALL)
-    events = list(run(request(repair=RepairSettings(attempts=1)), model))
-    assert of(RepairTried, events)[0].code == "UNKNOWN_TOOL"
-    assert not [message for message in model.asked[2] if "choice" in message.content]
-    assert of(CallReady, events)[0].tool == "search"
 
 
 def test_a_cancelled_router_ends_the_run() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any
@@ -120,3 +121,28 @@ class Clock:
     def __call__(self) -> float:
         self.seconds += self.step
         return self.seconds
+
+
+def chosen(tool: str) -> str:
+    """The text of a router that chooses a tool."""
+    return json.dumps({"choice": "call_tool", "tool": tool, "question": None})
+
+
+def question(text: str) -> str:
+    return json.dumps({"choice": "clarify", "tool": None, "question": text})
+
+
+NONE = json.dumps({"choice": "none", "tool": None, "question": None})
+
+
+class Answering(NonInteractive):
+    """A host with a user who knows all the answers."""
+
+    def __init__(self, *answers: str | None) -> None:
+        super().__init__()
+        object.__setattr__(self, "left", list(answers))
+        object.__setattr__(self, "questions", [])
+
+    def answer(self, question: str) -> str | None:
+        self.questions.append(question)
+        return self.left.pop(0)
