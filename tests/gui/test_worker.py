@@ -25,6 +25,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import prepare
 from glyphscope.runs.strategies import run
 from glyphscope_gui.runs import (
+    INTERVAL_MS,
     MAX_POSTS,
     Gate,
     GatedModel,
@@ -121,6 +122,31 @@ def test_posts_arrive_in_order_and_in_batches(qtbot):
     assert len(batches) >= 4
     assert max(len(batch.posts) for batch in batches) <= MAX_POSTS
     mailbox.close()
+
+
+def test_posts_of_an_older_job_are_dropped(qtbot):
+    mailbox, batches = Mailbox(), []
+    mailbox.batch.connect(batches.append)
+    mailbox.open_for(1)
+    mailbox.post(1, JobEnded(1))
+    mailbox.open_for(2)
+    mailbox.post(1, JobEnded(1))
+    mailbox.post(2, JobEnded(2))
+    qtbot.wait(INTERVAL_MS * 3)
+    assert [post.job for batch in batches for post in batch.posts] == [2]
+    mailbox.close()
+
+
+def test_a_closed_mailbox_stays_closed_with_a_post_in_flight(qtbot):
+    mailbox, seen = Mailbox(), []
+    mailbox.batch.connect(seen.append)
+    mailbox.open_for(1)
+    mailbox.post(1, JobEnded(1))
+    qtbot.waitUntil(lambda: len(seen) == 1)
+    mailbox.post(1, JobEnded(1))
+    mailbox.close()
+    qtbot.wait(1)
+    assert len(seen) == 1 and not mailbox._timer.isActive()
 
 
 # -- runs ----------------------------------------------------------------------------------------------------------
