@@ -16,11 +16,6 @@ from glyphscope_gui.runs import Phase, bundled_run
 pytestmark = pytest.mark.slow
 
 LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-ENDLESS = {
-    "a loop": LOOP,
-    "one operation": "{{ 9 ** 9999999 ** 9 }}",
-    "compilation": "{% for i in a %}{% set x = i %}" * 60 + "{% endfor %}" * 60 + LOOP,
-}
 CALL = '{action="search" query="AI news" max_results=10}'
 LONGEST = 2.0
 """Seconds in which the window's thread always answers, and a stop is done: a busy machine needs some of them."""
@@ -65,9 +60,9 @@ def computes():
     return len(limited._PYTHON._idle) < limited._PYTHON._size
 
 
-@pytest.mark.parametrize("template", ENDLESS.values(), ids=ENDLESS.keys())
-def test_a_run_with_an_endless_template_of_its_project_is_stopped(qtbot, window, pulse, template):
-    window.services.project.prompt.set_system(template)
+def test_a_run_with_an_endless_template_of_its_project_is_stopped(qtbot, window, pulse):
+    """Other kinds are tried in the engine."""
+    window.services.project.prompt.set_system(LOOP)
     qtbot.waitUntil(computes)
     window.actions_.run.trigger()
     qtbot.wait(300)

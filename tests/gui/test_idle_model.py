@@ -86,45 +86,30 @@ def test_an_idle_model_is_measured_once_and_the_status_line_says_so(window, meas
     assert fake.begun == begun
 
 
-def test_run_ends_the_measuring_which_continues_when_the_model_is_idle_again(window, measuring, qtbot):
+@pytest.mark.parametrize(("what", "again"), [("run", 1), ("edit", 1), ("another model", 1), ("unload", 0)])
+def test_what_a_user_does_ends_the_measuring_which_continues_when_the_model_is_idle_again(
+    window, measuring, qtbot, what, again
+):
     fake = measuring(TIMES)
     window = window()
+    runs, project = window.runs, window.services.project
+    ends, do = {
+        "run": (runs.ended, lambda: runs.run(project.next_run())),
+        "edit": (window.idle_model.ended, lambda: project.prompt.set_user("Another prompt")),
+        "another model": (runs.modelStatusChanged, lambda: runs.open_model("other")),
+        "unload": (runs.modelStatusChanged, runs.unload_model),
+    }[what]
     qtbot.waitUntil(lambda: fake.begun > 0)
+    with qtbot.waitSignal(ends):
+        do()
     begun = fake.begun
-    with qtbot.waitSignal(window.runs.ended):
-        window.runs.run(window.services.project.next_run())
-    assert window.runs.state.call is not None
-    qtbot.waitUntil(lambda: fake.begun > begun)
-    with qtbot.waitSignal(window.idle_model.measured):
-        fake.ready.set()
-
-
-def test_an_edit_ends_the_measuring(window, measuring, qtbot):
-    fake = measuring(TIMES)
-    window = window()
-    qtbot.waitUntil(lambda: fake.begun > 0)
-    begun = fake.begun
-    with qtbot.waitSignal(window.idle_model.ended):
-        window.services.project.prompt.set_user("Another prompt")
-    qtbot.waitUntil(lambda: fake.begun > begun)
-
-
-@pytest.mark.parametrize("change", ["unload_model", "open_model"])
-def test_unloading_and_another_model_end_the_measuring(window, measuring, qtbot, change):
-    fake = measuring(TIMES)
-    window = window()
-    qtbot.waitUntil(lambda: fake.begun > 0)
-    phases = ("none", "opening")
-    with qtbot.waitSignal(
-        window.runs.modelStatusChanged, check_params_cb=lambda status: status.phase in phases
-    ):
-        getattr(window.runs, change)(*["other"] * (change == "open_model"))
-    begun = fake.begun
-    if change == "open_model":
-        qtbot.waitUntil(lambda: fake.begun > begun)
-    else:
+    if not again:
         qtbot.wait(100)
         assert fake.begun == begun
+        return
+    assert what != "run" or runs.state.call is not None
+    with qtbot.waitSignal(window.idle_model.measured):
+        fake.ready.set()
 
 
 def test_the_window_closes_while_a_model_is_measured(window, measuring, qtbot):
