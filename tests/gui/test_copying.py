@@ -50,22 +50,6 @@ def test_a_run_is_copied_in_every_form_and_a_missing_form_leaves_the_clipboard(q
     assert "no valid call" in page.context.status.notes[-1] and not page.context.errors
 
 
-@pytest.mark.slow
-def test_the_message_of_a_failed_copy_ends_with_the_page(qtbot, window):
-    with qtbot.waitSignal(window.runs.ended):
-        window.runs.show_record(bundled_run("search-mask.jsonl"))
-    note = window.status.note.text()
-    assert note
-    window.context.recorder.copy(tuple(window.runs.events[:2]), "calls")
-    qtbot.waitUntil(lambda: "no valid call" in window.status.note.text())
-    window.navigator.show(PageId.PLAYGROUND)
-    assert "no valid call" in window.status.note.text()  # the same page
-    window.navigator.show(PageId.GRAMMAR)
-    assert window.status.note.text() == note
-    window.navigator.show(PageId.PLAYGROUND)
-    assert window.status.note.text() == note
-
-
 def test_the_shown_stage_and_a_tool_result_are_copied(qtbot, page):
     with qtbot.waitSignal(page.context.runs.ended):
         page.context.runs.show_record(bundled_run("verbs-loop.jsonl"))
@@ -85,3 +69,19 @@ def test_the_shown_stage_and_a_tool_result_are_copied(qtbot, page):
     assert QGuiApplication.clipboard().text() == result.sent
     copy_text("a\ud800b")
     assert QGuiApplication.clipboard().text() == "a?b"
+
+
+@pytest.mark.slow
+def test_the_message_of_a_failed_copy_ends_with_the_page(qtbot, window):
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(bundled_run("search-mask.jsonl"))
+    note = window.status.note.text()
+    assert note
+    window.context.recorder.copy(tuple(window.runs.events[:2]), "calls")
+    qtbot.waitUntil(lambda: "no valid call" in window.status.note.text())
+    window.navigator.show(PageId.PLAYGROUND)
+    assert "no valid call" in window.status.note.text()  # the same page
+    window.navigator.show(PageId.GRAMMAR)
+    assert window.status.note.text() == note
+    window.navigator.show(PageId.PLAYGROUND)
+    assert window.status.note.text() == note

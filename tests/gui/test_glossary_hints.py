@@ -83,21 +83,6 @@ def test_hovering_a_term_shows_its_meaning_and_a_hint_of_its_own_comes_first(qtb
     assert hints.parent() is window
 
 
-@pytest.mark.slow
-@QUIET
-def test_every_term_that_labels_something_in_the_window_has_a_hint(window, qtbot):
-    with qtbot.waitSignal(window.runs.ended):
-        window.runs.show_record(bundled_run("search-mask.jsonl"))
-    seen = set()
-    for page in PageId:
-        window.navigator.show(page)
-        for words, widget, at in list(places_with_words(window)):
-            if entries(words):
-                seen.add(words.casefold())
-                assert hover(widget, at), f"{words!r} on {page} has no hint"
-    assert len(seen) >= 20, sorted(seen)
-
-
 def places_with_words(window: QWidget):
     """Yield the visible labels, buttons, tabs and columns, with their texts."""
     for widget in window.findChildren(QWidget):
@@ -119,6 +104,21 @@ def places_with_words(window: QWidget):
                         widget.viewport(),
                         at,
                     )
+
+
+@pytest.mark.slow
+@QUIET
+def test_every_term_that_labels_something_in_the_window_has_a_hint(window, qtbot):
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(bundled_run("search-mask.jsonl"))
+    seen = set()
+    for page in PageId:
+        window.navigator.show(page)
+        for words, widget, at in list(places_with_words(window)):
+            if entries(words):
+                seen.add(words.casefold())
+                assert hover(widget, at), f"{words!r} on {page} has no hint"
+    assert len(seen) >= 20, sorted(seen)
 
 
 @pytest.mark.slow

@@ -101,63 +101,13 @@ def test_links_lead_from_page_to_page_and_back(bar, qtbot):
 
 
 @pytest.mark.slow
-def test_the_tour_explains_the_settings_on_the_shown_run(window, qtbot):
-    with qtbot.waitSignal(window.runs.ended):
-        window.runs.show_record(bundled_run("search-mask.jsonl"))
-    window.actions_.tour.trigger()
-    tour = window.help.tour
-    assert "max_results=10" in tour.example.text() and '"max_results":10' in tour.example.text()
-    titles = []
-    for place in range(4):
-        assert tour.place == place and window.rect().contains(tour.geometry())
-        titles.append(tour.title.text())
-        qtbot.mouseClick(tour.next_button, Qt.MouseButton.LeftButton)
-    assert window.help.tour is None and len(set(titles)) == 4
-    window.actions_.tour.trigger()
-    qtbot.keyClick(window.help.tour.next_button, Qt.Key.Key_Return)
-    assert window.help.tour.place == 1
-    window.navigator.show(PageId.LESSONS)
-    assert not window.help.tour.isVisible()
-    window.navigator.show(PageId.PLAYGROUND)
-    assert window.help.tour.isVisible() and window.help.tour.place == 1
-    qtbot.keyClick(window.help.tour.next_button, Qt.Key.Key_Escape)
-    assert window.help.tour is None
-
-
-@pytest.mark.slow
 def test_every_page_that_the_guide_links_to_is_in_its_list():
     linked = set(re.findall(r"\]\(([a-z-]+\.md)", read_page("guide.md")))
     assert linked - {name for name, _title in PAGES} == set()
 
 
-@pytest.mark.slow
-def test_the_palette_of_the_window_shows_the_whole_name_of_every_action_of_its_menus(window):
-    palette = window.help.show_palette()
-    QApplication.processEvents()
-    names = [palette.list.topLevelItem(place).text(0) for place in range(palette.list.topLevelItemCount())]
-    assert {"Run › Run", "View › Grammar", "Help › Tour"} <= set(names)
-    widest = max(palette.list.fontMetrics().horizontalAdvance(name) for name in names)
-    assert palette.list.columnWidth(0) > min(widest, palette.list.viewport().width() / 2)
-    palette.reject()
-
-
 OF_TEXT = {"Ctrl+C", "Ctrl+Ins", "F16", "Ctrl+X", "Shift+Del", "F20", "Ctrl+V", "Shift+Ins", "F18", "Ctrl+A"}
 """Keys of every text field."""
-
-
-@pytest.mark.slow
-def test_the_guide_lists_every_key_of_the_window(window):
-    section = read_page("guide.md").partition("## Keyboard")[2]
-    rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("|")]
-    listed = {key for row in rows for key in re.findall(r"`([^`]+)`", row)}
-    for first, last in re.findall(r"`Ctrl\+(\d)` … `Ctrl\+(\d)`", section):  # a row of pages
-        listed |= {f"Ctrl+{number}" for number in range(int(first), int(last) + 1)}
-    keys = {
-        shortcut.toString(QKeySequence.SequenceFormat.PortableText): action.text()
-        for action in window.findChildren(QAction)
-        for shortcut in action.shortcuts()[:1]
-    }
-    assert {key: words for key, words in keys.items() if key not in listed | OF_TEXT} == {}
 
 
 def test_a_search_passes_over_pages_that_are_missing(qtbot, monkeypatch):
@@ -191,3 +141,53 @@ def test_a_page_with_pictures_is_set_once_after_the_guide_was_resized(qapp, qtbo
         for _ in range(5):
             qapp.processEvents()
         assert len(times) <= 1
+
+
+@pytest.mark.slow
+def test_the_tour_explains_the_settings_on_the_shown_run(window, qtbot):
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(bundled_run("search-mask.jsonl"))
+    window.actions_.tour.trigger()
+    tour = window.help.tour
+    assert "max_results=10" in tour.example.text() and '"max_results":10' in tour.example.text()
+    titles = []
+    for place in range(4):
+        assert tour.place == place and window.rect().contains(tour.geometry())
+        titles.append(tour.title.text())
+        qtbot.mouseClick(tour.next_button, Qt.MouseButton.LeftButton)
+    assert window.help.tour is None and len(set(titles)) == 4
+    window.actions_.tour.trigger()
+    qtbot.keyClick(window.help.tour.next_button, Qt.Key.Key_Return)
+    assert window.help.tour.place == 1
+    window.navigator.show(PageId.LESSONS)
+    assert not window.help.tour.isVisible()
+    window.navigator.show(PageId.PLAYGROUND)
+    assert window.help.tour.isVisible() and window.help.tour.place == 1
+    qtbot.keyClick(window.help.tour.next_button, Qt.Key.Key_Escape)
+    assert window.help.tour is None
+
+
+@pytest.mark.slow
+def test_the_palette_of_the_window_shows_the_whole_name_of_every_action_of_its_menus(window):
+    palette = window.help.show_palette()
+    QApplication.processEvents()
+    names = [palette.list.topLevelItem(place).text(0) for place in range(palette.list.topLevelItemCount())]
+    assert {"Run › Run", "View › Grammar", "Help › Tour"} <= set(names)
+    widest = max(palette.list.fontMetrics().horizontalAdvance(name) for name in names)
+    assert palette.list.columnWidth(0) > min(widest, palette.list.viewport().width() / 2)
+    palette.reject()
+
+
+@pytest.mark.slow
+def test_the_guide_lists_every_key_of_the_window(window):
+    section = read_page("guide.md").partition("## Keyboard")[2]
+    rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("|")]
+    listed = {key for row in rows for key in re.findall(r"`([^`]+)`", row)}
+    for first, last in re.findall(r"`Ctrl\+(\d)` … `Ctrl\+(\d)`", section):  # a row of pages
+        listed |= {f"Ctrl+{number}" for number in range(int(first), int(last) + 1)}
+    keys = {
+        shortcut.toString(QKeySequence.SequenceFormat.PortableText): action.text()
+        for action in window.findChildren(QAction)
+        for shortcut in action.shortcuts()[:1]
+    }
+    assert {key: words for key, words in keys.items() if key not in listed | OF_TEXT} == {}

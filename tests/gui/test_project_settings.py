@@ -235,19 +235,6 @@ def test_settings_take_effect_at_once(open_context, qtbot, qapp, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_cleared_history_is_no_longer_listed(window, qtbot):
-    rows = window.panels.history.model
-    window.services.history.add(bundled_run("search-mask.jsonl"))
-    window.panels.history.refresh()
-    qtbot.waitUntil(lambda: rows.rowCount() == 1)
-    window.actions_.settings.trigger()
-    dialog = window.findChild(SettingsDialog)
-    dialog.clearer.clear(keep_pinned=False)
-    qtbot.waitUntil(lambda: rows.rowCount() == 0)
-    dialog.reject()
-
-
-@pytest.mark.slow
 def test_another_code_font_is_used_at_once(qapp, qtbot):
     families = [family for family in fixed_families() if family != mono_families()[0]]
     if not families:
@@ -269,3 +256,16 @@ def test_another_code_font_is_used_at_once(qapp, qtbot):
         choose_mono("")
         manager.choose("light")
         manager.deleteLater()
+
+
+@pytest.mark.slow
+def test_a_cleared_history_is_no_longer_listed(window, qtbot):
+    rows = window.panels.history.model
+    window.services.history.add(bundled_run("search-mask.jsonl"))
+    window.panels.history.refresh()
+    qtbot.waitUntil(lambda: rows.rowCount() == 1)
+    window.actions_.settings.trigger()
+    dialog = window.findChild(SettingsDialog)
+    dialog.clearer.clear(keep_pinned=False)
+    qtbot.waitUntil(lambda: rows.rowCount() == 0)
+    dialog.reject()

@@ -10,7 +10,6 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QVBoxLayout
 
-from fake_context import scripted
 from glyphscope.events import ModelInfo, PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted
 from glyphscope.runs import run_state
 from glyphscope_gui.context import PromptsPlace
@@ -264,49 +263,11 @@ def test_the_next_prompt_replaces_that_of_a_record_when_the_record_is_left(panel
     qtbot.waitUntil(lambda: not dock.rendered_view.toPlainText().startswith(last[:40]))
 
 
-def opened_playground(open_window, qtbot):
-    window = open_window(scripted)
+def costs_of(window, qtbot):
+    """The playground, with the tokens of the first prompt counted."""
     view = window.page(PageId.PLAYGROUND).view
     qtbot.waitUntil(lambda: "tools" in view.costs.text())
-    return window, view
-
-
-@pytest.mark.slow
-def test_the_figures_below_the_prompt_are_those_of_the_text_in_the_field(open_window, qtbot):
-    window, view = opened_playground(open_window, qtbot)
-    project, dock = window.services.project, window.panels.prompt
-    before = view.costs.text()
-    with qtbot.waitSignal(window.runs.ended):
-        window.actions_.run.trigger()
-    assert view.costs.text() == before, "it is the same prompt"
-    for change, words in (
-        (lambda: project.prompt.set_user("word " * 33), "prompt 33"),
-        (lambda: project.set_options(notation="json"), "prompt 33"),
-        (lambda: project.prompt.set_system("No examples."), "tokens"),
-    ):
-        change()
-        assert view.costs.text() == "Counting tokens…", "no figure of an older text is shown"
-        qtbot.waitUntil(lambda words=words: words in view.costs.text())
-        qtbot.waitUntil(lambda: view.costs.text().split("     ")[0] in dock.caption.text())
-    project.set_options(strategy="loop")
-    assert view.costs.text() == "Tokens are counted when the prompt runs."
-
-
-@pytest.mark.slow
-def test_the_figures_of_a_branch_or_a_record_do_not_stay_below_another_prompt(open_window, qtbot):
-    window, view = opened_playground(open_window, qtbot)
-    with qtbot.waitSignal(window.runs.ended):
-        window.runs.show_record(bundled_run("search-mask.jsonl"))
-    qtbot.waitUntil(lambda: view.costs.text().startswith("466 tokens"))
-    window.context.record.leave()
-    assert view.costs.text() == "Counting tokens…"
-    qtbot.waitUntil(lambda: "tools" in view.costs.text())
-    with qtbot.waitSignal(window.runs.ended):
-        window.actions_.run.trigger()
-    window.services.project.prompt.set_user("word " * 33)
-    with qtbot.waitSignal(window.runs.ended):
-        window.page(PageId.PLAYGROUND).evidence.branch_bar.actions_["delete"].trigger()
-    qtbot.waitUntil(lambda: "prompt 33" in view.costs.text())
+    return view
 
 
 @pytest.mark.slow
@@ -333,3 +294,41 @@ def test_a_record_that_was_left_leaves_neither_its_prompt_nor_its_token_counts(p
         context.record.leave()
     qtbot.waitUntil(lambda: "Mine." in dock.rendered_view.toPlainText())
     assert dock.caption.text() == own and dock.costs.isHidden() is (state != "direct")
+
+
+@pytest.mark.slow
+def test_the_figures_below_the_prompt_are_those_of_the_text_in_the_field(window, qtbot):
+    view = costs_of(window, qtbot)
+    project, dock = window.services.project, window.panels.prompt
+    before = view.costs.text()
+    with qtbot.waitSignal(window.runs.ended):
+        window.actions_.run.trigger()
+    assert view.costs.text() == before, "it is the same prompt"
+    for change, words in (
+        (lambda: project.prompt.set_user("word " * 33), "prompt 33"),
+        (lambda: project.set_options(notation="json"), "prompt 33"),
+        (lambda: project.prompt.set_system("No examples."), "tokens"),
+    ):
+        change()
+        assert view.costs.text() == "Counting tokens…", "no figure of an older text is shown"
+        qtbot.waitUntil(lambda words=words: words in view.costs.text())
+        qtbot.waitUntil(lambda: view.costs.text().split("     ")[0] in dock.caption.text())
+    project.set_options(strategy="loop")
+    assert view.costs.text() == "Tokens are counted when the prompt runs."
+
+
+@pytest.mark.slow
+def test_the_figures_of_a_branch_or_a_record_do_not_stay_below_another_prompt(window, qtbot):
+    view = costs_of(window, qtbot)
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(bundled_run("search-mask.jsonl"))
+    qtbot.waitUntil(lambda: view.costs.text().startswith("466 tokens"))
+    window.context.record.leave()
+    assert view.costs.text() == "Counting tokens…"
+    qtbot.waitUntil(lambda: "tools" in view.costs.text())
+    with qtbot.waitSignal(window.runs.ended):
+        window.actions_.run.trigger()
+    window.services.project.prompt.set_user("word " * 33)
+    with qtbot.waitSignal(window.runs.ended):
+        window.page(PageId.PLAYGROUND).evidence.branch_bar.actions_["delete"].trigger()
+    qtbot.waitUntil(lambda: "prompt 33" in view.costs.text())

@@ -425,6 +425,10 @@ def test_the_top_bar_has_what_the_page_uses_at_one_height(open_window, screen_of
     assert not actions.run.isEnabled()
 
 
+FAULTS = {"strategy": "two-stage", "free_text": True, "tool_choice": "sreach", "stop": ("x" * 300,)}
+WORDS = ("exclude each other", "not one of the registry's", "at most 200 characters")
+
+
 @pytest.mark.slow
 @QUIET
 def test_the_panels_the_top_bar_and_the_project_agree(window, screen_of, qtbot):
@@ -473,10 +477,6 @@ def test_a_record_with_any_seed_is_shown_whole_in_the_top_bar(window):
         line = window.header.seed.lineEdit()
         assert line.fontMetrics().horizontalAdvance(line.text()) <= line.width()
     assert window.header.seed.value() == 1234567890
-
-
-FAULTS = {"strategy": "two-stage", "free_text": True, "tool_choice": "sreach", "stop": ("x" * 300,)}
-WORDS = ("exclude each other", "not one of the registry's", "at most 200 characters")
 
 
 @pytest.mark.slow

@@ -141,9 +141,13 @@ def test_an_error_shows_its_reason_and_the_output_of_the_process_and_the_others_
 
 
 @pytest.mark.slow
-def test_a_server_is_disabled_dies_is_started_again_and_removed(connected, page, screen, servers, call_it):
+def test_a_server_dies_is_started_again_disabled_and_removed(connected, page, screen, servers, call_it):
     connected()
     known = servers.get("mine")
+    assert call_it("die") == "protocol error"
+    screen.until("I am dying", lambda: "exited" in page.view.card.pill.words)
+    screen.press("Start")
+    screen.until(lambda: known.phase == "ready", lambda: "I am dying" not in page.view.card.printed.text())
     screen.press("Enabled")
     screen.until(lambda: known.phase == "stopped", lambda: page.view.card.pill.words.endswith("disabled"))
     assert known.entry["disabled"] is True and not screen.can("Start")
@@ -151,10 +155,6 @@ def test_a_server_is_disabled_dies_is_started_again_and_removed(connected, page,
     assert "disabled" not in known.entry
     screen.press("Start")
     screen.until(lambda: known.phase == "ready")
-    assert call_it("die") == "protocol error"
-    screen.until("I am dying", lambda: "exited" in page.view.card.pill.words)
-    screen.press("Start")
-    screen.until(lambda: known.phase == "ready", lambda: "I am dying" not in page.view.card.printed.text())
     screen.press("Remove…")
     screen.dialog().press("Remove")
     assert servers.get("mine") is None and page.current == "demo"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from glyphscope_gui.playground.notes_view import NotesView, notes_of
     from glyphscope_gui.playground.run_page import LOW
-    from glyphscope_gui.playground.timeline import budgets, has_details
+    from glyphscope_gui.playground.timeline import budgets
     from glyphscope_gui.playground.timeline_model import MAX_ROWS, TIME, WORDS, StageRows, TimelineModel
 else:
     __getattr__ = interface(__name__)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
-    from glyphscope_gui.run_settings.sampling_settings import SamplingSettings, effect_of
+    from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
     from glyphscope_gui.run_settings.strategy_settings import (
         StrategySettings,
         approvals_text,

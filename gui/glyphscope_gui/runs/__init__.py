@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from glyphscope_gui.runs.stream_view import StreamView
     from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
     from glyphscope_gui.runs.worker.interaction import WindowInteraction
-    from glyphscope_gui.runs.worker.jobs import Asked, JobEnded, Measured, ModelStatus, TokenPlace
+    from glyphscope_gui.runs.worker.jobs import Asked, JobEnded, ModelStatus, TokenPlace
     from glyphscope_gui.runs.worker.mailbox import INTERVAL_MS, MAX_POSTS, Mailbox
     from glyphscope_gui.runs.worker.run_worker import Gate, GatedModel
 else:
