@@ -8,7 +8,7 @@ import pytest
 
 from glyphscope.evals.results import ResultFolder
 from glyphscope.models import EMBEDDED
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 150_000

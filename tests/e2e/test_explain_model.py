@@ -13,7 +13,7 @@ from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import branch_request, run_state
 from glyphscope.runs.strategies import run
 from glyphscope.store import encode_record
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog, QFrame, QPlainTextEdit, QPushButton, QSpinBox, QTableView, QWidget
 
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(600)]
 RUN_MS = 240_000

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QPushButton
 from glyphscope.base.figures import percent
 from glyphscope.events import Relaxed
 from glyphscope.store import History, places, write_bundle
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 240_000

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QPushButton
 
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 240_000

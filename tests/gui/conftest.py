@@ -16,7 +16,7 @@ from glyphscope.store import places
 from glyphscope_gui.context import Page
 from glyphscope_gui.project import first_project
 from glyphscope_gui.services import make_services
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 from glyphscope_gui.shell.main_window import MainWindow
 from glyphscope_gui.theme import ThemeManager
 from made_runs import asking

@@ -15,7 +15,7 @@ from glyphscope.store import save_project
 from glyphscope_gui.compare import earlier_words, planned_results, result_lines
 from glyphscope_gui.context import PromptsPlace
 from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 from on_screen import Screen
 
 GOOD = '{action="search" query="AI news" max_results=10}'

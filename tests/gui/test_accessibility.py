@@ -30,11 +30,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope_gui.evaluate import RESULT
 from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.runs.field_table import FIELD, VALUE
-from glyphscope_gui.shared.code_edit import CodeEdit
-from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink
-from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.shared.tab_order import focus_next
-from glyphscope_gui.shared.table_model import MAX_TITLE
+from glyphscope_gui.shared import MAX_TITLE, CodeEdit, ElidedLabel, ElidedLink, PageId, focus_next
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.theme.fonts import window_points
 from glyphscope_gui.theme.sizes import ROW

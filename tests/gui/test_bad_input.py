@@ -19,9 +19,7 @@ from glyphscope.store import atomic_write, kin_of, places
 from glyphscope_gui.context import Page
 from glyphscope_gui.playground import BranchTreeModel
 from glyphscope_gui.runs import Phase
-from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.errors import ErrorDialog
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import ErrorDialog, PageId, end_work
 from glyphscope_gui.tools.dock import ToolsDock
 from on_screen import Screen
 

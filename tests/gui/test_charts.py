@@ -23,8 +23,7 @@ from glyphscope_gui.evaluate import EvalCharts, ShareChart
 from glyphscope_gui.playground import MIN_SLOT, SavingsChart, SizeChart, StepChart, size_words, token_words
 from glyphscope_gui.runs import Saving, bundled_run
 from glyphscope_gui.runs.token_table import COLUMNS
-from glyphscope_gui.shared.chart import BarChart, Chart, Series
-from glyphscope_gui.shared.chart_roles import edge_role
+from glyphscope_gui.shared import BarChart, Chart, Series, edge_role
 from glyphscope_gui.theme import theme
 
 CALL = ("search", {"query": "AI news", "max_results": 10}, "flat")

@@ -18,7 +18,7 @@ from glyphscope_gui.compare import BRIEF, MIN_WIDTH, next_variant, variant_names
 from glyphscope_gui.runs import BackgroundEvents, Phase, bundled_run
 from glyphscope_gui.runs.compare_fields import FIRST_RUN, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 from glyphscope_gui.theme import ThemeManager, theme
 
 SETTINGS = "Model, sampling and prompts of column"

@@ -16,9 +16,7 @@ from glyphscope.store import Project, load_project, save_project
 from glyphscope_gui.project import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.prompt import MESSAGES, TEMPLATE, ConversationEditor, PromptDock, PromptPresenter
 from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.shared.table_model import LINES_ROLE
+from glyphscope_gui.shared import LINES_ROLE, PageId, end_work
 
 CALL = '{action="search" query="AI news" max_results=10}'
 HISTORY = (Message("user", "Find x"), Message("assistant", "", (ToolCall("search", {"query": "x"}, "c1"),)))

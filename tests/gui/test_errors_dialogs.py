@@ -11,10 +11,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialogButtonBox, QLabel, QMessageBox, QPushButton, QWidget
 
 from glyphscope.base.errors import GlyphscopeError, ModelDied, Problem, RegistryError, StorageError
-from glyphscope_gui.shared.dialogs import Role, ask
-from glyphscope_gui.shared.errors import (
+from glyphscope_gui.shared import (
     CrashLog,
     ErrorReporter,
+    Role,
+    ask,
     explain,
     install_excepthooks,
     offer_crash_report,

@@ -14,7 +14,7 @@ from evaluating import MODELS, SCENARIOS, SUITE, SUITES, TABLE, EvalScreen, Gate
 from glyphscope.base.errors import ModelError
 from glyphscope.models import ScriptedModel
 from glyphscope.store import places
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 from made_results import GOOD, TOO_MANY, made_result, recorded_result
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from glyphscope.evals.results import ResultFolder, SampleFailure
 from glyphscope.store import places
 from glyphscope_gui.evaluate import PORTION, EvalResult
 from glyphscope_gui.runs import TokenPlace
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 from made_results import TOO_MANY, made_result, recorded_result, result_with_controls
 
 pytestmark = pytest.mark.slow

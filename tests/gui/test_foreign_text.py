@@ -24,13 +24,21 @@ from glyphscope_gui.evaluate import RESULT
 from glyphscope_gui.grammar.railroad_drawing import text_words
 from glyphscope_gui.playground import ApprovalCard
 from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.code_edit import CodeEdit
-from glyphscope_gui.shared.errors import ErrorDialog, Explanation
-from glyphscope_gui.shared.labels import ElidedLabel, WrappedLabel, words_label
-from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.page_ids import PageId, PanelId
-from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox
+from glyphscope_gui.shared import (
+    CodeEdit,
+    ElidedLabel,
+    ErrorDialog,
+    Explanation,
+    GrowingEdit,
+    LineEdit,
+    PageId,
+    PanelId,
+    ReadBox,
+    WrappedLabel,
+    end_work,
+    tr,
+    words_label,
+)
 from made_results import four_arms, made_result
 from made_runs import loop_run
 from mcp_servers import SCRIPT

@@ -25,8 +25,7 @@ from glyphscope_gui.model_picker import (
     ModelPresenter,
     progress_words,
 )
-from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId, end_work
 
 FILE = "tiny-Q4_K_M.gguf"
 FOUND = [

@@ -28,8 +28,7 @@ from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
 from glyphscope_gui.grammar.railroad_drawing import MAX_ITEMS, draw_rule
 from glyphscope_gui.grammar.work import ExampleVerdict
 from glyphscope_gui.project import GrammarDocument, RegistryDocument
-from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.table_model import PILL_ROLE
+from glyphscope_gui.shared import PILL_ROLE, end_work
 from glyphscope_gui.theme import load_theme
 
 

@@ -19,8 +19,7 @@ from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.runs.alternatives_table import AlternativesModel
 from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleCost, RuleReader
 from glyphscope_gui.runs.token_table import LEAST, MIN_TOKEN, RULE, TOKEN, TokenTable, TokenTableModel
-from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.shared.plain_table import MIN_NAME
+from glyphscope_gui.shared import MIN_NAME, PageId
 
 CALL = '{action="search" query="AI news" max_results=10}'
 OWN = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9]? | "100"\n'

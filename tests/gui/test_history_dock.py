@@ -41,8 +41,7 @@ from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.model import facts, sampled, when
 from glyphscope_gui.history.presenter import HistoryPresenter, SuiteDialog
 from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared.run_words import opened_name
-from glyphscope_gui.shared.verdict import VERDICTS
+from glyphscope_gui.shared import VERDICTS, opened_name
 from made_runs import finished, loop_request, loop_run, parts_run
 from on_screen import Screen
 from page_text import PageText

@@ -28,7 +28,7 @@ from glyphscope_gui.lessons import (
     shown_rows,
 )
 from glyphscope_gui.runs import ModelStatus, Phase
-from glyphscope_gui.shared.page_ids import MenuId, PageId
+from glyphscope_gui.shared import MenuId, PageId
 from glyphscope_gui.theme.fonts import base_points
 from lesson_texts import BAD, LESSON, written_lesson
 from lesson_walk import answer, open_in, take_step

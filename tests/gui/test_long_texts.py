@@ -18,16 +18,16 @@ from glyphscope.registry import parse_document
 from glyphscope.store import Project, kin_of, save_project
 from glyphscope_gui.evaluate import SuiteEditor
 from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.shared.plain_text import (
+from glyphscope_gui.shared import (
     MAX_CHARACTERS,
     MAX_LINE,
     MAX_LINES,
+    PageId,
     cut_at,
     document_part,
     is_long,
     shown_part,
+    tr,
 )
 from window_blocks import Blocks, long_suite, registry_of, settle
 

@@ -24,8 +24,7 @@ from glyphscope_gui.model_picker import (
 )
 from glyphscope_gui.runs import ModelStatus
 from glyphscope_gui.settings.dialog import SettingsPresenter
-from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.run_words import model_name
+from glyphscope_gui.shared import end_work, model_name
 from glyphscope_gui.shell.window_presenter import model_words
 from memory_keyring import memory_keyring
 

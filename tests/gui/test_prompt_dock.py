@@ -15,9 +15,7 @@ from glyphscope.registry import default_registry
 from glyphscope_gui.project import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.prompt import TEMPLATE, CostRows, PromptDock, ShownPrompt
 from glyphscope_gui.runs import UserPromptEdit
-from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.code_edit import CodeEdit
-from glyphscope_gui.shared.json_editor import JsonEditor
+from glyphscope_gui.shared import CodeEdit, JsonEditor, end_work
 
 
 @pytest.fixture

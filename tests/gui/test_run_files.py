@@ -18,8 +18,7 @@ from glyphscope.store import encode_record, read_bundle, read_record, write_bund
 from glyphscope.store.exports import EXPORTS, export_forms, form_named
 from glyphscope_gui.history.export_dialog import MAX_SHOWN, ExportDialog, ExportMenu
 from glyphscope_gui.runs import bundled_run, bundled_runs, exported, file_name, record_summary
-from glyphscope_gui.shared.errors import ErrorDialog
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import ErrorDialog, PageId
 from glyphscope_gui.shell.open_files import dropped_file, kind_of
 
 CALL = '{action="search" query="AI news" max_results=10}'

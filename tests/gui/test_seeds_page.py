@@ -11,7 +11,7 @@ from glyphscope.base.errors import ModelError
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.compare import SHARE, SHARE_ROLE
 from glyphscope_gui.runs import TokenPlace
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 from on_screen import Screen
 
 CALL = '{action="search" query="AI news" max_results=%s}'

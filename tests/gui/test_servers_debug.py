@@ -12,8 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from glyphscope.store import load_servers, places
 from glyphscope.tools.mcp import HIDDEN, Entry
 from glyphscope_gui.servers import AddServerDialog, RequestDialog, RootsDialog, is_resendable
-from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.shared.whole_text import WholeTextDialog
+from glyphscope_gui.shared import PageId, WholeTextDialog
 from mcp_servers import SCRIPT
 from memory_keyring import memory_keyring
 from oauth_http import Browser, oauth_server

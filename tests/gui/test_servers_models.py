@@ -37,8 +37,7 @@ from glyphscope_gui.servers import (
     shown_text,
 )
 from glyphscope_gui.servers import lists as columns
-from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.table_model import PILL_ROLE
+from glyphscope_gui.shared import PILL_ROLE, plain_tip
 
 ONE, TWO, THREE = Tool("one", "first"), Tool("two", "second"), Tool("three")
 

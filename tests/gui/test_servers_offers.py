@@ -7,7 +7,7 @@ import pytest
 
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.servers import Suggestions
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 from mcp_servers import SCRIPT
 from png import PNG
 

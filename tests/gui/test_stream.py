@@ -24,8 +24,7 @@ from glyphscope_gui.playground import StageRows
 from glyphscope_gui.runs import ShownStage, StreamView, bundled_run, stream_view
 from glyphscope_gui.runs.field_table import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTable, FieldTableModel
 from glyphscope_gui.runs.token_table import COLUMNS, PART, RULE, TOKEN, TokenTable, TokenTableModel
-from glyphscope_gui.shared.run_words import step_text
-from glyphscope_gui.shared.tab_order import stops
+from glyphscope_gui.shared import step_text, stops
 from glyphscope_gui.shared.text_places import MAX_LINE, TextPlaces
 from made_runs import GOOD, THOUGHT, parts_run
 from shown_stages import feed

@@ -11,7 +11,7 @@ from evaluating import SCENARIOS, SUITES, evaluate_page
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.suites import Expectation, Scenario, Suite, encode_suite, load_suite
 from glyphscope_gui.evaluate import SuiteEditor, editable, field_text, field_value, loose_text, loose_value
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 from on_screen import Screen
 
 CHECK = "def one(result):\n    return len(result['calls']) == 1\n"

@@ -30,8 +30,7 @@ from glyphscope_gui.calls.call_texts import MAX_LENGTH, claim_words
 from glyphscope_gui.playground import MAX_ROWS, TIME, WORDS, NotesView, TimelineModel, budgets, notes_of
 from glyphscope_gui.runs import ShownRun, ShownStage, StageChoice
 from glyphscope_gui.runs.field_table import FieldTableModel
-from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.shared.whole_text import WholeTextDialog
+from glyphscope_gui.shared import PageId, WholeTextDialog
 from made_runs import BAD, GOOD, NEEDED, Maker, loop_request, loop_run
 from talks import talk
 

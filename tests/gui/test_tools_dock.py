@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, to_json
 from glyphscope_gui.project import RegistryDocument
-from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.text_edits import LineEdit
+from glyphscope_gui.shared import LineEdit, end_work
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.tools.dock import ToolsDock
 from glyphscope_gui.tools.keyword_fields import FormGrid

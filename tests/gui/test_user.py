@@ -21,7 +21,7 @@ from examples import rounds
 from fake_context import CALL
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.runs import Phase, bundled_run
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 
 PROMPT, STREAM, TOOLS = "Your prompt", "The call as it is being written", "Tools and their arguments"
 NOTATIONS = {"GLYPH": "glyph", "JSON": "json"}

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from glyphscope_gui.calls.call_texts import beginning
-from glyphscope_gui.shared.whole_text import PART, WholeText, WholeTextDialog, formatted, parts_of
+from glyphscope_gui.shared import PART, WholeText, WholeTextDialog, formatted, parts_of
 
 
 @pytest.fixture

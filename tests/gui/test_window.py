@@ -21,7 +21,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope_benchmarks.baseline_process import with_benchmarks
 from glyphscope_gui.project import FIRST_PROMPT
 from glyphscope_gui.runs import Phase, bundled_run, bundled_runs
-from glyphscope_gui.shared.page_ids import PageId, PanelId
+from glyphscope_gui.shared import PageId, PanelId
 from glyphscope_gui.shell.idle_model_presenter import on_battery
 from on_screen import Screen
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QTableView
 from glyphscope.base.figures import UNKNOWN
 from glyphscope.models import ScriptedModel, open_model
 from glyphscope.models.remote import is_address
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import PageId
 from scripted_endpoint import DONE, Answer, Hang, chunk, endpoint, said
 
 

@@ -16,9 +16,7 @@ from examples import some
 from fake_context import scripted
 from glyphscope_gui.playground import LOW
 from glyphscope_gui.runs import AbortBanner, bundled_run
-from glyphscope_gui.shared.labels import ElidedLabel
-from glyphscope_gui.shared.page_ids import PageId, PanelId
-from glyphscope_gui.shared.plain_table import MIN_NAME, PlainTable
+from glyphscope_gui.shared import MIN_NAME, ElidedLabel, PageId, PanelId, PlainTable
 from glyphscope_gui.shell.main_window import (
     FIRST_SIZE,
     LEFT,

@@ -8,9 +8,7 @@ from PySide6.QtWidgets import QCheckBox
 from glyphscope.evals.results import ResultFolder
 from glyphscope.models import ScriptedModel
 from glyphscope.store import places
-from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.errors import explain
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import Card, PageId, explain
 from made_results import GOOD
 from on_screen import Screen
 

@@ -25,9 +25,7 @@ from glyphscope_gui.model_picker import EndpointDialog, ModelDialog
 from glyphscope_gui.runs import bundled_run, exported
 from glyphscope_gui.servers import AddServerDialog, ImportServersDialog
 from glyphscope_gui.settings.dialog import SettingsDialog
-from glyphscope_gui.shared.background import is_working
-from glyphscope_gui.shared.errors import ErrorDialog, Explanation
-from glyphscope_gui.shared.page_ids import PageId, PanelId
+from glyphscope_gui.shared import ErrorDialog, Explanation, PageId, PanelId, is_working
 from glyphscope_gui.template.page import DETAILS, ReadersDialog, last_answer
 from made_results import made_result
 

@@ -34,8 +34,7 @@ from glyphscope_gui.app import SWITCH_SECONDS
 from glyphscope_gui.evaluate import SuiteEditor
 from glyphscope_gui.runs import Phase, bundled_run
 from glyphscope_gui.services import make_services
-from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared import Background, PageId
 from glyphscope_gui.shell.main_window import MainWindow
 from glyphscope_gui.slices import Slices
 from glyphscope_gui.theme import ThemeManager
