@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 from glyphscope.base.errors import ModelError, StorageError
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.load_options import Loading, opened
+from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.output import console, diagnostics, print_json, print_note, print_text
 from glyphscope.events import LoadOptions
 from glyphscope.models.interface import Model
@@ -35,7 +35,7 @@ MODEL_ROWS = (*reuse.ROWS, *evaluating.ROWS, *grammars.ROWS, *decoding.ROWS, *re
 
 
 def bench(
-    quick: bool, model: str, large_model: str, with_baselines: bool, loading: Loading, as_json: bool
+    quick: bool, model: str, large_model: str, with_baselines: bool, loading: LoadingOption, as_json: bool
 ) -> bool:
     """Measure and print everything. Returns whether no target is missed. Options as in `glyphscope.cli.bench`."""
     options = loading.options(model)

@@ -26,12 +26,12 @@ from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.models import find_models
 from glyphscope.models.hub import (
     Download,
+    DownloadProgress,
+    DownloadStopped,
+    FileListing,
     HubFile,
-    Listing,
     Lookup,
     PartialFile,
-    Progress,
-    Stopped,
     find_unfinished,
     pick,
     read_request,
@@ -55,7 +55,7 @@ def processes(monkeypatch, tmp_path):
         yield hub
 
 
-def look(text: str = REPO) -> Listing:
+def look(text: str = REPO) -> FileListing:
     return Lookup(read_request(text)).listing()
 
 
@@ -90,7 +90,7 @@ def test_a_download_is_complete_on_a_file_system_that_does_not_sync_folders(hub,
 
 
 def test_a_downloaded_model_is_complete_and_found_afterwards(hub, tmp_path):
-    reported: list[Progress] = []
+    reported: list[DownloadProgress] = []
     got = download(tmp_path, report=reported.append).run_to_end()
     data = hub.repos[REPO][FILE]
     assert got == (tmp_path / REPO / FILE, "downloaded", True)
@@ -181,7 +181,7 @@ def test_a_stopped_download_has_no_final_name_and_resumes(processes, tmp_path):
 
     thread = threading.Thread(target=stop)
     thread.start()
-    with pytest.raises(Stopped):
+    with pytest.raises(DownloadStopped):
         job.run_to_end()
     assert time.monotonic() - stopped[0] < 0.5  # the server is silent meanwhile
     thread.join()
@@ -197,7 +197,7 @@ def test_a_stopped_download_has_no_final_name_and_resumes(processes, tmp_path):
 def test_a_download_cancelled_before_its_start_does_not_start(hub, tmp_path):
     job = download(tmp_path)
     job.cancel()
-    with pytest.raises(Stopped):
+    with pytest.raises(DownloadStopped):
         job.run_to_end()
     assert left(tmp_path) == [] and hub.ranges() == []
 
@@ -209,7 +209,7 @@ def test_a_lookup_at_a_silent_server_can_be_cancelled(processes):
     timer = threading.Timer(0.1, lookup.cancel)
     timer.start()
     began = time.monotonic()
-    with pytest.raises(Stopped):
+    with pytest.raises(DownloadStopped):
         lookup.listing()
     assert time.monotonic() - began < 20.0
     timer.join()
@@ -255,7 +255,7 @@ def test_two_downloads_of_one_file_exclude_each_other(processes, tmp_path):
     first._notify = lambda progress: began.set() if progress.done else None
 
     def run() -> None:
-        with pytest.raises(Stopped):
+        with pytest.raises(DownloadStopped):
             first.run_to_end()
 
     thread = threading.Thread(target=run)

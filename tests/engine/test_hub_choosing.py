@@ -8,7 +8,15 @@ import pytest
 
 from fake_hub import COMMIT, REPO, refused
 from glyphscope.base.errors import ModelError
-from glyphscope.models.hub import HubFile, Listing, choices_of, is_safe, pick, quantisation_of, read_request
+from glyphscope.models.hub import (
+    FileListing,
+    HubFile,
+    choices_of,
+    is_safe,
+    pick,
+    quantisation_of,
+    read_request,
+)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +92,8 @@ def test_an_unsafe_path_is_not_offered(path):
     assert choices_of([HubFile(path, 1)]) == ()
 
 
-def listing(*files: tuple[str, int]) -> Listing:
-    return Listing("http://hub", REPO, COMMIT, choices_of(HubFile(path, size) for path, size in files), 1)
+def listing(*files: tuple[str, int]) -> FileListing:
+    return FileListing("http://hub", REPO, COMMIT, choices_of(HubFile(path, size) for path, size in files), 1)
 
 
 SEVERAL = (("t-Q8_0.gguf", 900), ("t-Q4_K_M.gguf", 500), ("t-Q2_K.gguf", 300), ("mmproj-t-F16.gguf", 100))

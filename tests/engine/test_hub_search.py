@@ -13,7 +13,7 @@ pytest.importorskip("huggingface_hub")
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_thread
 from glyphscope.base.errors import ModelError
-from glyphscope.models.hub import Search, Stopped
+from glyphscope.models.hub import DownloadStopped, Search
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_words_that_cannot_be_searched_are_an_error(words):
 def test_a_search_can_be_cancelled(hub):
     search = Search("tiny", None)
     search.cancel()
-    with pytest.raises(Stopped):
+    with pytest.raises(DownloadStopped):
         search.hits()
 
 

@@ -10,8 +10,8 @@ from glyphscope.base import resources
 from glyphscope.base.errors import ModelError, PromptError
 from glyphscope.models import (
     Inspection,
-    Marker,
     MarkerToken,
+    TemplateMarker,
     VocabularyMarkers,
     find_markers,
     inspect_template,
@@ -230,7 +230,7 @@ def token(number: int, text: str, kind: str = "text") -> MarkerToken:
     ],
 )
 def test_a_marker_describes_its_tokens(kinds: tuple[str, ...], words: str) -> None:
-    assert Marker("x", tuple(token(n, "x", kind) for n, kind in enumerate(kinds))).words == words
+    assert TemplateMarker("x", tuple(token(n, "x", kind) for n, kind in enumerate(kinds))).words == words
 
 
 def test_an_end_token_that_is_not_written_is_unexpected() -> None:

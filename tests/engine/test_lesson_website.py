@@ -10,7 +10,7 @@ import pytest
 
 from cli_command import command
 from glyphscope.base.errors import GlyphscopeError, LessonError, StorageError
-from glyphscope.lessons import Choice, LessonPlace, Sheet, bundled_lessons, find_lesson, grade
+from glyphscope.lessons import AnswerChoice, LessonPlace, Sheet, bundled_lessons, find_lesson, grade
 from glyphscope.lessons.website import INDEX, export_website, inline, rendered, website
 from lesson_texts import LESSON, written_lesson
 from page_runs import BUILT, in_browser, node
@@ -168,7 +168,7 @@ console.log(JSON.stringify(cases.map(([asked, chosen]) => glyphscope.grade(asked
 
 
 def test_the_page_grades_every_answer_as_the_program_does():
-    choices = tuple(Choice(text, text in "bd", "") for text in "abcd")
+    choices = tuple(AnswerChoice(text, text in "bd", "") for text in "abcd")
     sheets = [
         Sheet(kind="next", ask="", choices=choices),
         Sheet(kind="choice", ask="", choices=choices[:3]),

@@ -14,7 +14,7 @@ from glyphscope.lessons import (
     LessonPlace,
     LessonProgress,
     NextQuestion,
-    Progress,
+    ReadingProgress,
     Watch,
     check_lesson,
     find_lesson,
@@ -288,16 +288,16 @@ def test_a_lesson_is_completed_when_every_step_was_seen_and_every_question_answe
 
 def test_progress_is_saved_and_a_damaged_file_is_ignored(tmp_path):
     path = tmp_path / "lessons.json"
-    progress = Progress(path)
+    progress = ReadingProgress(path)
     progress.put("a", LessonProgress().at(0, 2).answered(0, False).answered(0, True))
     assert progress.save() == ""
-    again = Progress(path).of("a")
+    again = ReadingProgress(path).of("a")
     assert again.seen == (0,) and again.answers == {0: False}
     assert not again.is_done(2, 1) and again.at(1, 2).is_done(2, 1)
     for damaged in (b'{"a": 3', b'{"\xff": {}}'):
         path.write_bytes(damaged)
-        assert Progress(path).of("a") == LessonProgress()
-    assert "not a file" in Progress(tmp_path).save()
+        assert ReadingProgress(path).of("a") == LessonProgress()
+    assert "not a file" in ReadingProgress(tmp_path).save()
 
 
 def test_a_lesson_that_does_not_exist_is_an_error(tmp_path):

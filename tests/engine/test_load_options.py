@@ -14,7 +14,7 @@ from cli_command import command as glyphscope
 from glyphscope.base.errors import ModelError
 from glyphscope.cli.branch import options_of
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.load_options import Loading
+from glyphscope.cli.load_options import LoadingOption
 from glyphscope.cli.option_groups import Given
 from glyphscope.events import DEFAULT_LOAD, LoadOptions, ModelInfo, RunRequest, decode_event, encode_event
 from glyphscope.models import ScriptedModel, memory_needed, open_model, read_facts, share_cores
@@ -192,9 +192,9 @@ def test_a_branch_has_the_options_of_its_run_that_change_the_result():
     assert options_of(ModelInfo(name="m", context=2048, load=older)).batch == 64, "whatever is measured now"
     assert options_of(ModelInfo(name="m", context=512)) == LoadOptions(context=512), "an older record"
     off = msgspec.structs.replace(usual, kv_type="f16", flash_attention="off")
-    assert Loading(given=Given(kv_type="q8_0")).options("m", off).flash_attention == "auto"
+    assert LoadingOption(given=Given(kv_type="q8_0")).options("m", off).flash_attention == "auto"
     with pytest.raises(InputError):
-        Loading(given=Given(flash_attention="off")).options("m", usual)
+        LoadingOption(given=Given(flash_attention="off")).options("m", usual)
 
 
 def test_a_record_has_the_options_in_use_and_older_records_keep_their_bytes():

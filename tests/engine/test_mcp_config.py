@@ -3,7 +3,7 @@ import json
 import pytest
 
 from glyphscope.base.errors import ServerError
-from glyphscope.tools.mcp import Lines, ServerConfig, command_server, read_servers
+from glyphscope.tools.mcp import BoundedLines, ServerConfig, command_server, read_servers
 
 TIME = {"command": "uvx", "args": ["mcp-server-time", "--local-timezone=Europe/Berlin"]}
 
@@ -186,7 +186,7 @@ def test_a_command_line_without_a_program_is_rejected(words):
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 1000])
 def test_lines_are_the_same_in_chunks_of_any_size(chunk):
     data = b"first\n\n  \nsecond one\nabcdefghijklmnopqrstuvwxyz\r\nlast\n"
-    lines, found = Lines(limit=12), []
+    lines, found = BoundedLines(limit=12), []
     for start in range(0, len(data), chunk):
         found += lines.feed(data[start : start + chunk])
     assert [(line.data, line.size, line.whole) for line in found] == [
@@ -198,7 +198,7 @@ def test_lines_are_the_same_in_chunks_of_any_size(chunk):
 
 
 def test_only_the_two_ends_of_an_overlong_line_are_stored():
-    lines = Lines(limit=100_000)
+    lines = BoundedLines(limit=100_000)
     for _ in range(50):
         assert lines.feed(b"x" * 10_000) == []
     (line,) = lines.feed(b"the end\nnext")

@@ -14,9 +14,9 @@ from glyphscope.base.errors import ServerError
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp import (
     LOCAL_ERROR,
+    BoundedLines,
     Guard,
     Line,
-    Lines,
     ListReader,
     ProtocolLog,
     read_result,
@@ -95,7 +95,7 @@ def test_only_expected_messages_are_answered_and_only_once(found: list[bytes], l
 @at_most(300)
 @given(st.lists(st.binary(max_size=30), max_size=20), st.integers(1, 40))
 def test_lines_in_any_chunks_have_the_written_content(chunks: list[bytes], limit: int) -> None:
-    reader, found = Lines(limit), []
+    reader, found = BoundedLines(limit), []
     for chunk in chunks:
         found += reader.feed(chunk)
     expected = [part for part in b"".join(chunks).split(b"\n")[:-1] if part.strip() or len(part) > limit]

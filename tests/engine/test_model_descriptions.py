@@ -27,7 +27,7 @@ from glyphscope.models import (
     open_model,
     render_plain,
 )
-from glyphscope.models.wire import Answer, Envelope, Generate
+from glyphscope.models.wire import Envelope, Generate, NumberedAnswer
 from glyphscope.processes import Pipe
 
 CALL = '{action="search" query="Zürich 😀 news"\nmax_results=10}'
@@ -141,7 +141,7 @@ def test_an_incomplete_character_of_a_prompt_reaches_the_process():
     ours, theirs = os.pipe(), os.pipe()
     written = (PrefixPart(b"\xf0\x9f", 7), PrefixPart(b"x"))
     request = GenerateRequest(prompt="a \ud83d", messages=(Message("user", "\ud800"),), written=written)
-    sender, receiver = Pipe(ours[0], theirs[1], Answer), Pipe(theirs[0], ours[1], Envelope)
+    sender, receiver = Pipe(ours[0], theirs[1], NumberedAnswer), Pipe(theirs[0], ours[1], Envelope)
     try:
         sender.write(Envelope(3, Generate(request)))
         whole = msgspec.structs.replace(request, prompt="a \ufffd", messages=(Message("user", "\ufffd"),))

@@ -24,7 +24,13 @@ from glyphscope.prompting import (
     tool_parts,
 )
 from glyphscope.registry import Tool, ToolRegistry, default_registry, make_tool, to_openai
-from glyphscope.runs.strategies import Span, part_spans, priced_by_counting, priced_by_tokens, render_prompt
+from glyphscope.runs.strategies import (
+    PromptSpan,
+    part_spans,
+    priced_by_counting,
+    priced_by_tokens,
+    render_prompt,
+)
 
 REGISTRY = default_registry()
 
@@ -152,7 +158,7 @@ def test_parts_that_the_chat_template_trims_or_changes_leave_no_gap(texts, befor
 @pytest.mark.parametrize("tokens", [0, 1, 3, 9])
 @pytest.mark.parametrize("counted", [{}, {"ab": 4, "a": 1}])
 def test_no_part_has_fewer_than_no_tokens_where_tokens_span_the_boundaries(tokens, counted):
-    spans = [Span("template", 0, 2, ""), Span("user", 2, 3, ""), Span("template", 3, 6, "")]
+    spans = [PromptSpan("template", 0, 2, ""), PromptSpan("user", 2, 3, ""), PromptSpan("template", 3, 6, "")]
     parts = priced_by_counting("abcdef", tokens, spans, lambda one: counted.get(one, len(one)))
     assert min(part.tokens for part in parts) >= 0 and sum(part.tokens for part in parts) == tokens
 

@@ -16,7 +16,7 @@ from cli_command import command as glyphscope
 
 pytest.importorskip("llama_cpp")
 
-from glyphscope.cli.load_options import StoredPrompts as CommandOption
+from glyphscope.cli.load_options import StoredPromptsOption as CommandOption
 from glyphscope.events import LoadOptions
 from glyphscope.models import PromptCache, clear_cache, identity_of, stored_files
 from glyphscope.models.session import StoredPrompts

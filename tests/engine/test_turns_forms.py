@@ -17,7 +17,7 @@ from glyphscope.models import ScriptedModel, TemplateRenderer
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs.strategies import run
 from glyphscope.turns import (
-    Proof,
+    FormProof,
     Transcription,
     TurnTools,
     corrections,
@@ -319,7 +319,7 @@ def test_markers_between_brackets_and_bars_end_a_turn() -> None:
 
 def test_a_proof_without_a_value_that_can_be_read_back_is_none() -> None:
     values = tuple(Transcription(kind, False) for kind in ("a text", "an integer"))
-    assert not Proof(turns=5, equal=5, strict=5, values=values).proved
+    assert not FormProof(turns=5, equal=5, strict=5, values=values).proved
 
 
 ASKED = {  # the part of a system prompt that asks for calls, and their notation; the history has none

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from glyphscope.events import Alternative, RunRequest, Token
-from glyphscope.explain import Boundaries, BoundaryDiff, mask_impact
+from glyphscope.explain import BoundaryDiff, TokenBoundaries, mask_impact
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
@@ -116,7 +116,7 @@ def test_an_explanation_belongs_to_its_token_and_is_cleared_with_the_next_run(sh
     page = shown(made())
     # only tokens that are not the model's own are marked
     model, view = page.view.tokens_model, page.evidence.mask_impact
-    cut = Boundaries(9, 8, (BoundaryDiff(4, 6, ("AI", '"'), ('AI"',), "grammar"),))
+    cut = TokenBoundaries(9, 8, (BoundaryDiff(4, 6, ("AI", '"'), ('AI"',), "grammar"),))
     model.set_boundaries(cut)
     view.show_boundaries(cut)
     page.view.stream.set_boundaries(cut)

@@ -13,7 +13,7 @@ pytest.importorskip("huggingface_hub")
 from fake_hub import REPO, fake_hub, gguf, hub_in_process, hub_in_thread
 from glyphscope.base.errors import ModelError
 from glyphscope.models import FoundModel, find_models
-from glyphscope.models.hub import Choice, HubFile, Lookup, Progress, Stopped, Unfinished
+from glyphscope.models.hub import DownloadProgress, DownloadStopped, FileChoice, HubFile, Lookup, Unfinished
 from glyphscope_gui.model_picker import (
     FIX_HUB,
     Downloading,
@@ -169,7 +169,7 @@ def test_an_older_listing_does_not_replace_a_newer_error(panel, qtbot, monkeypat
         def listing(self):
             asked.set()
             answer.wait(60)
-            raise Stopped
+            raise DownloadStopped
 
     monkeypatch.setattr("glyphscope_gui.model_picker.downloads.Lookup", Slow)
     panel.name_edit.setText(REPO)
@@ -235,22 +235,26 @@ def test_a_double_click_opens_a_model_once(qtbot, tmp_path):
     ("progress", "speed", "words"),
     [
         (
-            Progress("downloading", 400_000_000, 1_000_000_000),
+            DownloadProgress("downloading", 400_000_000, 1_000_000_000),
             10e6,
             "400 MB of 1 GB, 10 MB/s, 60 s left",
         ),
-        (Progress("downloading", 0, 8_000_000_000), 1e6, "0 B of 8 GB, 1 MB/s, 2 h 13 min left"),
-        (Progress("downloading", 5_000_000, 0), 0.0, "5 MB"),
-        (Progress("checking", 5_000_000, 9_000_000), 0.0, "Checking the partial download: 5 MB of 9 MB"),
+        (DownloadProgress("downloading", 0, 8_000_000_000), 1e6, "0 B of 8 GB, 1 MB/s, 2 h 13 min left"),
+        (DownloadProgress("downloading", 5_000_000, 0), 0.0, "5 MB"),
         (
-            Progress("waiting", 5, 9, "It is cut. Trying again in 2 s."),
+            DownloadProgress("checking", 5_000_000, 9_000_000),
+            0.0,
+            "Checking the partial download: 5 MB of 9 MB",
+        ),
+        (
+            DownloadProgress("waiting", 5, 9, "It is cut. Trying again in 2 s."),
             0.0,
             "It is cut. Trying again in 2 s.",
         ),
     ],
 )
 def test_progress_is_described_from_what_was_measured(progress, speed, words):
-    choice = Choice((HubFile("x.gguf", 1),))
+    choice = FileChoice((HubFile("x.gguf", 1),))
     assert progress_words(Downloading(choice, progress, speed)) == words
 
 

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QDockWidget, QFileDialog, QWidget
 
 from glyphscope.base.errors import ModelError
 from glyphscope.events import Token
-from glyphscope.lessons import LessonProgress, Progress, bundled_lessons, find_lesson
+from glyphscope.lessons import LessonProgress, ReadingProgress, bundled_lessons, find_lesson
 from glyphscope.models import ScriptedModel
 from glyphscope.store import places
 from glyphscope_gui.context import FilePlace
@@ -479,7 +479,7 @@ def test_progress_is_saved_in_order_on_a_slow_disk(without_model, qtbot, monkeyp
     lessons = without_model()
     open_in(qtbot, lessons, find_lesson("mask"))
     qtbot.waitUntil(lambda: not lessons.is_busy)
-    slow, write = threading.Event(), Progress.write
+    slow, write = threading.Event(), ReadingProgress.write
     written = []
 
     def slowly(progress, content):
@@ -489,7 +489,7 @@ def test_progress_is_saved_in_order_on_a_slow_disk(without_model, qtbot, monkeyp
             slow.wait(60)
         return write(progress, content)
 
-    monkeypatch.setattr(Progress, "write", slowly)
+    monkeypatch.setattr(ReadingProgress, "write", slowly)
     lessons.show_slide(1)
     qtbot.waitUntil(lambda: len(written) == 1)
     lessons.show_slide(2)
@@ -497,4 +497,4 @@ def test_progress_is_saved_in_order_on_a_slow_disk(without_model, qtbot, monkeyp
     slow.set()
     qtbot.waitUntil(lambda: not lessons.is_busy)
     key = lessons.opened.place.key
-    assert Progress(places().lesson_progress).of(key).step == 2
+    assert ReadingProgress(places().lesson_progress).of(key).step == 2

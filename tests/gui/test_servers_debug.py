@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from glyphscope.store import load_servers, places
-from glyphscope.tools.mcp import HIDDEN, Entry
+from glyphscope.tools.mcp import HIDDEN, LogEntry
 from glyphscope_gui.servers import AddServerDialog, RequestDialog, RootsDialog, is_resendable
 from glyphscope_gui.shared import PageId, WholeTextDialog
 from mcp_servers import SCRIPT
@@ -107,11 +107,11 @@ def test_a_request_of_the_log_is_edited_and_sent_again(page, qtbot):
 
 
 def test_only_whole_requests_that_were_sent_can_be_sent_again():
-    sent = Entry(number=1, time=0, direction="sent", method="ping", id="1", text='{"method":"ping"}')
+    sent = LogEntry(number=1, time=0, direction="sent", method="ping", id="1", text='{"method":"ping"}')
     assert is_resendable(sent) and not is_resendable(None)
     for change in ({"direction": "received"}, {"id": ""}, {"method": "initialize"}, {"text": '{"params":{'}):
         fields = {name: getattr(sent, name) for name in sent.__struct_fields__} | change
-        assert not is_resendable(Entry(**fields)), change
+        assert not is_resendable(LogEntry(**fields)), change
 
 
 def test_the_log_level_is_set_and_less_severe_messages_are_hidden(page, qtbot):

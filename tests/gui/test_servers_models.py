@@ -15,7 +15,7 @@ from glyphscope.events import ToolContent
 from glyphscope.explain.proof import Proof
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
-from glyphscope.tools.mcp import Entry
+from glyphscope.tools.mcp import LogEntry
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.rows import enforcement_rows
 from glyphscope_gui.enforcement.table import EnforcementCell, EnforcementRow
@@ -44,7 +44,7 @@ ONE, TWO, THREE = Tool("one", "first"), Tool("two", "second"), Tool("three")
 
 def entries(first, last, method="tools/list"):
     return tuple(
-        Entry(
+        LogEntry(
             number=n, time=1.7e9 + n, direction="sent", method=method, id=str(n), text=f'{{"n": {n}}}', size=9
         )
         for n in range(first, last + 1)

@@ -15,7 +15,7 @@ from glyphscope.base.figures import percent
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
 from glyphscope.events import RunRequest, SegmentClosed, SegmentOpened, Token, TokenStep
-from glyphscope.explain import Boundaries, BoundaryDiff, reasoning_tokens
+from glyphscope.explain import BoundaryDiff, TokenBoundaries, reasoning_tokens
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import StageState, end_of, run_state
@@ -409,7 +409,9 @@ def test_a_smaller_stream_still_follows_the_text(view):
 def test_another_theme_leaves_token_boundaries_marked(view):
     state = feed(view, events_of(STOPPED))
     view.set_boundaries(
-        Boundaries(tokens=len(state.tokens), differences=(BoundaryDiff(0, 1, ("{",), ("{a",), "written"),))
+        TokenBoundaries(
+            tokens=len(state.tokens), differences=(BoundaryDiff(0, 1, ("{",), ("{a",), "written"),)
+        )
     )
     assert "Not the model's own" in view.tip(state.tokens[0])
     view.changeEvent(QEvent(QEvent.Type.PaletteChange))

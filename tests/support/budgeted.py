@@ -14,7 +14,7 @@ from glyphscope.events import Sampling, TokenStep
 from glyphscope.grammar import lark_rules, pack, to_lark, unpack
 from glyphscope.grammar.reach import reach
 from glyphscope.grammar.tree import Grammar
-from glyphscope.models.decoding import SLICE, Budget, Decoder, Spelling, TokenMask
+from glyphscope.models.decoding import SLICE, Decoder, Spelling, TokenBudget, TokenMask
 
 BYTES = [bytes([byte]) for byte in range(256)]
 END = b"<end>"
@@ -91,12 +91,12 @@ class Run:
 
 def budget_of(
     grammar: Grammar, words: Words, mask: TokenMask, *, reasoning: int | None = None, always: bool = False
-) -> Budget:
+) -> TokenBudget:
     """Return a budget as a generation makes it; `always`: it checks every step."""
     rules = lark_rules(grammar)
     packed = pack(rules)
     near = None if always else reach(unpack(packed))
-    return Budget(packed, near, words.spelling, mask.takes, reasoning)
+    return TokenBudget(packed, near, words.spelling, mask.takes, reasoning)
 
 
 def least(grammar: Grammar, words: Words) -> int:

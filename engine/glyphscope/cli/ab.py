@@ -13,7 +13,7 @@ from rich.text import Text
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError, parse_json, read_registry, read_text
-from glyphscope.cli.load_options import Loading, StoredPrompts, opened
+from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, RegistryOption, model_option
 from glyphscope.cli.output import TextTable, console, print_json, print_note, print_text
@@ -77,8 +77,8 @@ def ab(
         float | None,
         typer.Option(min=0.0, help=f"Of both. Default: the projects', {TEMPERATURE} for templates."),
     ] = None,
-    loading: Loading,
-    stored: StoredPrompts,
+    loading: LoadingOption,
+    stored: StoredPromptsOption,
     records: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Store each run here, as a-1.jsonl, b-1.jsonl …"),

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.cli.load_options import Loading
+from glyphscope.cli.load_options import LoadingOption
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.models.opening import EMBEDDED
@@ -44,7 +44,7 @@ def bench(
         bool,
         typer.Option("--compare", help="Measure nothing: show the last full runs on this machine by commit."),
     ] = False,
-    loading: Loading,
+    loading: LoadingOption,
     as_json: JsonOption = False,
 ) -> None:
     """Measure the speed of validator, decoding and window. Exit code 1 when a target is clearly missed.

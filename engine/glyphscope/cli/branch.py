@@ -17,7 +17,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import percent
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.interaction import TerminalInteraction
-from glyphscope.cli.load_options import Loading, StoredPrompts, opened
+from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, model_option
 from glyphscope.cli.output import TextTable, console, print_json, print_text, short_pointer
@@ -47,7 +47,12 @@ from glyphscope.explain.impact import (
     worst_words,
 )
 from glyphscope.explain.relaxing import RelaxationCost, cost_words, relaxation_cost
-from glyphscope.explain.retokenization import Boundaries, boundaries_of, boundary_diff_words, boundary_words
+from glyphscope.explain.retokenization import (
+    TokenBoundaries,
+    boundaries_of,
+    boundary_diff_words,
+    boundary_words,
+)
 from glyphscope.models.interface import Model, same_model
 from glyphscope.models.remote import is_address
 from glyphscope.registry import ToolRegistry
@@ -104,8 +109,8 @@ def branch(
         typer.Option(min=1, help="Maximum number of tokens that the model adds. Default: the run's."),
     ] = None,
     model: Annotated[str | None, model_option("Default: the run's.")] = None,
-    loading: Loading,
-    stored: StoredPrompts,
+    loading: LoadingOption,
+    stored: StoredPromptsOption,
     record: Annotated[
         Path | None, typer.Option(metavar="OUT.jsonl", help="Record the branch in this file.")
     ] = None,
@@ -298,14 +303,14 @@ def _writer(stack: ExitStack, state: RunState, name: str | None, quiet: bool) ->
     return writer, ""
 
 
-def _boundaries(stage: StageState, writer: Model | None, why: str) -> Boundaries:
+def _boundaries(stage: StageState, writer: Model | None, why: str) -> TokenBoundaries:
     if writer is None:
-        return Boundaries(unknown=why)
+        return TokenBoundaries(unknown=why)
     prompt = stage.prompt.text if stage.prompt is not None else ""
     return boundaries_of(prompt, [token.step for token in stage.tokens], writer)
 
 
-def _print(impact: MaskImpact, boundaries: Boundaries, registry: ToolRegistry | None) -> None:
+def _print(impact: MaskImpact, boundaries: TokenBoundaries, registry: ToolRegistry | None) -> None:
     out = console()
     print_text(head(impact), "bold")
     if impact.constrained:
@@ -340,7 +345,7 @@ def _row(field: FieldImpact) -> Iterator[str]:
     yield masked.attribution.keyword if masked is not None and masked.attribution is not None else ""
 
 
-def _as_json(stage: StageState, impact: MaskImpact, boundaries: Boundaries) -> dict[str, Any]:
+def _as_json(stage: StageState, impact: MaskImpact, boundaries: TokenBoundaries) -> dict[str, Any]:
     return {
         "stage": stage.name,
         "held": impact.constrained,

@@ -29,7 +29,7 @@ from glyphscope.evals.alignment import align, difference_words
 from glyphscope.lessons.checking import check_lesson, record_lesson
 from glyphscope.lessons.lesson import Experiment, Lesson, Note, Prose, Question, Watch
 from glyphscope.lessons.library import LessonPlace, all_lessons, bundled_lessons, find_lesson
-from glyphscope.lessons.progress import LessonProgress, Progress
+from glyphscope.lessons.progress import LessonProgress, ReadingProgress
 from glyphscope.lessons.questions import DEFAULT_ASK, Sheet, grade, sheet
 from glyphscope.lessons.website import export_website
 from glyphscope.models.opening import EMBEDDED
@@ -40,7 +40,7 @@ from glyphscope.store.named_models import open_named
 
 def list_lessons(as_json: JsonOption = False) -> None:
     """List the bundled lessons and your own."""
-    progress = Progress(places().lesson_progress)
+    progress = ReadingProgress(places().lesson_progress)
     rows: list[dict[str, Any]] = []
     numbers = ("minutes", "steps", "seen", "answered")
     table = TextTable("lesson", *numbers, "about", right=numbers)
@@ -221,7 +221,7 @@ class _Taking:
     def __init__(self, place: LessonPlace, lesson: Lesson, *, ask: bool, notes: bool) -> None:
         self._place, self._lesson = place, lesson
         self._ask, self._notes = ask, notes
-        self._progress = Progress(places().lesson_progress)
+        self._progress = ReadingProgress(places().lesson_progress)
         self._questions = {id(question): number for number, question in enumerate(lesson.questions)}
 
     def step(self, number: int) -> None:

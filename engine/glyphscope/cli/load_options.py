@@ -23,7 +23,7 @@ from glyphscope.store.settings import users_prompt_cache
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoredPrompts:
+class StoredPromptsOption:
     """The size of the folder of evaluated prompts, for commands that generate."""
 
     prompt_cache_mb: Annotated[
@@ -40,7 +40,7 @@ class StoredPrompts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loading:
+class LoadingOption:
     """The load options given on the command line."""
 
     given: Given[LoadOptions] = field(default_factory=Given)

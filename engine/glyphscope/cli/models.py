@@ -18,7 +18,7 @@ from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import byte_size, duration_ms, parameter_count, rate
 from glyphscope.base.inputs import home_path
 from glyphscope.base.visible import visible
-from glyphscope.cli.load_options import Loading, opened
+from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.models_hub import get, search
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
@@ -98,7 +98,7 @@ def show(
     model: Annotated[
         str, typer.Argument(metavar="FILE.gguf|OWNER/NAME|embedded", help="A model on this computer.")
     ],
-    loading: Loading,
+    loading: LoadingOption,
     as_json: JsonOption = False,
 ) -> None:
     """Show a model's facts and the memory it needs with these options. Exit code 1 when it does not fit."""
@@ -125,7 +125,7 @@ def measure(
     model: Annotated[
         str, typer.Argument(metavar="FILE.gguf|OWNER/NAME|embedded", help="A model on this computer.")
     ],
-    loading: Loading,
+    loading: LoadingOption,
     forget: Annotated[
         bool,
         typer.Option("--forget", help="Delete the measured times instead: batches have 64 tokens again."),

@@ -26,8 +26,8 @@ from glyphscope.cli.output import TextTable, console, diagnostics, print_json, p
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.models.files import available_memory
 from glyphscope.models.hub.choosing import Pick, pick
-from glyphscope.models.hub.files import Choice, Listing, Progress
-from glyphscope.models.hub.jobs import MAX_HITS, Download, DownloadResult, Hit, Lookup, Search
+from glyphscope.models.hub.files import DownloadProgress, FileChoice, FileListing
+from glyphscope.models.hub.jobs import MAX_HITS, Download, DownloadResult, HubHit, Lookup, Search
 from glyphscope.models.hub.names import read_request
 from glyphscope.store import places
 
@@ -83,7 +83,7 @@ def get(
     _print_result(listing, picked, got, as_json)
 
 
-def _download(listing: Listing, choice: Choice, folder: Path, out: Console) -> DownloadResult:
+def _download(listing: FileListing, choice: FileChoice, folder: Path, out: Console) -> DownloadResult:
     bar = Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -99,7 +99,7 @@ def _download(listing: Listing, choice: Choice, folder: Path, out: Console) -> D
         task = bar.add_task("looking", total=choice.bytes or None)
         printed = ""
 
-        def show_progress(progress: Progress) -> None:
+        def show_progress(progress: DownloadProgress) -> None:
             nonlocal printed
             if progress.words and progress.words != printed:  # report the reason for waiting once
                 out.print(progress.words)
@@ -109,7 +109,7 @@ def _download(listing: Listing, choice: Choice, folder: Path, out: Console) -> D
         return Download(listing, choice, folder, report=show_progress).run_to_end()
 
 
-def _print_choices(listing: Listing, picked: Pick | None, as_json: bool) -> None:
+def _print_choices(listing: FileListing, picked: Pick | None, as_json: bool) -> None:
     choices = (picked.choice,) if picked else listing.choices
     if as_json:
         found = [_facts(choice) for choice in choices]
@@ -119,7 +119,7 @@ def _print_choices(listing: Listing, picked: Pick | None, as_json: bool) -> None
     raise typer.Exit(0 if choices else 1)
 
 
-def _print_listing(listing: Listing, chosen: Choice | None, out: Console) -> None:
+def _print_listing(listing: FileListing, chosen: FileChoice | None, out: Console) -> None:
     out.print(Text(f"{listing.repo} at {listing.endpoint}, commit {listing.commit[:7]}"))
     table = TextTable("", "file", "quantisation", "size", right=("size",), wrapped=("file",))
     for choice in listing.choices:
@@ -134,7 +134,7 @@ def _print_listing(listing: Listing, chosen: Choice | None, out: Console) -> Non
     out.print(table if listing.choices else Text("The repository has no GGUF model."))
 
 
-def _print_result(listing: Listing, picked: Pick, got: DownloadResult, as_json: bool) -> None:
+def _print_result(listing: FileListing, picked: Pick, got: DownloadResult, as_json: bool) -> None:
     if as_json:
         facts = {**_facts(picked.choice), "why": picked.why, "path": str(got.path), "how": got.how}
         print_json({"repository": listing.repo, "commit": listing.commit, **facts, "hashed": got.hashed})
@@ -145,7 +145,7 @@ def _print_result(listing: Listing, picked: Pick, got: DownloadResult, as_json: 
     print_text(f"Use it with: glyphscope run --model '{got.path}' PROMPT")
 
 
-def _facts(choice: Choice) -> dict[str, Any]:
+def _facts(choice: FileChoice) -> dict[str, Any]:
     return {
         "file": choice.name,
         "files": [file.path for file in choice.files],
@@ -183,7 +183,7 @@ def search(
     raise typer.Exit(0 if hits else 1)
 
 
-def _print_hits(hits: list[Hit], memory: int | None) -> None:
+def _print_hits(hits: list[HubHit], memory: int | None) -> None:
     titles = ("repository", "downloads", "files", "suggested", "size", "memory")
     table = TextTable(*titles, right=("downloads", "files", "size"), wrapped=("repository", "memory"))
     for hit in hits:
@@ -201,7 +201,7 @@ def _print_hits(hits: list[Hit], memory: int | None) -> None:
     print_text(f"{free}Download with: glyphscope models get OWNER/NAME")
 
 
-def _hit_facts(hit: Hit) -> dict[str, Any]:
+def _hit_facts(hit: HubHit) -> dict[str, Any]:
     choices = [] if hit.listing is None else hit.listing.choices
     return {
         "repository": hit.repo,

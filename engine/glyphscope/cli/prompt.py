@@ -14,7 +14,7 @@ from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.conversation import MessagesOption, SystemOption, conversation_members
 from glyphscope.cli.inputs import InputError, read_registry
-from glyphscope.cli.load_options import Loading, opened
+from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import AnyNotationOption, JsonOption, ModelOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import TextTable, console, print_json, print_text
@@ -83,7 +83,7 @@ def prompt(
             help="The switch for thinking in the model's chat template. Default: the project's, else auto."
         ),
     ] = None,
-    loading: Loading,
+    loading: LoadingOption,
     run: Annotated[
         Path | None,
         typer.Option(metavar="RUN.jsonl", help="The prompt of a recorded run, without a model."),

@@ -30,7 +30,7 @@ from glyphscope.cli.conversation import (
 )
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.interaction import TerminalInteraction
-from glyphscope.cli.load_options import Loading, StoredPrompts, opened
+from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, opened
 from glyphscope.cli.option_groups import Given, with_groups
 from glyphscope.cli.options import JsonOption, ModelOption, RegistryOption
 from glyphscope.cli.output import (
@@ -249,8 +249,8 @@ def run(
     messages: MessagesOption = None,
     continued: ContinueOption = None,
     sampling: SamplingOptions,
-    loading: Loading,
-    stored: StoredPrompts,
+    loading: LoadingOption,
+    stored: StoredPromptsOption,
     record: Annotated[
         Path | None,
         typer.Option(

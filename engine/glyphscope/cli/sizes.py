@@ -10,7 +10,7 @@ import typer
 
 from glyphscope.base.figures import percent_change, pluralize
 from glyphscope.cli.inputs import InputError, in_shape, parse_json, read_json_lines, read_registry
-from glyphscope.cli.load_options import Loading, opened
+from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, RegistryOption, ShapeOption, model_option
 from glyphscope.cli.output import TextTable, console, print_json, print_text
@@ -59,7 +59,7 @@ def sizes(
     registry: RegistryOption = None,
     model: Annotated[str | None, model_option("Also count tokens with this model.")] = None,
     shape: ShapeOption = "flat",
-    loading: Loading,
+    loading: LoadingOption,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the sizes of calls in every style, with compact JSON as the baseline."""

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     )
     from glyphscope.explain.relaxing import Freedom, cost_words, relaxation_cost
     from glyphscope.explain.retokenization import (
-        Boundaries,
         BoundaryDiff,
+        TokenBoundaries,
         boundaries_of,
         boundary_diff_words,
         boundary_words,

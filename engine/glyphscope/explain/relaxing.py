@@ -38,7 +38,7 @@ class Freedom:
 
 
 @dataclass(frozen=True)
-class Spent:
+class RelaxingSpent:
     """Numbers of tokens: `decoded` by the model, of these `forced` without a choice, and `written` in the prefix, not
     among these.
     """
@@ -76,8 +76,8 @@ class RelaxationCost:
     violations: tuple[Violation, ...]
     before: Freedom
     after: Freedom
-    run: Spent
-    branch: Spent
+    run: RelaxingSpent
+    branch: RelaxingSpent
     tools: tuple[str | None, str | None]
     changes: tuple[ArgumentChange, ...] | None
 
@@ -138,10 +138,10 @@ def _freedom(stage: StageState, token: int) -> Freedom:
     return Freedom(step.allowed or None, step.feasible)
 
 
-def _spent(state: RunState) -> Spent:
+def _spent(state: RunState) -> RelaxingSpent:
     steps = [token.step for stage in state.stages for token in stage.tokens]
     decoded = [step for step in steps if step.origin == "model"]
-    return Spent(len(decoded), sum(step.forced for step in decoded), len(steps) - len(decoded))
+    return RelaxingSpent(len(decoded), sum(step.forced for step in decoded), len(steps) - len(decoded))
 
 
 def _changes(before: WholeVerdict, after: WholeVerdict) -> tuple[ArgumentChange, ...] | None:
@@ -219,7 +219,7 @@ def _freedom_words(cost: RelaxationCost) -> Iterator[str]:
     )
 
 
-def _tokens_words(run: Spent, branch: Spent) -> str:
+def _tokens_words(run: RelaxingSpent, branch: RelaxingSpent) -> str:
     return (
         f"The branch decoded {pluralize(branch.decoded, 'token')} ({branch.forced} forced) "
         f"after {branch.written} kept ones; the run {run.decoded} ({run.forced} forced)."

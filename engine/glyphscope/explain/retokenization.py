@@ -43,7 +43,7 @@ class BoundaryDiff:
 
 
 @dataclass(frozen=True)
-class Boundaries:
+class TokenBoundaries:
     """The run's number of `tokens`, the model's `own` number for the same text, and the places where they differ.
 
     `unknown` is the reason why they could not be compared; empty if they were.
@@ -64,36 +64,36 @@ class Boundaries:
         return next((one for one in self.differences if one.first <= token < one.last), None)
 
 
-def boundaries_of(prompt: str, steps: Sequence[TokenStep], model: Model | None) -> Boundaries:
+def boundaries_of(prompt: str, steps: Sequence[TokenStep], model: Model | None) -> TokenBoundaries:
     """Compare the tokens of an answer that follows `prompt`; `model` is the one that wrote it, None if it is not open.
 
     Never raises: `unknown` has the reason. End tokens, which have no text, are left out.
     """
     steps = [step for step in steps if not step.end]
     if not steps:
-        return Boundaries(unknown="there are no tokens")
+        return TokenBoundaries(unknown="there are no tokens")
     if any(step.id < 0 for step in steps):
-        return Boundaries(unknown="the endpoint does not report its tokens")
+        return TokenBoundaries(unknown="the endpoint does not report its tokens")
     if model is None:
-        return Boundaries(unknown="the model that wrote it is not open")
+        return TokenBoundaries(unknown="the model that wrote it is not open")
     data = b"".join(step.data for step in steps)
     try:
         vocabulary = model.vocabulary()
         if not vocabulary.tokens:
-            return Boundaries(unknown="this model has no vocabulary")
+            return TokenBoundaries(unknown="this model has no vocabulary")
         text = data.decode()
         if name := next((name for name in vocabulary.names if name and name in text), ""):
-            return Boundaries(unknown=f"the text spells the special token {name}")
+            return TokenBoundaries(unknown=f"the text spells the special token {name}")
         before = prompt.encode("utf-8", "replace")[-_CONTEXT:]
         own = tokenize_after(before, data, ModelTokenizer(model, vocabulary.tokens))
     except UnicodeDecodeError:
-        return Boundaries(unknown="the text ends within a character, or is not text")
+        return TokenBoundaries(unknown="the text ends within a character, or is not text")
     except ModelError as error:
-        return Boundaries(unknown=error.message)
+        return TokenBoundaries(unknown=error.message)
     return compare_tokens(steps, [(token, vocabulary.tokens[token]) for token in own])
 
 
-def compare_tokens(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) -> Boundaries:
+def compare_tokens(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) -> TokenBoundaries:
     """The places between two common boundaries where the tokens differ; `own` are (token id, its bytes)."""
     found: list[BoundaryDiff] = []
     i = j = 0
@@ -114,7 +114,7 @@ def compare_tokens(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]])
         found.append(_difference(steps[first:i], own[second:j]))
     if i < len(steps) or j < len(own):
         found.append(_difference(steps[i:] or steps[-1:], own[j:]))
-    return Boundaries(len(steps), len(own), tuple(found))
+    return TokenBoundaries(len(steps), len(own), tuple(found))
 
 
 def _difference(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) -> BoundaryDiff:
@@ -131,7 +131,7 @@ def _difference(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) ->
     )
 
 
-def boundary_words(boundaries: Boundaries) -> str:
+def boundary_words(boundaries: TokenBoundaries) -> str:
     """The comparison in one sentence."""
     if boundaries.unknown:
         return f"Token boundaries are unknown: {boundaries.unknown}."

@@ -42,7 +42,7 @@ class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, answers={**self.answers, question: right})
 
 
-class Progress:
+class ReadingProgress:
     """The progress in all lessons. Code that changes it must save it, in the background, as disks may be slow."""
 
     def __init__(self, path: Path) -> None:

@@ -36,7 +36,7 @@ MAX_ITEMS = 200_000
 """The limit for matching the text before a token, in the parser's items: some tenths of a second."""
 
 
-class Choice(msgspec.Struct, frozen=True):
+class AnswerChoice(msgspec.Struct, frozen=True):
     """A choice: its text, whether it is correct, and why. `raw` is the model's own probability, if known."""
 
     text: str
@@ -54,7 +54,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     ask: str
     why: str = ""
     before: str = ""
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[AnswerChoice, ...] = ()
     text: str = ""
     at: int = -1
 
@@ -84,7 +84,7 @@ def sheet(question: Question, runs: dict[str, RunRequest], recorded: Recorded) -
     """The question with its answers. Raises LessonError if it cannot be asked, and the errors of `recorded`."""
     match question:
         case ChoiceQuestion():
-            choices = tuple(Choice(each.text, each.right, each.why) for each in question.options)
+            choices = tuple(AnswerChoice(each.text, each.right, each.why) for each in question.options)
             return Sheet(kind="choice", ask=question.ask, why=question.why, choices=choices)
         case NextQuestion():
             return _next(question, _as_run(question.run, runs, recorded), recorded)
@@ -217,28 +217,30 @@ class _TokenPosition:
             if grammar_needed:
                 raise LessonError(error.message, hint=error.hint) from None
 
-    def by_grammar(self, token: str, raw: float | None = None) -> Choice:
+    def by_grammar(self, token: str, raw: float | None = None) -> AnswerChoice:
         """A token judged by the grammar. Only if the grammar was needed."""
         assert self._state is not None
         if not self._state.alive:
-            return Choice(token, False, "No valid call begins as the text does already.", raw)
+            return AnswerChoice(token, False, "No valid call begins as the text does already.", raw)
         if self._state.feed(token).alive:
-            return Choice(token, True, "The grammar allows it.", raw)
-        return Choice(token, False, self._reason(self._state, token), raw)
+            return AnswerChoice(token, True, "The grammar allows it.", raw)
+        return AnswerChoice(token, False, self._reason(self._state, token), raw)
 
-    def by_mask(self, token: str, recorded: Alternative) -> Choice | None:
+    def by_mask(self, token: str, recorded: Alternative) -> AnswerChoice | None:
         """A token judged by the mask; None if it was masked although the grammar accepts its characters, like another
         spelling of a forced text: no answer would be fair.
         """
         raw, final = recorded.raw, recorded.final
         if recorded.allowed:
             more = "" if final is None else f", final probability {percent(final)}"
-            return Choice(token, True, f"The mask allows it: raw probability {percent(raw)}{more}.", raw)
+            return AnswerChoice(
+                token, True, f"The mask allows it: raw probability {percent(raw)}{more}.", raw
+            )
         if self._state is None:
-            return Choice(token, False, "It is masked.", raw)
+            return AnswerChoice(token, False, "It is masked.", raw)
         if self._state.feed(token).alive:
             return None
-        return Choice(token, False, self._reason(self._state, token), raw)
+        return AnswerChoice(token, False, self._reason(self._state, token), raw)
 
     def _reason(self, state: State, token: str) -> str:
         """Why a token is not possible: the validator's reason, by the schema, or the texts that the grammar accepts."""

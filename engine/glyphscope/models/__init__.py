@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from glyphscope.models.grammar_probe import GrammarMatch, GrammarProbe
     from glyphscope.models.inspection import (
         Inspection,
-        Marker,
         MarkerToken,
+        TemplateMarker,
         VocabularyMarkers,
         find_markers,
         inspect_template,

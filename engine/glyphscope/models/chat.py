@@ -28,7 +28,7 @@ from glyphscope.models.chat_messages import (
 )
 from glyphscope.models.chat_probe import PROBE_TOOLS, Drops, Render, find_drops, find_style
 from glyphscope.models.template_environment import TemplateEnvironment, copied
-from glyphscope.processes.limited import LimitReached
+from glyphscope.processes.limited import ProcessLimitReached
 
 NO_TEMPLATE = (
     "The model has no chat template: messages are written as 'System:', 'User:' and 'Assistant:' paragraphs."
@@ -103,7 +103,7 @@ class ChatTemplate:
             try:
                 text = self._render(given, style, given_variables)
             except PromptError as error:
-                if isinstance(error.__cause__, LimitReached):
+                if isinstance(error.__cause__, ProcessLimitReached):
                     raise
                 refusal = refusal or error
                 continue
@@ -174,7 +174,7 @@ class ChatTemplate:
                 if "tools" not in variables:
                     raise
                 return self._same_twice(messages, style, _with_defaults(variables))
-        except LimitReached as error:
+        except ProcessLimitReached as error:
             raise _unusable(f"was stopped: {error.message}.") from error
         except Exception as error:  # any: RecursionError, MemoryError, an error in a filter
             raise _unusable(f"cannot take these messages: {_reason(error)}") from error

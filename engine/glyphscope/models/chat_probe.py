@@ -10,7 +10,7 @@ import msgspec
 from glyphscope.base.errors import PromptError
 from glyphscope.events import Message, ToolCall
 from glyphscope.models.chat_messages import CallStyle, fit_calls, link_results
-from glyphscope.processes.limited import LimitReached
+from glyphscope.processes.limited import ProcessLimitReached
 from glyphscope.turns.probe import spoils
 
 Loss: TypeAlias = Literal["", "left out", "refused"]
@@ -165,6 +165,6 @@ def _text(render: Render, talk: Sequence[Message], style: CallStyle) -> str | No
     try:
         return render(fit_calls(link_results(talk, ids=style.ids), style)[0], style)
     except PromptError as error:
-        if isinstance(error.__cause__, LimitReached):
+        if isinstance(error.__cause__, ProcessLimitReached):
             raise
         return None

@@ -25,14 +25,14 @@ from glyphscope.base.errors import ContextOverflow, GlyphscopeError, GrammarErro
 from glyphscope.events import EvidenceKind, TokenStep
 from glyphscope.models import wire
 from glyphscope.models.batch_sizes import TOKENS, BatchTimer, BatchTimes, OtherPrograms
-from glyphscope.models.decoding.budget import Budget
+from glyphscope.models.decoding.budget import TokenBudget
 from glyphscope.models.decoding.loop import Decoder, ToEvaluate
 from glyphscope.models.decoding.mask import Constraint, TokenMask
 from glyphscope.models.decoding.response_prefix import PrefixToken, commit_prefix
 from glyphscope.models.gbnf import GbnfConstraint, LazyGbnfConstraint
 from glyphscope.models.interface import ConstraintMade, GenerateRequest, PromptProgress, PromptReady
 from glyphscope.models.llama_engine import Interrupted, LlamaEngine
-from glyphscope.models.llama_sequence import Part
+from glyphscope.models.llama_sequence import PromptPiece
 from glyphscope.models.response_prefix import place_prefix
 from glyphscope.models.session import Session
 from glyphscope.processes.pipe import Pipe, SentError, parent_pipe
@@ -138,7 +138,7 @@ def evaluate_together(generations: Sequence[Generation]) -> None:
         return
     start = time.perf_counter()
     with contextlib.suppress(GlyphscopeError):
-        rows = needed[0][0].engine.decode([Part(one.sequence, *tokens) for one, tokens in needed])
+        rows = needed[0][0].engine.decode([PromptPiece(one.sequence, *tokens) for one, tokens in needed])
         ms = (time.perf_counter() - start) * 1000
         for (generation, _), found in zip(needed, rows):
             generation.decoder.evaluated(found, ms)
@@ -161,11 +161,13 @@ def _figures_from(written: list[PrefixToken], evidence: EvidenceKind) -> int:
     return next((n for n, one in enumerate(written) if one.origin != "kept"), len(written))
 
 
-def _budget(session: Session, request: GenerateRequest, constraint: Constraint | None) -> Budget | None:
+def _budget(session: Session, request: GenerateRequest, constraint: Constraint | None) -> TokenBudget | None:
     """The budget of a mask; llama.cpp's own sampler has none."""
     if request.constraint != "mask" or constraint is None or not request.rules:
         return None
-    return Budget(request.rules, request.near, session.spelling, constraint.takes, request.reasoning_budget)
+    return TokenBudget(
+        request.rules, request.near, session.spelling, constraint.takes, request.reasoning_budget
+    )
 
 
 def _too_few(least: int, room: int) -> str:
@@ -206,7 +208,7 @@ _MAX_WRITING = 0.6
 """Seconds after its last generation in which the process may write the prompt to disk before it ends."""
 
 
-class Child:
+class ModelChild:
     """Both threads and their shared state: the queue of work, and the numbers of cancelled generations."""
 
     def __init__(self, pipe: Pipe[wire.Envelope], log: deque[str]) -> None:
@@ -386,7 +388,7 @@ class Child:
 
     def _reply(self, number: int, body: wire.Reply) -> None:
         try:
-            self._pipe.write(wire.Answer(number, body))
+            self._pipe.write(wire.NumberedAnswer(number, body))
         except OSError:
             os._exit(0)
 
@@ -422,7 +424,7 @@ def main() -> None:
     pipe = parent_pipe(wire.Envelope)
     log: deque[str] = deque(maxlen=8)
     listener = _listen(log)
-    Child(pipe, log).compute()
+    ModelChild(pipe, log).compute()
     del listener
 
 

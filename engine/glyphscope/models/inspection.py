@@ -19,7 +19,7 @@ from glyphscope.models.template_environment import Noted
 from glyphscope.models.templates import TemplateSource, limited_work
 from glyphscope.models.turn_forms import ASSUMED_END, TemplateRenderer, renderer_of
 from glyphscope.processes import limited
-from glyphscope.turns import Derived, Proof, TurnForm, form_of
+from glyphscope.turns import Derived, FormProof, TurnForm, form_of
 from glyphscope.turns.pairs import Pair, more_renderings, pairs_of
 from glyphscope.turns.probe import NAMES
 from glyphscope.turns.proving import prove
@@ -43,7 +43,7 @@ class MarkerToken(msgspec.Struct, frozen=True):
     kind: TokenKind
 
 
-class Marker(msgspec.Struct, frozen=True):
+class TemplateMarker(msgspec.Struct, frozen=True):
     """A marker's tokens in this vocabulary."""
 
     text: str
@@ -63,7 +63,7 @@ class Marker(msgspec.Struct, frozen=True):
 class VocabularyMarkers(msgspec.Struct, frozen=True):
     """The markers, and every token at which llama.cpp ends a generation."""
 
-    markers: tuple[Marker, ...]
+    markers: tuple[TemplateMarker, ...]
     ends: tuple[MarkerToken, ...]
 
     def surprising_ends(self, ends: Sequence[str], written: Sequence[str]) -> tuple[MarkerToken, ...]:
@@ -97,7 +97,7 @@ def find_markers(path: Path, texts: Sequence[str]) -> VocabularyMarkers:
         return MarkerToken(number, data.decode("utf-8", errors="replace"), kind)
 
     markers = (
-        Marker(text, tuple(token(*each) for each in found))
+        TemplateMarker(text, tuple(token(*each) for each in found))
         for text, found in zip(texts, tokens.texts, strict=True)
     )
     return VocabularyMarkers(tuple(markers), tuple(token(*each) for each in tokens.ends))
@@ -127,7 +127,7 @@ class Inspection(msgspec.Struct, frozen=True):
     thinking: tuple[ThinkingState, ...] = ()
     history: Drops | None = None
     arguments_as: str = "object"
-    markers: tuple[Marker, ...] = ()
+    markers: tuple[TemplateMarker, ...] = ()
     end_tokens: tuple[MarkerToken, ...] = ()
 
 
@@ -279,7 +279,7 @@ def end_warnings(form: TurnForm, found: VocabularyMarkers, written: tuple[str, .
     return out
 
 
-def _proof_warnings(proof: Proof) -> list[str]:
+def _proof_warnings(proof: FormProof) -> list[str]:
     out = []
     missing = [value.kind for value in proof.values if not value.expressible]
     if missing:

@@ -19,7 +19,7 @@ from glyphscope.events import LoadOptions
 from glyphscope.events.load_options import USUAL_BATCH, WHOLE_KV, FlashAttention
 from glyphscope.models.cores import physical_cores
 from glyphscope.models.decoding.sampler import Logits
-from glyphscope.models.llama_sequence import LlamaSequence, Part, batches_of
+from glyphscope.models.llama_sequence import LlamaSequence, PromptPiece, batches_of
 from glyphscope.models.memory import KV_TYPES, require_memory
 from glyphscope.models.tokens import read_ends, read_pieces
 
@@ -220,7 +220,7 @@ class LlamaEngine:
         """Whether the memory has a cell for each token, so that the state of a prompt's beginning can be copied."""
         return not (llama.llama_model_is_recurrent(self._model) or llama.llama_model_is_hybrid(self._model))
 
-    def decode(self, parts: Sequence[Part]) -> list[list[Logits]]:
+    def decode(self, parts: Sequence[PromptPiece]) -> list[list[Logits]]:
         """Evaluate the tokens of all parts together. Returns the logits of each; with one sequence, the next evaluation
         overwrites them.
 
@@ -281,7 +281,7 @@ class LlamaEngine:
         if self._flag[0] != b"\0":
             raise Interrupted
 
-    def _decode(self, parts: Sequence[Part]) -> list[tuple[LlamaSequence, Logits]]:
+    def _decode(self, parts: Sequence[PromptPiece]) -> list[tuple[LlamaSequence, Logits]]:
         """Evaluate the tokens in one batch. Returns the logits, each with its sequence."""
         self.raise_if_interrupted()
         places = _fill(

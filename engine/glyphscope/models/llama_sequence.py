@@ -17,7 +17,7 @@ from glyphscope.base.lines import common_length
 from glyphscope.models.decoding.sampler import Logits
 
 
-class Context(Protocol):
+class LlamaContext(Protocol):
     """The context of sequences, with the handles of llama.cpp: `LlamaEngine`."""
 
     handle: Any
@@ -33,7 +33,7 @@ class Context(Protocol):
 
     def batch_ends(self, prompt: Sequence[int]) -> list[int]: ...
 
-    def decode(self, parts: Sequence[Part]) -> list[list[Logits]]: ...
+    def decode(self, parts: Sequence[PromptPiece]) -> list[list[Logits]]: ...
 
 
 class LlamaSequence:
@@ -42,7 +42,7 @@ class LlamaSequence:
     `tokens` are the evaluated ones. Their number is limited by the size of the context, for each sequence.
     """
 
-    def __init__(self, context: Context, number: int) -> None:
+    def __init__(self, context: LlamaContext, number: int) -> None:
         self._context, self.number = context, number
         self.pieces = context.pieces
         self.tokens: list[int] = []
@@ -139,7 +139,7 @@ class LlamaSequence:
 
     def evaluate(self, tokens: Sequence[int]) -> None:
         """Evaluate at most a batch of tokens without logits. Raises Interrupted and ModelError."""
-        self._context.decode([Part(self, tokens, 0)])
+        self._context.decode([PromptPiece(self, tokens, 0)])
         llama.llama_synchronize(self._context.handle)  # a GPU computes after `llama_decode` has returned
 
     def decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
@@ -147,7 +147,7 @@ class LlamaSequence:
 
         Raises Interrupted and ModelError.
         """
-        return self._context.decode([Part(self, tokens, outputs)])[0]
+        return self._context.decode([PromptPiece(self, tokens, outputs)])[0]
 
     def add(self, tokens: Sequence[int], outputs: int) -> None:
         """Record evaluated tokens, all of a batch's that belong to this sequence."""
@@ -174,7 +174,7 @@ class LlamaSequence:
         return not any(each.tokens for each in self._context.sequences if each is not self)
 
 
-class Part(NamedTuple):
+class PromptPiece(NamedTuple):
     """Tokens of a sequence to be evaluated, and of how many of the last of them the logits are needed."""
 
     sequence: LlamaSequence
@@ -182,9 +182,9 @@ class Part(NamedTuple):
     outputs: int
 
 
-def batches_of(parts: Sequence[Part], size: int) -> Iterator[list[Part]]:
+def batches_of(parts: Sequence[PromptPiece], size: int) -> Iterator[list[PromptPiece]]:
     """The parts in batches of at most `size` tokens. A batch has consecutive tokens of a sequence in one part."""
-    batch: list[Part] = []
+    batch: list[PromptPiece] = []
     room = size
     for sequence, tokens, outputs in parts:
         rest = len(tokens)
@@ -195,6 +195,6 @@ def batches_of(parts: Sequence[Part], size: int) -> Iterator[list[Part]]:
             piece = tokens[len(tokens) - rest :][:room]
             rest -= len(piece)
             room -= len(piece)
-            batch.append(Part(sequence, piece, min(len(piece), max(0, outputs - rest))))
+            batch.append(PromptPiece(sequence, piece, min(len(piece), max(0, outputs - rest))))
     if batch:
         yield batch

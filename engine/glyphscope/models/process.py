@@ -82,7 +82,7 @@ class ModelProcess:
 
     def __init__(self) -> None:
         command = module_command("glyphscope.models.child")
-        self._process, self._pipe = start_child(command, wire.Answer, ENVIRONMENT, subprocess.PIPE)
+        self._process, self._pipe = start_child(command, wire.NumberedAnswer, ENVIRONMENT, subprocess.PIPE)
         self._numbers = itertools.count(1)
         self._replies: dict[int, queue.SimpleQueue[Item]] = {}
         self._lock = threading.Lock()

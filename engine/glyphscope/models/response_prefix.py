@@ -48,14 +48,14 @@ class ModelTokenizer:
         return False
 
 
-class Placed(NamedTuple):
+class PlacedText(NamedTuple):
     """The tokens with their origins. `note` reports where they differ from the model's own tokenization."""
 
     tokens: list[tuple[int, Origin]]
     note: str = ""
 
 
-def place_prefix(written: Sequence[PrefixPart], vocabulary: Vocabulary) -> Placed:
+def place_prefix(written: Sequence[PrefixPart], vocabulary: Vocabulary) -> PlacedText:
     """The prefix's tokens. Raises ModelError for a token that the model lacks, or one after the answer's end."""
     tokens: list[tuple[int, Origin]] = []
     data = bytearray()
@@ -70,7 +70,7 @@ def place_prefix(written: Sequence[PrefixPart], vocabulary: Vocabulary) -> Place
             tokens.append((token, origin))
             data += vocabulary.pieces[token]
     typed = any(piece.id < 0 for piece in written)
-    return Placed(tokens, _note([token for token, _ in tokens], bytes(data), vocabulary) if typed else "")
+    return PlacedText(tokens, _note([token for token, _ in tokens], bytes(data), vocabulary) if typed else "")
 
 
 def _tokens(piece: PrefixPart, before: bytes, place: int, vocabulary: Vocabulary) -> list[int]:

@@ -20,7 +20,7 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import SandboxedEnvironment
 
-from glyphscope.processes.limited import NO_MEMORY, LimitReached
+from glyphscope.processes.limited import NO_MEMORY, ProcessLimitReached
 
 MAX_LENGTH = 1 << 22
 """Characters of the rendered text: as many as the largest contexts have."""
@@ -33,7 +33,7 @@ _BUILT_IN = frozenset({str, list, dict})
 _DICT_NAMES = frozenset(dir(dict))
 
 
-class Generation(Extension):
+class GenerationBlock(Extension):
     """`{% generation %}…{% endgeneration %}`: transformers' marker of the assistant's text; its body is rendered."""
 
     tags = {"generation"}  # noqa: RUF012 (Jinja's own annotation is an instance's)
@@ -62,7 +62,7 @@ class TemplateEnvironment(SandboxedEnvironment):
 
     def __init__(self) -> None:
         super().__init__(
-            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, Generation], optimized=False
+            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, GenerationBlock], optimized=False
         )
         self.variables_read: frozenset[str] = frozenset()  # by the template compiled last
         self.noted: set[Noted] = set()
@@ -76,7 +76,7 @@ class TemplateEnvironment(SandboxedEnvironment):
     def read(self, source: str) -> tuple[Callable[[Mapping[str, Any]], str], frozenset[str]]:
         """The template as a function of its variables, and their names. Both may raise any exception."""
         if len(source) > MAX_SOURCE:
-            raise LimitReached("it is longer than any template")
+            raise ProcessLimitReached("it is longer than any template")
         code, variables_read = _compiled(source)
         template = self.template_class.from_code(self, code, self.make_globals(None))
 
@@ -88,10 +88,10 @@ class TemplateEnvironment(SandboxedEnvironment):
                     pieces.append(piece)
                     size += len(piece)
                     if size > MAX_LENGTH:
-                        raise LimitReached(f"it writes more than {MAX_LENGTH:,} characters")
+                        raise ProcessLimitReached(f"it writes more than {MAX_LENGTH:,} characters")
                 return "".join(pieces)
             except MemoryError:
-                raise LimitReached(NO_MEMORY) from None
+                raise ProcessLimitReached(NO_MEMORY) from None
 
         return render, variables_read
 

@@ -12,7 +12,7 @@ import msgspec
 from glyphscope.base.errors import PromptError
 from glyphscope.events import Message, TemplateForm, Thinking
 from glyphscope.models.chat import HINT, ChatTemplate, render_chat
-from glyphscope.processes.limited import LimitReached, limited
+from glyphscope.processes.limited import ProcessLimitReached, limited
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ def limited_work(
     """
     try:
         return limited(seconds, work, template, *more)
-    except LimitReached as error:
+    except ProcessLimitReached as error:
         raise PromptError(
             f"The model's chat template was stopped: {error.message}.",
             where=template.where or "chat template",

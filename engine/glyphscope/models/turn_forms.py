@@ -19,7 +19,7 @@ from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.gguf import read_header, read_special_texts
 from glyphscope.models.template_environment import Noted, copied
 from glyphscope.models.templates import TemplateSource, limited_work
-from glyphscope.processes.limited import SECONDS, LimitReached
+from glyphscope.processes.limited import SECONDS, ProcessLimitReached
 from glyphscope.turns import TurnForm, form_of
 
 _TEMPLATE_KEYS = ("tokenizer.chat_template.tool_use", "tokenizer.chat_template")
@@ -53,7 +53,7 @@ class TemplateRenderer:
         self.ends = tuple(ends)
         self._chat = ChatTemplate(source, bos=bos, eos=eos)
         self._seconds, self._spent = seconds, 0.0
-        self._stopped: LimitReached | None = None
+        self._stopped: ProcessLimitReached | None = None
 
     @property
     def stopped(self) -> bool:
@@ -89,18 +89,20 @@ class TemplateRenderer:
                 raise self._stopped
             text = self._chat.write({**copied(variables), "messages": copied(messages)})
             if len(text) > _MAX_RENDERED:
-                raise LimitReached(
+                raise ProcessLimitReached(
                     f"it writes more than {_MAX_RENDERED:,} characters for a short conversation"
                 )
             return text
         except Exception as error:  # a template raises any exception of its filters
-            if isinstance(error, LimitReached):
+            if isinstance(error, ProcessLimitReached):
                 self._stopped = error
             raise PromptError(f"The template raises: {str(error) or type(error).__name__}") from error
         finally:
             self._spent += time.process_time() - start
             if self._spent > self._seconds and self._stopped is None:
-                self._stopped = LimitReached(f"its renderings take longer than {duration(self._seconds)}")
+                self._stopped = ProcessLimitReached(
+                    f"its renderings take longer than {duration(self._seconds)}"
+                )
 
 
 @lru_cache(maxsize=64)

@@ -110,7 +110,7 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
     body: Request
 
 
-class Answer(msgspec.Struct, frozen=True, array_like=True):
+class NumberedAnswer(msgspec.Struct, frozen=True, array_like=True):
     """A reply, with the number of the request it answers."""
 
     number: int

@@ -37,7 +37,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Call(msgspec.Struct, frozen=True, array_like=True):
+class ChildCall(msgspec.Struct, frozen=True, array_like=True):
     """`function` is `module:name`. `arguments` is a pickled tuple: both ends are this program.
 
     With `reports`, the function's last argument is one that sends what it is called with to the parent. `processor` are
@@ -145,7 +145,7 @@ class Child:
         sent = arguments[:-1] if report else arguments
         wall, processor = (_PATIENCE * seconds, seconds) if self._processor_time else (seconds, 0.0)
         name = f"{function.__module__}:{function.__qualname__}"
-        call = Call(name, pickle.dumps(sent), report is not None, wall, processor)
+        call = ChildCall(name, pickle.dumps(sent), report is not None, wall, processor)
         acquire(self._free)
         process = self._idle.pop()  # the one that was used last, whose caches are full
         try:
@@ -229,7 +229,7 @@ class _Process:
     def pid(self) -> int:
         return self._child.pid
 
-    def ask(self, call: Call, seconds: float) -> Reply:
+    def ask(self, call: ChildCall, seconds: float) -> Reply:
         """The first reply. Raises ProcessDied if the process ended, or took too long and must be ended; and Stopped."""
         if not self._ready:
             self.read(_START_SECONDS)

@@ -17,14 +17,14 @@ from typing import Any
 import msgspec
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.processes.calls import Call, Reply
+from glyphscope.processes.calls import ChildCall, Reply
 from glyphscope.processes.pipe import Pipe, SentError, parent_pipe
 
 _LATE = 5.0
 """Seconds after the parent's limit at which the process ends by itself, as the parent must have ended."""
 
 
-def answer(call: Call, pipe: Pipe[Call]) -> Reply:
+def answer(call: ChildCall, pipe: Pipe[ChildCall]) -> Reply:
     """The result or the error of a call."""
 
     def report(value: Any) -> None:
@@ -63,7 +63,7 @@ def _encoded(value: object) -> bytes:
         return msgspec.msgpack.encode(msgspec.json.decode(encode_json(value)))
 
 
-def _limit_time(call: Call) -> None:
+def _limit_time(call: ChildCall) -> None:
     # their signals end the process, also within one operation
     signal.setitimer(signal.ITIMER_PROF, call.processor)
     signal.setitimer(signal.ITIMER_REAL, call.seconds + _LATE)
@@ -86,7 +86,7 @@ def _limit_memory(limit: int, largest_file: int) -> None:
 def main() -> None:
     """Serves until stdin closes."""
     module, memory, largest_file = sys.argv[1:]
-    pipe = parent_pipe(Call)
+    pipe = parent_pipe(ChildCall)
     if module:
         importlib.import_module(module)
     _limit_memory(int(memory), int(largest_file))

@@ -25,7 +25,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class LimitReached(Exception):
+class ProcessLimitReached(Exception):
     """Work that was ended, by its process or within it; `message` is a clause: "it takes longer than 10 s"."""
 
     def __init__(self, message: str) -> None:
@@ -57,10 +57,10 @@ def limited(seconds: float | None, function: Callable[P, T], *arguments: P.args,
     try:
         return _PYTHON.call(seconds, function, *arguments, **none)
     except ProcessDied as died:
-        raise LimitReached(_reason(died, seconds)) from None
+        raise ProcessLimitReached(_reason(died, seconds)) from None
     except CallFailed as failed:
         if failed.kind == "MemoryError":
-            raise LimitReached(NO_MEMORY) from None
+            raise ProcessLimitReached(NO_MEMORY) from None
         raise RuntimeError(failed.traceback) from None
 
 

@@ -34,7 +34,7 @@ _CHANGING = ("user", "history", "template", BEGUN, "said", "result", "note", "as
 
 
 @dataclass(frozen=True)
-class Piece:
+class ChangedPiece:
     """A stretch of text in both prompts or in one only; `start` is its character there (for `same`: in the second).
 
     `tokens` is None if the prompts' tokens are not known.
@@ -50,7 +50,7 @@ class Piece:
 class Changes:
     """All pieces in order: without `added` ones they are the first prompt, without `removed` ones the second."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ChangedPiece, ...]
 
     def tokens(self, kind: Kind) -> int | None:
         """The tokens of a kind of piece; None if tokens are not known."""
@@ -247,7 +247,7 @@ def _edits(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[Kind, str
             yield from (("added", text) for text in new)
 
 
-def _pieces(steps: Sequence[tuple[Kind, str]], counted: bool) -> Iterator[Piece]:
+def _pieces(steps: Sequence[tuple[Kind, str]], counted: bool) -> Iterator[ChangedPiece]:
     """Adjacent steps of one kind as one piece; between two common stretches, removals come first."""
     first = second = 0
     for same, group in groupby(steps, key=lambda step: step[0] == "same"):
@@ -258,6 +258,8 @@ def _pieces(steps: Sequence[tuple[Kind, str]], counted: bool) -> Iterator[Piece]
             if not texts:
                 continue
             text = "".join(texts)
-            yield Piece(kind, text, first if kind == "removed" else second, len(texts) if counted else None)
+            yield ChangedPiece(
+                kind, text, first if kind == "removed" else second, len(texts) if counted else None
+            )
             first += len(text) if kind != "added" else 0
             second += len(text) if kind != "removed" else 0

@@ -24,7 +24,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from glyphscope.base import resources
 from glyphscope.base.errors import PromptError, find_named
-from glyphscope.processes.limited import NO_MEMORY, LimitReached, limited
+from glyphscope.processes.limited import NO_MEMORY, ProcessLimitReached, limited
 
 FOLDER, STRATEGIES = "prompts", "prompts/strategies"
 _SUFFIX = ".jinja"
@@ -182,7 +182,7 @@ def render(template: str, values: Mapping[str, Any], *, rest: str) -> list[Part]
         return render_here(template, values, rest)
     try:
         parts = limited(None, _plain_parts, template, values, rest)
-    except LimitReached as error:
+    except ProcessLimitReached as error:
         raise _error(error.message, 0, values) from None
     return [Part(*part) for part in parts]
 

@@ -18,7 +18,7 @@ from glyphscope.events import DEFAULT_LOAD, LoadOptions, ModelInfo
 from glyphscope.models.batch_sizes import with_measured_batch
 from glyphscope.models.cores import share_cores
 from glyphscope.models.hub.choosing import pick
-from glyphscope.models.hub.files import HubFile, Listing, choices_of
+from glyphscope.models.hub.files import FileListing, HubFile, choices_of
 from glyphscope.models.hub.names import read_request
 from glyphscope.models.interface import Model
 from glyphscope.models.opening import EMBEDDED, SCRIPTED, embedded_path, open_model
@@ -127,5 +127,5 @@ def downloaded_file(name: str) -> str:
                 f"models get {name}"
             ),
         )
-    choice = pick(Listing("", request.repo, "", choices_of(files)), request.which).choice
+    choice = pick(FileListing("", request.repo, "", choices_of(files)), request.which).choice
     return str(folder / choice.name)

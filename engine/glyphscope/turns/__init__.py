@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from glyphscope.turns.grammar import build_call_grammar, build_turn_grammar, turn_triggers
     from glyphscope.turns.own import NAMED, named_call, own_form
     from glyphscope.turns.parts import after_name, before_arguments, whole_call
-    from glyphscope.turns.proving import Proof, Prover, Transcription, prove
+    from glyphscope.turns.proving import FormProof, Prover, Transcription, prove
     from glyphscope.turns.read import FOREIGN, Turn, TurnCall, read_turn
     from glyphscope.turns.readers import Reading, departed, readings, resemblance
     from glyphscope.turns.tools import TurnTools

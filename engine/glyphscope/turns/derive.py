@@ -22,10 +22,10 @@ from glyphscope.turns.probe import (
     RESULT,
     TEXT,
     USER,
-    Dialect,
     Probe,
     Renders,
     SampleCall,
+    TemplateDialect,
     dialects,
     result,
     sample_tools,
@@ -45,7 +45,7 @@ class Derived(NamedTuple):
     form: TurnForm
     drops: tuple[str, ...]
     renderings: dict[str, str]
-    dialect: Dialect
+    dialect: TemplateDialect
     errors: tuple[str, ...] = ()
 
 
@@ -73,11 +73,11 @@ def derive(renderer: Renders) -> Derived:
     return Derived(form, tuple(drops), renderings, probe.dialect, probe.errors)
 
 
-def _dialect(probe: Probe) -> Dialect:
+def _dialect(probe: Probe) -> TemplateDialect:
     """The first way of writing messages in which a call with its arguments is rendered well."""
     call = ONE._replace(arguments={**ONE.arguments, KEYS[1]: True})
     for group in dialects():
-        naming: list[Dialect] = []  # dialects in which at least the tool's name is rendered
+        naming: list[TemplateDialect] = []  # dialects in which at least the tool's name is rendered
         for dialect in group:
             probe.dialect = dialect
             text = probe.turn(calls=(call,))
@@ -90,7 +90,7 @@ def _dialect(probe: Probe) -> Dialect:
                     return dialect
         if naming:
             return naming[0]
-    return Dialect()
+    return TemplateDialect()
 
 
 def _form(

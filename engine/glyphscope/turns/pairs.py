@@ -24,9 +24,9 @@ from glyphscope.turns.probe import (
     TEXT,
     USER,
     VALUES,
-    Dialect,
     Probe,
     Renders,
+    TemplateDialect,
     sample_tools,
 )
 
@@ -185,7 +185,7 @@ _KINDS = (
 )
 
 
-def more_renderings(renderer: Renders, dialect: Dialect) -> dict[str, str]:
+def more_renderings(renderer: Renders, dialect: TemplateDialect) -> dict[str, str]:
     """The renderings that show names and values, which the pairs need in addition to `Derived.renderings`."""
     probe = Probe(renderer, dialect, tools=sample_tools())
     asked = {

@@ -62,7 +62,7 @@ CallIds: TypeAlias = Literal["given", "functions"]
 """The ids of calls: any, or with the tool's name in them (`function_id`)."""
 
 
-class Dialect(NamedTuple):
+class TemplateDialect(NamedTuple):
     """The form in which a template accepts an assistant's message."""
 
     as_string: bool = False
@@ -80,9 +80,9 @@ class Probe:
     """Renders turns of the assistant after a user's message, in the dialect that the template accepts."""
 
     renderer: Renders
-    dialect: Dialect = field(default_factory=Dialect)
+    dialect: TemplateDialect = field(default_factory=TemplateDialect)
     tools: list[dict[str, Any]] = field(default_factory=list)
-    _raised: dict[tuple[Dialect, str], None] = field(default_factory=dict)
+    _raised: dict[tuple[TemplateDialect, str], None] = field(default_factory=dict)
     _users: dict[bool | None, tuple[str, str | None]] = field(default_factory=dict)
 
     @property
@@ -143,7 +143,9 @@ class Probe:
         return rest if found else None
 
 
-def assistant(text: str, calls: tuple[SampleCall, ...], reasoning: str, dialect: Dialect) -> dict[str, Any]:
+def assistant(
+    text: str, calls: tuple[SampleCall, ...], reasoning: str, dialect: TemplateDialect
+) -> dict[str, Any]:
     """An assistant's message in OpenAI's form, in the dialect."""
     message: dict[str, Any] = {"role": "assistant", "content": text or (dialect.empty if calls else "")}
     if calls:
@@ -221,11 +223,11 @@ def sample_tools() -> list[dict[str, Any]]:
     ]
 
 
-def dialects() -> Iterator[list[Dialect]]:
+def dialects() -> Iterator[list[TemplateDialect]]:
     """Every way of writing a message with calls, in groups: a later group is for templates that take none before."""
-    yield [Dialect(as_string, empty) for empty in ("", None) for as_string in (False, True)]
-    yield [Dialect(as_string, FILLER) for as_string in (False, True)]
-    yield [Dialect(as_string, "", ids="functions") for as_string in (False, True)]
+    yield [TemplateDialect(as_string, empty) for empty in ("", None) for as_string in (False, True)]
+    yield [TemplateDialect(as_string, FILLER) for as_string in (False, True)]
+    yield [TemplateDialect(as_string, "", ids="functions") for as_string in (False, True)]
 
 
 REASONING_KEYS = ("reasoning_content", "thinking", "reasoning", "thought", "chunks")

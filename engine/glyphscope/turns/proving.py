@@ -79,7 +79,7 @@ class Failure(msgspec.Struct, frozen=True):
     read: Any
 
 
-class Proof(msgspec.Struct, frozen=True, kw_only=True):
+class FormProof(msgspec.Struct, frozen=True, kw_only=True):
     """The proof of a form: of `turns` rendered turns, `equal` were read back equal, `strict` without any departure.
 
     `counts` are the turns by content. `refused` turns were not rendered, because the template raised an error.
@@ -103,7 +103,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RandomTurn(NamedTuple):
-    """A turn to render; `kind` describes its content, as in `Proof.counts`.
+    """A turn to render; `kind` describes its content, as in `FormProof.counts`.
 
     `body` is the turn as written by the template, and `turn` as read back; None if the template raises an error.
     """
@@ -116,10 +116,12 @@ class RandomTurn(NamedTuple):
     turn: Turn | None = None
 
 
-def prove(renderer: Renders, derived: Derived, form: TurnForm, *, turns: int = 100, seed: int = 0) -> Proof:
+def prove(
+    renderer: Renders, derived: Derived, form: TurnForm, *, turns: int = 100, seed: int = 0
+) -> FormProof:
     """The proof of a form by that many random turns. A template that does not write calls has no turns for a proof."""
     if "calls" in derived.drops or not form.calls:
-        return Proof()
+        return FormProof()
     return Prover(renderer, derived, form, seed).prove(turns)
 
 
@@ -157,7 +159,7 @@ class Prover:
             out.append({"type": "function", "function": function})
         return out
 
-    def prove(self, turns: int) -> Proof:
+    def prove(self, turns: int) -> FormProof:
         counts: dict[str, int] = {}
         failures: list[Failure] = []
         equal = strict = tried = refused = 0
@@ -175,7 +177,7 @@ class Prover:
             strict += same and turn.strict
             if not same and len(failures) < 3:
                 failures.append(Failure(made.body[:2000], expected, read))
-        return Proof(
+        return FormProof(
             turns=tried, equal=equal, strict=strict, refused=refused, counts=counts,
             values=tuple(self.values), failures=tuple(failures), left_out=self.left_out,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from glyphscope.cli.load_options import Loading, StoredPrompts, opened
+from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.cli.output import diagnostics, print_json, print_text
@@ -48,8 +48,8 @@ def mask_driven(
             min=1, max=20, help="Number of runs of all prompts; from the second on, masks are cached."
         ),
     ] = 2,
-    loading: Loading,
-    stored: StoredPrompts,
+    loading: LoadingOption,
+    stored: StoredPromptsOption,
     as_json: JsonOption = False,
 ) -> None:
     """Twenty prompts for the four verb tools: a masked name, masked arguments, parsed, and called over MCP.

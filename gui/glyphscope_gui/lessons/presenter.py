@@ -18,7 +18,7 @@ from glyphscope.events import RunRequest
 from glyphscope.lessons.checking import check_lesson
 from glyphscope.lessons.lesson import AnyPart, Lesson, Question
 from glyphscope.lessons.library import LessonPlace, all_lessons
-from glyphscope.lessons.progress import LessonProgress, Progress
+from glyphscope.lessons.progress import LessonProgress, ReadingProgress
 from glyphscope.lessons.questions import Sheet
 from glyphscope.lessons.run_settings import varied_request
 from glyphscope.lessons.website import export_website
@@ -329,7 +329,7 @@ class LessonProgressStore(QObject):
     def __init__(self, context: AppContext, parent: QObject) -> None:
         super().__init__(parent)
         self._context = context
-        self._progress = Progress(context.services.places.lesson_progress)
+        self._progress = ReadingProgress(context.services.places.lesson_progress)
         self._background = Background(self)
         self._is_dirty = False
 

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPain
 from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.base.tokens import token_text
-from glyphscope.lessons.questions import Choice, Sheet, grade
+from glyphscope.lessons.questions import AnswerChoice, Sheet, grade
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
@@ -186,7 +186,9 @@ class ChoiceButton(QPushButton):
 class ChoiceRow(QWidget):
     """One answer, and after the reveal a sign with the reason."""
 
-    def __init__(self, number: int, choice: Choice, *, token: bool, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, number: int, choice: AnswerChoice, *, token: bool, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._choice = choice
         words = token_text(choice.text.encode()) if token else choice.text

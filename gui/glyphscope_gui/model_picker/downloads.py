@@ -17,8 +17,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.models.files import available_memory
 from glyphscope.models.hub.choosing import Pick, pick
-from glyphscope.models.hub.files import Choice, Listing, Progress
-from glyphscope.models.hub.jobs import Download, DownloadResult, Hit, Lookup, Search, Stopped
+from glyphscope.models.hub.files import DownloadProgress, FileChoice, FileListing
+from glyphscope.models.hub.jobs import Download, DownloadResult, DownloadStopped, HubHit, Lookup, Search
 from glyphscope.models.hub.names import read_request
 from glyphscope_gui.shared.background import Background
 
@@ -41,7 +41,7 @@ class DownloadPhase(Enum):
 class RepositoryFiles(NamedTuple):
     """The files of a repository. `pick` is None if none is suitable by default; `problem` then says why."""
 
-    listing: Listing
+    listing: FileListing
     pick: Pick | None
     problem: GlyphscopeError | None
 
@@ -49,8 +49,8 @@ class RepositoryFiles(NamedTuple):
 class Downloading(NamedTuple):
     """The progress of a download; `speed` in bytes a second, 0 while unknown."""
 
-    choice: Choice
-    progress: Progress
+    choice: FileChoice
+    progress: DownloadProgress
     speed: float
 
 
@@ -79,7 +79,7 @@ class ModelDownloads(QObject):
         self.folder = folder
         self.phase = DownloadPhase.IDLE
         self.repository: RepositoryFiles | None = None
-        self.hits: tuple[Hit, ...] = ()
+        self.hits: tuple[HubHit, ...] = ()
         self.downloading: Downloading | None = None
         self._background = Background(self, self.cancel)
         self._task: Search | Lookup | Download | None = None
@@ -118,7 +118,7 @@ class ModelDownloads(QObject):
 
         self._start(lookup, DownloadPhase.SEARCHING, work, self._has_listed)
 
-    def choose(self, hit: Hit) -> None:
+    def choose(self, hit: HubHit) -> None:
         """Show the files of a repository from the search. `filesListed` or `failed` is emitted at once."""
         if self.phase is not DownloadPhase.IDLE:
             return
@@ -128,7 +128,7 @@ class ModelDownloads(QObject):
         elif hit.problem is not None:
             self.failed.emit(hit.problem)
 
-    def download(self, listing: Listing, choice: Choice) -> None:
+    def download(self, listing: FileListing, choice: FileChoice) -> None:
         """Download a model, or resume an earlier download of it."""
         if self.phase is not DownloadPhase.IDLE:
             return
@@ -167,7 +167,7 @@ class ModelDownloads(QObject):
             self._task = None
         self.phaseChanged.emit()
 
-    def _has_searched(self, hits: list[Hit]) -> None:
+    def _has_searched(self, hits: list[HubHit]) -> None:
         self.hits = tuple(hits)
         self._set_phase(DownloadPhase.IDLE)
         self.searched.emit(self.hits)
@@ -185,7 +185,7 @@ class ModelDownloads(QObject):
         if isinstance(self._task, Download):
             self._report_progress()
         self._set_phase(DownloadPhase.IDLE)
-        if isinstance(error, Stopped):
+        if isinstance(error, DownloadStopped):
             self.stopped.emit()
         else:
             self.failed.emit(error)

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QProgressBar, QPushButton, QWidget
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import byte_size
 from glyphscope.base.visible import visible
-from glyphscope.models.hub.files import Choice
-from glyphscope.models.hub.jobs import DownloadResult, Hit
+from glyphscope.models.hub.files import FileChoice
+from glyphscope.models.hub.jobs import DownloadResult, HubHit
 from glyphscope.models.hub.part import Unfinished
 from glyphscope_gui.model_picker.downloads import Downloading, DownloadPhase, ModelDownloads, RepositoryFiles
 from glyphscope_gui.model_picker.offers import DOWNLOADS, FITS, QUANTISATION, SIZE, ChoicesModel, HitsModel
@@ -179,7 +179,7 @@ class HubPanel(QWidget):
         if self._path:
             self.useRequested.emit(self._path)
 
-    def _choice(self) -> Choice | None:
+    def _choice(self) -> FileChoice | None:
         return self.choices.row(self.table.selected())
 
     def _hit_chosen(self) -> None:
@@ -237,7 +237,7 @@ class HubPanel(QWidget):
             self._say(tr("Searching…"))
         self.grew.emit()
 
-    def _show_hits(self, hits: tuple[Hit, ...], repo: str = "") -> None:
+    def _show_hits(self, hits: tuple[HubHit, ...], repo: str = "") -> None:
         """Show the hits; the first one, or the one named `repo`, is selected."""
         self.hits.show_rows(hits)
         self.hits_table.fix_height(MAX_ROWS)

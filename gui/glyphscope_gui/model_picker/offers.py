@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from glyphscope.base.figures import byte_size
 from glyphscope.models.finding import FoundModel
-from glyphscope.models.hub.files import Choice
-from glyphscope.models.hub.jobs import Hit
+from glyphscope.models.hub.files import FileChoice
+from glyphscope.models.hub.jobs import HubHit
 from glyphscope_gui.model_picker.words import name_words, source_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import TableModel
@@ -49,7 +49,7 @@ class FoundModelsModel(TableModel[FoundModel]):
         return "text" if column == NAME and not row.problem else "text-muted"
 
 
-class HitsModel(TableModel[Hit]):
+class HitsModel(TableModel[HubHit]):
     """Repositories found by a search, most downloaded first, each with the file that suits the free memory."""
 
     speaks_titles = True
@@ -63,7 +63,7 @@ class HitsModel(TableModel[Hit]):
     )
     figures = frozenset({SIZE, DOWNLOADS})
 
-    def words(self, row: Hit, column: int) -> str:
+    def words(self, row: HubHit, column: int) -> str:
         choice = row.pick.choice if row.pick is not None else None
         fits = {True: tr("fits"), False: tr("too large"), None: tr("unknown")}[row.fits]
         return (
@@ -74,14 +74,14 @@ class HitsModel(TableModel[Hit]):
             f"{row.downloads:,}",
         )[column]
 
-    def tip(self, row: Hit, column: int) -> str:
+    def tip(self, row: HubHit, column: int) -> str:
         return f"{row.repo}\n{row.problem.message}" if row.problem else row.repo
 
-    def color(self, row: Hit, column: int) -> str:
+    def color(self, row: HubHit, column: int) -> str:
         return "text" if column == NAME and row.fits is not False else "text-muted"
 
 
-class ChoicesModel(TableModel[Choice]):
+class ChoicesModel(TableModel[FileChoice]):
     """The models of one repository, small ones first."""
 
     speaks_titles = True
@@ -89,18 +89,18 @@ class ChoicesModel(TableModel[Choice]):
     tips = FoundModelsModel.tips[:3]
     figures = frozenset({SIZE})
 
-    def words(self, row: Choice, column: int) -> str:
+    def words(self, row: FileChoice, column: int) -> str:
         size = byte_size(row.bytes) if row.bytes else tr("unknown")
         return (_file_words(row), row.quantisation, size)[column]
 
-    def tip(self, row: Choice, column: int) -> str:
+    def tip(self, row: FileChoice, column: int) -> str:
         return _file_words(row)
 
-    def color(self, row: Choice, column: int) -> str:
+    def color(self, row: FileChoice, column: int) -> str:
         return "text" if column == NAME and not row.missing else "text-muted"
 
 
-def _file_words(choice: Choice) -> str:
+def _file_words(choice: FileChoice) -> str:
     parts = len(choice.files)
     if choice.missing:
         return tr(

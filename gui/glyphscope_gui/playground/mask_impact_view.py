@@ -22,7 +22,7 @@ from glyphscope.explain.impact import (
     worst_words,
 )
 from glyphscope.explain.in_prompt import PromptPlace
-from glyphscope.explain.retokenization import Boundaries, boundary_diff_words, boundary_words
+from glyphscope.explain.retokenization import TokenBoundaries, boundary_diff_words, boundary_words
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import link, named, show_words, words_label
@@ -174,7 +174,7 @@ class MaskImpactView(QWidget):
         if worst is not None:
             self.table.setCurrentIndex(self.model.index(worst, FIELD))
 
-    def show_boundaries(self, boundaries: Boundaries) -> None:
+    def show_boundaries(self, boundaries: TokenBoundaries) -> None:
         """Show where the text is not in the model's own tokens, or why that is unknown."""
         listed = boundaries.differences[:_MAX_BOUNDARIES]
         about = (

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 
 from glyphscope.explain.impact import mask_impact
-from glyphscope.explain.retokenization import Boundaries
+from glyphscope.explain.retokenization import TokenBoundaries
 from glyphscope.runs.state import StageState
 from glyphscope_gui.context import AppContext, RulePlace
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
@@ -152,7 +152,7 @@ class ExplainPresenter(QObject):
         shown = partial(self._show_boundaries, asked)
         self._runs.queries.ask("boundaries", partial(token_boundaries, answered=asked), shown)
 
-    def _show_boundaries(self, asked: Answered, boundaries: Boundaries) -> None:
+    def _show_boundaries(self, asked: Answered, boundaries: TokenBoundaries) -> None:
         if asked is not self._asked:
             return
         self._asked = None

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QTextCharFormat, QTex
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from glyphscope.base.visible import visible
-from glyphscope.prompting.changes import Changes, Piece, loss_words
+from glyphscope.prompting.changes import ChangedPiece, Changes, loss_words
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.code_edit import CodeEdit, to_utf16
 from glyphscope_gui.shared.labels import ElidedLink, named, show_words, words_label
@@ -243,7 +243,7 @@ class PromptChanges(QWidget):
     def _write_same(
         self,
         cursor: QTextCursor,
-        piece: Piece,
+        piece: ChangedPiece,
         number: int,
         last: int,
         cache_end: int | None,

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from glyphscope.base.errors import GlyphscopeError, RequestProblem
 from glyphscope.events import ModelInfo, TokenStep
-from glyphscope.explain.retokenization import Boundaries, boundaries_of
+from glyphscope.explain.retokenization import TokenBoundaries, boundaries_of
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.interface import Model, Vocabulary, same_model
 from glyphscope.models.llama import LlamaModel
@@ -43,11 +43,11 @@ class Answered:
     model: ModelInfo
 
 
-def token_boundaries(model: Model | None, answered: Answered) -> Boundaries:
+def token_boundaries(model: Model | None, answered: Answered) -> TokenBoundaries:
     """The boundaries of an answer's tokens, or why they are unknown. In the worker's thread."""
     own = model if model is not None and same_model(model.info, answered.model) else None
     if (kind := answered.model.kind) != "llama.cpp":
-        return Boundaries(unknown=f"a {kind} model reports no tokens")
+        return TokenBoundaries(unknown=f"a {kind} model reports no tokens")
     return boundaries_of(answered.prompt, answered.steps, own)
 
 

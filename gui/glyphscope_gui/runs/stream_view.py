@@ -28,7 +28,7 @@ from PySide6.QtWidgets import QMenu, QTextEdit, QToolTip, QWidget
 from glyphscope.base.figures import percent
 from glyphscope.base.visible import visible
 from glyphscope.events import Token
-from glyphscope.explain.retokenization import Boundaries
+from glyphscope.explain.retokenization import TokenBoundaries
 from glyphscope.runs import FieldState
 from glyphscope.runs.state import StageState
 from glyphscope_gui.runs.answer_parts import AnswerParts, Formats, is_header
@@ -162,7 +162,7 @@ class StreamView(FollowsLooks, QTextEdit):
     def _reset(self, state: StageState, *, keep: bool = False) -> None:
         """Start over with this stage; `keep` keeps parts collapsed."""
         self._state = state
-        self._cut = Boundaries(unknown=tr("not compared"))
+        self._cut = TokenBoundaries(unknown=tr("not compared"))
         self._places = TextPlaces()
         self._tokens = self._touched = 0
         """The numbers of tokens, and of changes of calls, that are shown."""
@@ -327,7 +327,7 @@ class StreamView(FollowsLooks, QTextEdit):
             menu.addActions(self.actions())
         return menu
 
-    def set_boundaries(self, cut: Boundaries) -> None:
+    def set_boundaries(self, cut: TokenBoundaries) -> None:
         """Set which of the tokens are not the model's own, for their hints."""
         self._cut = cut
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.base.figures import UNKNOWN, count, percent, plain_ms
 from glyphscope.events import Token, TokenStep
-from glyphscope.explain.retokenization import Boundaries, boundary_diff_words
+from glyphscope.explain.retokenization import TokenBoundaries, boundary_diff_words
 from glyphscope.explain.segments import part_of
 from glyphscope.runs import StageState
 from glyphscope_gui.runs.stage_choice import ShownStage
@@ -151,7 +151,7 @@ class TokenTableModel(TableModel[Token]):
 
     def _begin(self, stage: StageState) -> None:
         self._stage, self._rules, self._parted = stage, [], (0, None)
-        self._cut = Boundaries(unknown=tr("not compared"))
+        self._cut = TokenBoundaries(unknown=tr("not compared"))
         self.show_rows([])
 
     def set_rules(self, first: int, rules: Sequence[TokenRule]) -> None:
@@ -164,7 +164,7 @@ class TokenTableModel(TableModel[Token]):
         """Whether the answer has several parts (reasoning, text, calls) and is not a single call."""
         return bool(self._stage.segments)
 
-    def set_boundaries(self, cut: Boundaries) -> None:
+    def set_boundaries(self, cut: TokenBoundaries) -> None:
         """Set which of the tokens are not the model's own."""
         self._cut = cut
         self._changed(column=TOKEN)
@@ -214,7 +214,7 @@ class TokenTableModel(TableModel[Token]):
         return self._cut.at(row.step.index) if role == CUT_ROLE else None
 
 
-def cut_words(cut: Boundaries, step: TokenStep) -> str:
+def cut_words(cut: TokenBoundaries, step: TokenStep) -> str:
     """A further line for the hint on a token that is not the model's own; otherwise ""."""
     other = cut.at(step.index)
     if other is None:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QWidget
 
 from glyphscope.base.figures import duration
 from glyphscope.tools import Outcome
-from glyphscope.tools.mcp.log import HIDDEN, Entry, LogLevel
+from glyphscope.tools.mcp.log import HIDDEN, LogEntry, LogLevel
 from glyphscope.tools.mcp.server import McpServer
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.mcp.server_source import ServerSource
@@ -50,7 +50,7 @@ class RequestDialog(PlainDialog):
     """Sends requests to a server; it begins with the method and params of a log entry, if one is given."""
 
     def __init__(
-        self, source: ServerSource, parent: QWidget | None = None, entry: Entry | None = None
+        self, source: ServerSource, parent: QWidget | None = None, entry: LogEntry | None = None
     ) -> None:
         super().__init__("requestDialog", tr("Request to {server}", server=source.name), parent)
         self._source = source
@@ -93,7 +93,7 @@ class RequestDialog(PlainDialog):
             method = self.method_box.currentText().strip()
             self.jobs.call(partial(self._source.server.request, method, params))
 
-    def _fill(self, entry: Entry | None) -> None:
+    def _fill(self, entry: LogEntry | None) -> None:
         params = params_of(entry) if entry is not None else None
         if entry is not None:
             self.method_box.setEditText(entry.method)
@@ -168,7 +168,7 @@ class DebugPresenter(QObject):
             if not server.log_level:
                 self._set_level(level)
 
-    def ask_to_send(self, entry: Entry | None = None) -> None:
+    def ask_to_send(self, entry: LogEntry | None = None) -> None:
         """Open a dialog for any request; it has the method and params of a log entry if one is given."""
         if self._source is not None:
             RequestDialog(self._source, self._context.window, entry).show()

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QHeaderView, QMenu, QPlainTextEdit, QStackedWidget
 
 from glyphscope.base.figures import byte_size
 from glyphscope.base.visible import visible
-from glyphscope.tools.mcp.log import LEVELS, TEXT_LIMIT, Entry, log_message
+from glyphscope.tools.mcp.log import LEVELS, TEXT_LIMIT, LogEntry, log_message
 from glyphscope_gui.servers.call_result import shown_text
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor
@@ -36,7 +36,7 @@ SHOWN = 300
 """The maximum number of characters of a message in its row; the full message is shown beside the table."""
 
 
-class ServersLogModel(FilteredModel[Entry]):
+class ServersLogModel(FilteredModel[LogEntry]):
     titles = (tr("Time"), tr("Direction"), tr("Method"), tr("Id"), tr("Size"), tr("Message"))
     tips = (
         tr("Time of writing or reading, to the millisecond"),
@@ -54,9 +54,9 @@ class ServersLogModel(FilteredModel[Entry]):
         self._notifications_only = False
         self._least = ""
         """The least severity of shown log messages; "" for all."""
-        self._rows: list[Entry] = []
+        self._rows: list[LogEntry] = []
 
-    def show(self, entries: Sequence[Entry]) -> None:
+    def show(self, entries: Sequence[LogEntry]) -> None:
         """Show the current log: append new entries, remove those that the log dropped."""
         before, self._all = self._all, tuple(entries)
         old_last = before[-1].number if before else 0
@@ -90,22 +90,22 @@ class ServersLogModel(FilteredModel[Entry]):
             "\t".join((_time(e), WAYS[e.direction], e.method, e.id, str(e.size), e.text)) for e in self._rows
         )
 
-    def words(self, row: Entry, column: int) -> str:
+    def words(self, row: LogEntry, column: int) -> str:
         if self._notifications_only and column == METHOD:
             return row.method.removeprefix("notifications/")
         words = notification_words(row) if self._notifications_only and column == TEXT else ""
         return words or _cell(row, column)
 
-    def tip(self, row: Entry, column: int) -> str:
+    def tip(self, row: LogEntry, column: int) -> str:
         return row.note
 
-    def color(self, row: Entry, column: int) -> str:
+    def color(self, row: LogEntry, column: int) -> str:
         return _ROLES[row.direction] if column == WAY else "text" if column == METHOD else "text-muted"
 
-    def searched(self, row: Entry) -> str:
+    def searched(self, row: LogEntry) -> str:
         return "\n".join((row.method, row.id, row.text, row.note, row.direction)) if self._filter else ""
 
-    def fits(self, row: Entry) -> bool:
+    def fits(self, row: LogEntry) -> bool:
         if self._notifications_only:
             message = log_message(row) if self._least else None
             if not is_notification(row) or (message is not None and not message.reaches(self._least)):
@@ -113,12 +113,12 @@ class ServersLogModel(FilteredModel[Entry]):
         return super().fits(row)
 
 
-def is_notification(entry: Entry) -> bool:
+def is_notification(entry: LogEntry) -> bool:
     """Whether the entry is an unsolicited message of the server."""
     return entry.direction != "sent" and not entry.id and entry.method.startswith("notifications/")
 
 
-def notification_words(entry: Entry) -> str:
+def notification_words(entry: LogEntry) -> str:
     """`info · db: connected`, `3 of 10 · copying`; "" if the message has no such form."""
     try:
         if (message := log_message(entry)) is not None:
@@ -139,7 +139,7 @@ def notification_words(entry: Entry) -> str:
     return words[:SHOWN] + more
 
 
-def is_resendable(entry: Entry | None) -> bool:
+def is_resendable(entry: LogEntry | None) -> bool:
     """Whether the entry is a sent request that the log contains in full."""
     return (
         entry is not None
@@ -150,7 +150,7 @@ def is_resendable(entry: Entry | None) -> bool:
     )
 
 
-def params_of(entry: Entry) -> dict[str, Any] | None:
+def params_of(entry: LogEntry) -> dict[str, Any] | None:
     """The params of a request without the transport's; None if the log does not contain all."""
     try:
         params = json.loads(entry.whole or entry.text).get("params") or {}
@@ -159,7 +159,7 @@ def params_of(entry: Entry) -> dict[str, Any] | None:
         return None
 
 
-def _cell(entry: Entry, column: int) -> str:
+def _cell(entry: LogEntry, column: int) -> str:
     note = f"{entry.note} " if entry.note else ""
     return (
         _time(entry),
@@ -171,7 +171,7 @@ def _cell(entry: Entry, column: int) -> str:
     )[column]
 
 
-def _time(entry: Entry) -> str:
+def _time(entry: LogEntry) -> str:
     return datetime.fromtimestamp(entry.time).strftime("%H:%M:%S.%f")[:-3]
 
 
@@ -191,7 +191,7 @@ ANY = ""
 class ServerLog(Card):
     """Shows the presenter's data; `views.value` is the visible one of the three views.
 
-    `resendRequested` carries an Entry, `levelChosen` the level of log messages requested from the server.
+    `resendRequested` carries a LogEntry, `levelChosen` the level of log messages requested from the server.
     """
 
     resendRequested = Signal(object)
@@ -246,7 +246,7 @@ class ServerLog(Card):
                 action.setChecked(True)
         self.sent_menu.setEnabled(settable)
 
-    def show_entries(self, entries: Sequence[Entry]) -> None:
+    def show_entries(self, entries: Sequence[LogEntry]) -> None:
         """Show the current log; a view at the end stays there, and the chosen message stays chosen."""
         chosen = self.model.row(self.table.currentIndex().row()) if not self.detail.isHidden() else None
         self.model.show(entries)
@@ -306,7 +306,7 @@ class ServerLog(Card):
         self.levels_button.setText(tr("Level: {level} ▾", level=level or tr("all")))
 
     @property
-    def _current(self) -> Entry | None:
+    def _current(self) -> LogEntry | None:
         return self.model.row(self.table.currentIndex().row())
 
     def _fit_columns(self) -> None:

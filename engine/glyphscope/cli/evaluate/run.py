@@ -21,7 +21,7 @@ from glyphscope.base.structs import ready
 from glyphscope.base.visible import visible
 from glyphscope.cli.evaluate.report import show_result
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.load_options import Loading, StoredPrompts
+from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption
 from glyphscope.cli.option_groups import Given, Varied, with_groups
 from glyphscope.cli.options import FilesBelowOption, JsonOption
 from glyphscope.cli.output import diagnostics, print_note
@@ -120,8 +120,8 @@ def run(
         ),
     ] = False,
     below: FilesBelowOption = None,
-    loading: Loading,
-    stored: StoredPrompts,
+    loading: LoadingOption,
+    stored: StoredPromptsOption,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the newest result of this matrix below DIR.")
     ] = False,
@@ -173,7 +173,7 @@ def run(
         print_note(note)
     for name in dict.fromkeys(needs_of(plan).judges.values()):
         _require_installed(name, place)
-        options.setdefault(name, (Loading() if is_address(name) else loading).options(name))
+        options.setdefault(name, (LoadingOption() if is_address(name) else loading).options(name))
     before = None
     if resume:
         plan, before = _before(out, plans)

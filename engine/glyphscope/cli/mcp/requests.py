@@ -15,7 +15,7 @@ from rich.table import Table
 from glyphscope.base.shorten import listed
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.load_options import Loading
+from glyphscope.cli.load_options import LoadingOption
 from glyphscope.cli.mcp.answering import Sampler, SamplerOption, answering
 from glyphscope.cli.mcp.outcome import (
     ArgumentsOption,
@@ -43,7 +43,7 @@ def call(
     arguments: ArgumentsOption = "{}",
     chosen: ServerOptions,
     model: SamplerOption = None,
-    loading: Loading,
+    loading: LoadingOption,
     out: OutOption = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Time limit for the call, in seconds.")] = 60.0,
     as_json: JsonOption = False,

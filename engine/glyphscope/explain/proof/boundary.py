@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from glyphscope.base.figures import duration
 from glyphscope.base.pointer import Path, to_pointer, with_value
-from glyphscope.explain.proof.breaking import Candidate, broken, with_name
+from glyphscope.explain.proof.breaking import BreakingText, broken, with_name
 from glyphscope.explain.proof.instances import instances, value_at
-from glyphscope.explain.proof.places import FALSE, MAX_CONSTRAINTS, Constraint, constraints, merged
+from glyphscope.explain.proof.places import FALSE, MAX_CONSTRAINTS, PlacedConstraint, constraints, merged
 from glyphscope.grammar.generate.example import example_arguments, example_value
 from glyphscope.registry import Tool, making
 from glyphscope.registry.keywords import KEYWORDS, companions
@@ -117,8 +117,8 @@ class _Finder:
         self._checker = Checker(root)
         self._own = example_arguments(root)
         self._valid: dict[str, bool] = {}  # by arguments as JSON
-        self._all: list[Constraint] = []
-        self._by_steps: dict[Path, list[Constraint]] = {}  # by place in the arguments
+        self._all: list[PlacedConstraint] = []
+        self._by_steps: dict[Path, list[PlacedConstraint]] = {}  # by place in the arguments
         self._hurry = 0.0  # the time after which fewer examples are made
 
     def find(self) -> Boundaries:
@@ -149,7 +149,7 @@ class _Finder:
             ),
         )
 
-    def _break(self, constraint: Constraint) -> tuple[list[Boundary], str]:
+    def _break(self, constraint: PlacedConstraint) -> tuple[list[Boundary], str]:
         """Examples of the constraint, or the reason why there are none, or none that break it alone."""
         if constraint.why_not:
             return [], constraint.why_not
@@ -185,7 +185,7 @@ class _Finder:
             return strict, ""
         return weak[:3], "no value was found that breaks it: other constraints may leave it nothing to reject"
 
-    def _bases_of(self, constraint: Constraint) -> Iterator[Any]:
+    def _bases_of(self, constraint: PlacedConstraint) -> Iterator[Any]:
         """Valid arguments with a value at the constraint's place; for the whole arguments, also the tool's example."""
         # no value is possible at the schema `false`
         route = constraint.route[:-1] if constraint.keyword == FALSE else constraint.route
@@ -195,7 +195,7 @@ class _Finder:
         if base is None and len(route) == 1 and self._own is not None:
             yield self._own
 
-    def _candidates(self, constraint: Constraint, base: Any) -> Iterator[_Replacement]:
+    def _candidates(self, constraint: PlacedConstraint, base: Any) -> Iterator[_Replacement]:
         """Changes of valid arguments that break the constraint."""
         steps = constraint.steps
         if constraint.keyword == FALSE:
@@ -223,45 +223,47 @@ class _Finder:
         for candidate in self._values(constraint, value, schema):
             yield _Replacement(steps, candidate.value, candidate.what)
 
-    def _values(self, constraint: Constraint, value: Any, schema: dict[str, Any]) -> Iterator[Candidate]:
+    def _values(
+        self, constraint: PlacedConstraint, value: Any, schema: dict[str, Any]
+    ) -> Iterator[BreakingText]:
         keyword, expected = constraint.keyword, constraint.value
         if keyword == "not":
             for optional in (False, True):
                 made = example_value(self._root, {"allOf": [schema, expected]}, optional=optional)
-                yield Candidate(made, "what is excluded")
+                yield BreakingText(made, "what is excluded")
                 inner = example_value(self._root, expected, optional=optional)
-                yield Candidate(inner, "what is excluded")
+                yield BreakingText(inner, "what is excluded")
                 if isinstance(value, dict) and isinstance(inner, dict):
-                    yield Candidate({**value, **inner}, "what is excluded")
+                    yield BreakingText({**value, **inner}, "what is excluded")
             if isinstance(expected, dict):
                 listed = [*expected.get("enum", ()), *([expected["const"]] if "const" in expected else ())]
-                yield from (Candidate(item, "what is excluded") for item in listed)
+                yield from (BreakingText(item, "what is excluded") for item in listed)
         elif KEYWORDS[keyword].choice == "one":
             rest = {name: part for name, part in schema.items() if name != keyword}
             yield from self._two_at_once(expected, rest, value)
         if keyword in ("minContains", "maxContains"):
             item = example_value(self._root, constraint.schema.get("contains", True))
             count = int(expected) + (1 if keyword == "maxContains" else -1)
-            yield Candidate([item] * max(0, min(count, 1000)), "one match off")
+            yield BreakingText([item] * max(0, min(count, 1000)), "one match off")
         yield from broken(keyword, expected, value, schema)
 
-    def _two_at_once(self, branches: list[Any], rest: dict[str, Any], value: Any) -> Iterator[Candidate]:
+    def _two_at_once(self, branches: list[Any], rest: dict[str, Any], value: Any) -> Iterator[BreakingText]:
         for first in range(min(len(branches), _BRANCHES)):
             for second in range(first + 1, min(len(branches), _BRANCHES)):
                 both = {"allOf": [rest, branches[first], branches[second]]}
                 words = f"the alternatives {first} and {second} at once"
                 made = [example_value(self._root, both, optional=optional) for optional in (False, True)]
-                yield from (Candidate(one, words) for one in made)
+                yield from (BreakingText(one, words) for one in made)
                 if isinstance(value, dict) and all(isinstance(one, dict) for one in made):
-                    yield from (Candidate({**value, **one}, words) for one in made)
+                    yield from (BreakingText({**value, **one}, words) for one in made)
 
-    def _pool(self, constraint: Constraint, base: Any) -> Iterator[_Replacement]:
+    def _pool(self, constraint: PlacedConstraint, base: Any) -> Iterator[_Replacement]:
         """Changes that break the other constraints at the place: shared alternatives need each other's values."""
         if constraint.keyword == FALSE or constraint.of_name:
             return
         steps, value = constraint.steps, value_at(base, constraint.steps)
         inner = merged(self._root, constraint.route[-1])
-        streams: list[Iterator[Candidate]] = []
+        streams: list[Iterator[BreakingText]] = []
         for other in self._by_steps[steps]:
             if other is not constraint and other.keyword != FALSE and not other.of_name:
                 schema = {**inner, **other.schema}
@@ -275,7 +277,7 @@ class _Finder:
 
     def _example(
         self,
-        constraint: Constraint,
+        constraint: PlacedConstraint,
         base: Any,
         candidate: _Replacement,
         without: Callable[[Any], bool],
@@ -291,7 +293,7 @@ class _Finder:
         choices = tuple(map(to_pointer, constraint.choices))
         return Boundary(constraint.pointer, constraint.keyword, arguments, base, steps, what, only, choices)
 
-    def _breaks_itself(self, constraint: Constraint, value: Any) -> bool:
+    def _breaks_itself(self, constraint: PlacedConstraint, value: Any) -> bool:
         """Whether the keyword, together with those it depends on, rejects the value."""
         if constraint.keyword == FALSE or constraint.of_name:
             return False
@@ -330,7 +332,7 @@ def _distinct(candidates: Iterator[_Replacement]) -> Iterator[_Replacement]:
             return
 
 
-def _relaxed(root: dict[str, Any], constraint: Constraint) -> Any:
+def _relaxed(root: dict[str, Any], constraint: PlacedConstraint) -> Any:
     """A copy of the schema without the constraint, sharing all other parts."""
     if constraint.keyword == FALSE:
         return with_value(root, constraint.holder, True)

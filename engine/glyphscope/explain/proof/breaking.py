@@ -16,14 +16,14 @@ _MAX_REPEATED, _MAX_LENGTH = 3_000, 100_000
 """The maximum length, in characters or items, for which several examples are made, and for which one is made."""
 
 
-class Candidate(NamedTuple):
+class BreakingText(NamedTuple):
     """A value, and how it breaks the constraint, in words."""
 
     value: Any
     what: str
 
 
-Candidates: TypeAlias = Iterator[Candidate]
+Candidates: TypeAlias = Iterator[BreakingText]
 
 _FORMATS: dict[str, tuple[str, ...]] = {
     "date": ("2025-02-30", "2025-13-01", "25-01-01", "2025-1-1", "2025-01-31T", "2023-02-29"),
@@ -71,33 +71,33 @@ def _length(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any])
     if keyword.side < 0:
         short = math.ceil(expected) - 1
         if short <= _MAX_REPEATED:
-            yield Candidate(text[:short], "one character too short")
-            yield Candidate("a" * short, "one character too short")
-            yield Candidate("", "empty")
+            yield BreakingText(text[:short], "one character too short")
+            yield BreakingText("a" * short, "one character too short")
+            yield BreakingText("", "empty")
             # one character, but two UTF-16 code units
-            yield Candidate("😀" * short, "one character too short, counted in characters")
+            yield BreakingText("😀" * short, "one character too short, counted in characters")
             if pattern and (fit := matching_text(pattern)):
-                yield from (Candidate(fit[:n], "too short") for n in range(len(fit), -1, -1))
+                yield from (BreakingText(fit[:n], "too short") for n in range(len(fit), -1, -1))
         return
     long = math.floor(expected) + 1
     if _MAX_REPEATED < long <= _MAX_LENGTH:
-        yield Candidate(text + (text[-1:] or "a") * (long - len(text)), "one character too long")
+        yield BreakingText(text + (text[-1:] or "a") * (long - len(text)), "one character too long")
     elif long <= _MAX_REPEATED:
         for filler in (text[-1:] or "a", "é", "a", "0", " "):
-            yield Candidate(text + filler * (long - len(text)), "one character too long")
+            yield BreakingText(text + filler * (long - len(text)), "one character too long")
         if pattern and (fit := matching_text(pattern, long)):
-            yield Candidate(fit, "too long")
+            yield BreakingText(fit, "too long")
         yield from (
-            Candidate(text[:at] + text[at : at + 1] * (long - len(text) + 1) + text[at + 1 :], "too long")
+            BreakingText(text[:at] + text[at : at + 1] * (long - len(text) + 1) + text[at + 1 :], "too long")
             for at in range(min(len(text), 30))
         )
-        yield Candidate("a" * (2 * long), "twice as long")
+        yield BreakingText("a" * (2 * long), "twice as long")
 
 
 def _format(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
     text = value if isinstance(value, str) else ""
     for bad in (*_FORMATS.get(expected, ()), "", "not one", f" {text}", f"{text} ", text[:-1]):
-        yield Candidate(bad, f"no {expected}")
+        yield BreakingText(bad, f"no {expected}")
 
 
 def _text(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
@@ -107,23 +107,23 @@ def _text(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -
     places = range(min(len(text), 6))
     changed += [f"{text[:at]}{sign}{text[at + 1 :]}" for at in places for sign in "!zA0é"]
     changed += ["zzz", "0", "Z9_", "!", "-", "é", "a" * 100]
-    yield from (Candidate(bad, f"not of the {keyword.name}") for bad in changed)
+    yield from (BreakingText(bad, f"not of the {keyword.name}") for bad in changed)
 
 
 def _other_types(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
     if isinstance(value, bool):
-        yield Candidate("true" if value else "false", "a string instead")
-        yield Candidate(int(value), "an integer instead")
+        yield BreakingText("true" if value else "false", "a string instead")
+        yield BreakingText(int(value), "an integer instead")
     elif isinstance(value, int | float):
-        yield Candidate(str(value), "a string instead")
-        yield Candidate(value + 0.5, "a fraction instead")
+        yield BreakingText(str(value), "a string instead")
+        yield BreakingText(value + 0.5, "a fraction instead")
     elif value is None:
-        yield Candidate("null", "a string instead")
+        yield BreakingText("null", "a string instead")
     elif isinstance(value, list) and value:
-        yield Candidate(value[0], "the item without its list")
+        yield BreakingText(value[0], "the item without its list")
     elif isinstance(value, str):
-        yield Candidate([value], "a list of it instead")
-    yield from (Candidate(plain, f"a value of type {kind} instead") for kind, plain in _PLAIN.items())
+        yield BreakingText([value], "a list of it instead")
+    yield from (BreakingText(plain, f"a value of type {kind} instead") for kind, plain in _PLAIN.items())
 
 
 def _listed(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
@@ -137,18 +137,18 @@ def _near(item: Any) -> Candidates:
     """Near misses of a listed value."""
     if isinstance(item, str):
         misses = [f"{item}s", item[:-1], item.swapcase(), f" {item}", f"{item} ", f"x{item[1:]}", "", "other"]
-        yield from (Candidate(miss, f"a near miss of {item!r}") for miss in misses)
+        yield from (BreakingText(miss, f"a near miss of {item!r}") for miss in misses)
     elif isinstance(item, bool):
-        yield Candidate(not item, "the other boolean")
+        yield BreakingText(not item, "the other boolean")
     elif isinstance(item, int | float):
         misses_of = (item + 1, item - 1, item + 0.5, item * 10, -item, str(item))
-        yield from (Candidate(miss, f"a near miss of {item!r}") for miss in misses_of)
+        yield from (BreakingText(miss, f"a near miss of {item!r}") for miss in misses_of)
     elif isinstance(item, list):
-        yield Candidate([*item, None], "one item more")
-        yield Candidate(item[:-1], "one item less")
+        yield BreakingText([*item, None], "one item more")
+        yield BreakingText(item[:-1], "one item less")
     elif isinstance(item, dict):
-        yield Candidate({**item, "unknown": 1}, "one member more")
-        yield Candidate(dict(list(item.items())[:-1]), "one member less")
+        yield BreakingText({**item, "unknown": 1}, "one member more")
+        yield BreakingText(dict(list(item.items())[:-1]), "one member less")
 
 
 def _unlike(listed: list[Any]) -> list[Any]:
@@ -164,16 +164,16 @@ def _past(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -
     exact, sign = Decimal(str(expected)), keyword.side
     side = "below the minimum" if sign < 0 else "above the maximum"
     if keyword.excluded:
-        yield Candidate(_plain(exact), "the bound itself, which is excluded")
+        yield BreakingText(_plain(exact), "the bound itself, which is excluded")
     whole = exact.to_integral_value("ROUND_FLOOR" if sign > 0 else "ROUND_CEILING")
-    yield Candidate(_plain(whole + sign), f"the next integer {side}")
+    yield BreakingText(_plain(whole + sign), f"the next integer {side}")
     for step in ("0.1", "0.5", "0.000001"):
-        yield Candidate(_plain(exact + sign * Decimal(step)), f"{step} {side}")
-    yield Candidate(_plain(whole + sign * 10), f"ten {side}")
+        yield BreakingText(_plain(exact + sign * Decimal(step)), f"{step} {side}")
+    yield BreakingText(_plain(whole + sign * 10), f"ten {side}")
     digits = len(str(abs(int(whole))))
-    yield Candidate(_plain(sign * Decimal(10) ** (digits + (1 if sign * whole > 0 else 0))), f"far {side}")
-    yield Candidate(sign * 999_999_999_999, f"very far {side}")
-    yield Candidate(
+    yield BreakingText(_plain(sign * Decimal(10) ** (digits + (1 if sign * whole > 0 else 0))), f"far {side}")
+    yield BreakingText(sign * 999_999_999_999, f"very far {side}")
+    yield BreakingText(
         _plain(-exact) if sign * exact < 0 else _plain(exact * 2), f"{side}, by the sign or twice"
     )
 
@@ -182,11 +182,11 @@ def _off_step(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any
     """Numbers beside the value, such as those that are not multiples of a step."""
     base, exact = (Decimal(str(number)) if _is_number(number) else Decimal(0) for number in (value, expected))
     for share, words in (("0.5", "half a step off"), ("0.1", "a tenth of a step off")):
-        yield Candidate(_plain(base + exact * Decimal(share)), words)
-    yield Candidate(_plain(base + 1), "one off")
-    yield Candidate(_plain(base - 1), "one off")
-    yield Candidate(_plain(base + Decimal("0.001")), "a thousandth off")
-    yield Candidate(_plain(base + 2), "two off")
+        yield BreakingText(_plain(base + exact * Decimal(share)), words)
+    yield BreakingText(_plain(base + 1), "one off")
+    yield BreakingText(_plain(base - 1), "one off")
+    yield BreakingText(_plain(base + Decimal("0.001")), "a thousandth off")
+    yield BreakingText(_plain(base + 2), "two off")
 
 
 def _is_number(value: Any) -> bool:
@@ -202,30 +202,30 @@ def _items(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) 
     items = value if isinstance(value, list) else []
     many = math.floor(expected) + 1
     if keyword.side < 0:
-        yield Candidate(items[: max(0, math.ceil(expected) - 1)], "one item too few")
-        yield Candidate([], "empty")
+        yield BreakingText(items[: max(0, math.ceil(expected) - 1)], "one item too few")
+        yield BreakingText([], "empty")
     elif many <= _MAX_REPEATED:
-        yield Candidate(_longer(items, many), "one item too many")
-        yield Candidate(_distinct(items, many), "one item too many, all different")
+        yield BreakingText(_longer(items, many), "one item too many")
+        yield BreakingText(_distinct(items, many), "one item too many, all different")
 
 
 def _twice(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
     items = value if isinstance(value, list) else []
     for same in dict.fromkeys(repr(item) for item in items):
         item = next(item for item in items if repr(item) == same)
-        yield Candidate([*items, item], "an item twice")
-        yield Candidate([item, item], "an item twice")
-    yield from (Candidate([item, item], "an item twice") for item in ("a", 1, None))
+        yield BreakingText([*items, item], "an item twice")
+        yield BreakingText([item, item], "an item twice")
+    yield from (BreakingText([item, item], "an item twice") for item in ("a", 1, None))
 
 
 def _contents(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
-    yield Candidate([], "nothing in it")
-    yield from (Candidate([plain], "another item only") for plain in _PLAIN.values())
+    yield BreakingText([], "nothing in it")
+    yield from (BreakingText([plain], "another item only") for plain in _PLAIN.values())
 
 
 def _item(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
     items = value if isinstance(value, list) else []
-    yield from (Candidate([*items, plain], "an item past the last") for plain in reversed(_PLAIN.values()))
+    yield from (BreakingText([*items, plain], "an item past the last") for plain in reversed(_PLAIN.values()))
 
 
 def _longer(items: list[Any], count: int) -> list[Any]:
@@ -241,14 +241,14 @@ def _distinct(items: list[Any], count: int) -> list[Any]:
 
 
 def _required(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
-    yield from (Candidate(_without(value, (name,)), f"{name!r} is missing") for name in expected)
+    yield from (BreakingText(_without(value, (name,)), f"{name!r} is missing") for name in expected)
 
 
 def _dependency(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
     for name, needed in expected.items():
         for other in needed:
             members = with_name(_without(value, (other,)), name, _members(value).get(name, "text"))
-            yield Candidate(members, f"{name!r} without {other!r}")
+            yield BreakingText(members, f"{name!r} without {other!r}")
 
 
 def _count(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
@@ -257,20 +257,20 @@ def _count(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) 
     if keyword.side < 0:
         left = math.ceil(expected) - 1
         optional = [n for n in members if n not in schema.get("required", ())]
-        yield Candidate(_without(members, optional[: len(members) - left]), "one member too few")
-        yield Candidate({}, "empty")
+        yield BreakingText(_without(members, optional[: len(members) - left]), "one member too few")
+        yield BreakingText({}, "empty")
         return
     many = math.floor(expected) + 1 - len(members)
     filler = next(iter(members.values()), "text")
     if 0 < many <= _MAX_REPEATED:
         optional = [n for n in schema.get("properties", ()) if n not in members][:many]
         more = [*optional, *(f"extra{i}" for i in range(many))][:many]
-        yield Candidate({**members, **dict.fromkeys(more, filler)}, "one member too many")
-        yield Candidate({**members, **{f"extra{i}": filler for i in range(many)}}, "one member too many")
+        yield BreakingText({**members, **dict.fromkeys(more, filler)}, "one member too many")
+        yield BreakingText({**members, **{f"extra{i}": filler for i in range(many)}}, "one member too many")
 
 
 def _name(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
-    yield Candidate(with_name(value, "unknown", "text"), "a member")
+    yield BreakingText(with_name(value, "unknown", "text"), "a member")
 
 
 def _unknown(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
@@ -280,7 +280,7 @@ def _unknown(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any]
     for name in ("unknown", *near, "", keyword.name):
         if name not in named:
             for kind in ("string", "integer", "null"):
-                yield Candidate(with_name(value, name, _PLAIN[kind]), f"{name!r} is unknown")
+                yield BreakingText(with_name(value, name, _PLAIN[kind]), f"{name!r} is unknown")
 
 
 def _members(value: Any) -> dict[str, Any]:

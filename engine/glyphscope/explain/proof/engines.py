@@ -36,7 +36,7 @@ MAX_DEATHS = 3
 """After this many crashes and timeouts with one grammar, an engine is not used again."""
 
 
-class Calls(NamedTuple):
+class EngineCalls(NamedTuple):
     """The calls whose constraints are proved. `order` is the order of arguments in our grammars."""
 
     registry: ToolRegistry
@@ -65,7 +65,7 @@ class Engine:
     def __init__(
         self,
         engine: EngineName,
-        calls: Calls,
+        calls: EngineCalls,
         probe: GrammarProbe | None,
         cancelled: Cancelled = lambda: False,
     ) -> None:

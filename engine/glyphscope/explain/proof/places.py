@@ -39,7 +39,7 @@ Route: TypeAlias = tuple[Location, ...]
 
 
 @dataclass(frozen=True)
-class Constraint:
+class PlacedConstraint:
     """`keyword: value` in `schema`, which is at `holder` and applies at the end of `route`.
 
     `of_name`: it applies to the names of the object's members there. `why_not`: why no value is possible there.
@@ -76,7 +76,7 @@ class _Place:
     choices: tuple[Path, ...] = ()
 
 
-def constraints(root: dict[str, Any]) -> Iterator[Constraint]:
+def constraints(root: dict[str, Any]) -> Iterator[PlacedConstraint]:
     """Each keyword that can reject a value, outermost first, once for each route to it, but at most `_ROUTES` times."""
     waiting = deque([_Place((), root, (Location(None, (root,)),))])
     visits: dict[Path, int] = {}
@@ -94,14 +94,14 @@ def constraints(root: dict[str, Any]) -> Iterator[Constraint]:
             waiting.extend(_places_in(root, place))
 
 
-def _constraints_of(place: _Place) -> Iterator[Constraint]:
+def _constraints_of(place: _Place) -> Iterator[PlacedConstraint]:
     for keyword, value in place.schema.items():
         if keyword in KEYWORDS and KEYWORDS[keyword].rejects(value):
             yield _constraint(place, keyword, value, place.schema)
 
 
-def _constraint(place: _Place, keyword: str, value: Any, schema: dict[str, Any]) -> Constraint:
-    return Constraint(
+def _constraint(place: _Place, keyword: str, value: Any, schema: dict[str, Any]) -> PlacedConstraint:
+    return PlacedConstraint(
         place.path, keyword, value, schema, place.route, place.of_name, place.lost, place.choices
     )
 

@@ -13,7 +13,7 @@ from glyphscope.base.errors import GlyphscopeError, ModelError
 from glyphscope.base.pointer import follow
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.explain.proof.boundary import Boundary, Unreached, boundary_examples
-from glyphscope.explain.proof.engines import ENGINES, OURS, Answer, Calls, Cancelled, Engine, EngineName
+from glyphscope.explain.proof.engines import ENGINES, OURS, Answer, Cancelled, Engine, EngineCalls, EngineName
 from glyphscope.explain.proof.renderings import (
     Order,
     as_written,
@@ -110,7 +110,7 @@ def prove(
             registry, notation, shape, engines, order=order, progress=progress, cancelled=is_cancelled
         )
     )
-    calls = Calls(registry, notation, shape, order)
+    calls = EngineCalls(registry, notation, shape, order)
     ours = [engine for engine in engines if engine in OURS and order == "any"]
     return Report(
         registry=registry.digest,
@@ -143,7 +143,7 @@ def iterate_proofs(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[Proof]:
     """Yield each proof, tool by tool. Calls `cancelled` between engines; closing the iterator ends its processes."""
-    calls = Calls(registry, notation, fitting_shape(registry, shape), order)
+    calls = EngineCalls(registry, notation, fitting_shape(registry, shape), order)
     with ExitStack() as stack:
         opened = _opened(engines, calls, stack, cancelled)
         unenforced = {engine: _claims(engine, calls).reasons for engine in engines if engine in OURS}
@@ -164,7 +164,7 @@ def iterate_proofs(
 
 
 def _opened(
-    engines: Sequence[EngineName], calls: Calls, stack: ExitStack, cancelled: Cancelled
+    engines: Sequence[EngineName], calls: EngineCalls, stack: ExitStack, cancelled: Cancelled
 ) -> dict[EngineName, Engine | GlyphscopeError]:
     """The engines by name, or the reason why one cannot be used."""
     probe: GrammarProbe | None = None
@@ -189,7 +189,7 @@ class _Claims(NamedTuple):
     ordered: tuple[Ordered, ...]
 
 
-def _claims(engine: EngineName, calls: Calls) -> _Claims:
+def _claims(engine: EngineName, calls: EngineCalls) -> _Claims:
     try:
         grammar = calls.grammar()
         if engine == "mask":
@@ -216,7 +216,7 @@ class _WrittenExample(NamedTuple):
 class _Case:
     """One tool: its examples, written once for all engines."""
 
-    def __init__(self, calls: Calls, tool: Tool, unenforced: dict[EngineName, _Reasons]) -> None:
+    def __init__(self, calls: EngineCalls, tool: Tool, unenforced: dict[EngineName, _Reasons]) -> None:
         self._calls, self._tool, self._unenforced = calls, tool, unenforced
         self._found = boundary_examples(tool, closed=calls.closed)
         self._written: dict[str, tuple[_WrittenExample, ...]] = {}  # by order: schema, required, reversed

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from itertools import combinations
 
 from glyphscope.base.pointer import is_under
-from glyphscope.grammar.builder.context import Choice, ToolContext, UnenforcedIn
+from glyphscope.grammar.builder.context import ContextChoice, ToolContext, UnenforcedIn
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, names_of
 from glyphscope.grammar.checking import identity
 from glyphscope.grammar.time_limit import check_time
@@ -65,14 +65,14 @@ def _unenforced_below(
     return below
 
 
-def _is_beside(choice: Choice, number: int, place: str) -> bool:
+def _is_beside(choice: ContextChoice, number: int, place: str) -> bool:
     """Whether the place belongs to a constraint outside the choice, which does not weaken it."""
     if is_under(place, choice.part.at(choice.keyword, number).pointer):
         return False
     return any(_belongs(place, part, choice) for part in choice.parts)
 
 
-def _belongs(place: str, part: Part, choice: Choice) -> bool:
+def _belongs(place: str, part: Part, choice: ContextChoice) -> bool:
     pointer = part.place.pointer
     if not is_under(place, pointer):
         return False

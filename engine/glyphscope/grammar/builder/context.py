@@ -121,7 +121,7 @@ class UnenforcedIn(NamedTuple):
     unenforced: Unenforced
 
 
-class Choice(NamedTuple):
+class ContextChoice(NamedTuple):
     """An `anyOf` or `oneOf` of one of the `parts` that apply together, and the rules of its alternatives."""
 
     part: Part
@@ -181,7 +181,7 @@ class ToolContext:
         # notes about the rules
         self.unenforced: dict[Unenforced, None] = {}
         self.unenforced_in: list[UnenforcedIn] = []  # the same, by rule
-        self.choices: list[Choice] = []
+        self.choices: list[ContextChoice] = []
         self.impossible: list[Impossible] = []
         self.listed: dict[ListedValue, str | None] = {}  # why each is excluded; None if it is possible
         self.ordered: dict[Ordered, None] = {}  # objects with members in the schema's order, and why

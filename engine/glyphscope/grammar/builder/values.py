@@ -17,7 +17,7 @@ from glyphscope.grammar.builder.alternatives import distinct, may_overlap, note_
 from glyphscope.grammar.builder.any_order import listed_values
 from glyphscope.grammar.builder.containers import arguments_node, array_node, object_node, uncertain_items
 from glyphscope.grammar.builder.context import (
-    Choice,
+    ContextChoice,
     Form,
     Impossible,
     NotationEntries,
@@ -231,7 +231,7 @@ def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: 
         for i, place in enumerate(branches)
     ]
     names = tuple(rule.name if isinstance(rule, tree.RuleRef) else "" for rule in rules)
-    context.choices.append(Choice(part, keyword, parts, names))
+    context.choices.append(ContextChoice(part, keyword, parts, names))
     return alt(*rules)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
-    from glyphscope.models.decoding.budget import Budget
+    from glyphscope.models.decoding.budget import TokenBudget
     from glyphscope.models.decoding.loop import Decoder, Evidence, best_token
     from glyphscope.models.decoding.mask import SLICE, MaskCache, TokenMask
     from glyphscope.models.decoding.response_prefix import commit_prefix

@@ -268,7 +268,7 @@ def _names_text_tokens(body: Node, spelling: Spelling) -> bool:
     )
 
 
-class Budget:
+class TokenBudget:
     """One generation's budget, consulted before each choice; `tokens` are the answer's tokens so far.
 
     `near`: no completion takes more tokens than that, so nothing is checked before; None if unknown. `reasoning` is

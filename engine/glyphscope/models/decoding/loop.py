@@ -16,7 +16,7 @@ import numpy as np
 
 from glyphscope.base.errors import GrammarError, ModelError
 from glyphscope.events import Alternative, EvidenceKind, Narrowed, Origin, Sampling, TokenStep
-from glyphscope.models.decoding.budget import Budget
+from glyphscope.models.decoding.budget import TokenBudget
 from glyphscope.models.decoding.mask import Constraint
 from glyphscope.models.decoding.response_prefix import PrefixToken
 from glyphscope.models.decoding.sampler import Allowed, Draw, Logits, SamplerState, top
@@ -156,7 +156,7 @@ class Decoder:
         evidence: EvidenceKind = "all",
         written: Sequence[PrefixToken] = (),
         figures_from: int = 0,
-        budget: Budget | None = None,
+        budget: TokenBudget | None = None,
     ) -> None:
         self._backend = backend
         self._constraint = constraint

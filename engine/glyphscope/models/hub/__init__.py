@@ -18,15 +18,15 @@ from glyphscope.base.interfaces import interface
 if TYPE_CHECKING:
     from glyphscope.models.hub.choosing import pick
     from glyphscope.models.hub.files import (
-        Choice,
+        DownloadProgress,
+        FileChoice,
+        FileListing,
         HubFile,
-        Listing,
-        Progress,
         choices_of,
         is_safe,
         quantisation_of,
     )
-    from glyphscope.models.hub.jobs import Download, Lookup, Search, Stopped
+    from glyphscope.models.hub.jobs import Download, DownloadStopped, Lookup, Search
     from glyphscope.models.hub.names import read_request
     from glyphscope.models.hub.part import PartialFile, Unfinished, find_unfinished
 else:

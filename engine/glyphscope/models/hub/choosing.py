@@ -8,7 +8,7 @@ from typing import NamedTuple
 from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import byte_size
 from glyphscope.base.shorten import and_more
-from glyphscope.models.hub.files import Choice, Listing
+from glyphscope.models.hub.files import FileChoice, FileListing
 
 PREFERRED = (
     "Q4_K_M", "UD-Q4_K_XL", "MXFP4", "MXFP4_MOE", "Q4_K_S", "Q5_K_M", "IQ4_XS", "IQ4_NL", "Q5_K_S", "Q4_1", "Q4_0",
@@ -22,11 +22,11 @@ _SHOWN = 12
 class Pick(NamedTuple):
     """The chosen file, and why it was chosen, as a sentence."""
 
-    choice: Choice
+    choice: FileChoice
     why: str
 
 
-def pick(listing: Listing, which: str = "", memory: int | None = None) -> Pick:
+def pick(listing: FileListing, which: str = "", memory: int | None = None) -> Pick:
     """The file that `which` names (a path, a name or a quantisation), or the usual one for `memory`, the free bytes.
 
     Raises ModelError if there is none, or if the choice is ambiguous.
@@ -59,7 +59,7 @@ def pick(listing: Listing, which: str = "", memory: int | None = None) -> Pick:
     return Pick(complete[0], f"The smallest; it still needs more memory than is free ({free}).")
 
 
-def _named(listing: Listing, which: str) -> Choice:
+def _named(listing: FileListing, which: str) -> FileChoice:
     name = which.lower().strip("/")
     # exact matches first: a file's name may be another one's quantisation
     matches = (
@@ -80,13 +80,13 @@ def _named(listing: Listing, which: str) -> Choice:
     )
 
 
-def _if_complete(choice: Choice, listing: Listing) -> Choice:
+def _if_complete(choice: FileChoice, listing: FileListing) -> FileChoice:
     if choice.missing:
         raise _incomplete(choice, listing)
     return choice
 
 
-def _incomplete(choice: Choice, listing: Listing) -> ModelError:
+def _incomplete(choice: FileChoice, listing: FileListing) -> ModelError:
     missing = "1 part is" if choice.missing == 1 else f"{choice.missing} parts are"
     return ModelError(
         f"Of the split model {choice.name}, {missing} not in the repository.",
@@ -95,7 +95,7 @@ def _incomplete(choice: Choice, listing: Listing) -> ModelError:
     )
 
 
-def _no_model(listing: Listing) -> ModelError:
+def _no_model(listing: FileListing) -> ModelError:
     contents = f"It has {listing.others} other files." if listing.others else "It is empty."
     return ModelError(
         f"The repository has no GGUF model. {contents}",
@@ -104,7 +104,7 @@ def _no_model(listing: Listing) -> ModelError:
     )
 
 
-def _several(listing: Listing, found: Sequence[Choice], which: str) -> ModelError:
+def _several(listing: FileListing, found: Sequence[FileChoice], which: str) -> ModelError:
     example = f"{listing.repo}:{found[0].name}"
     return ModelError(
         f"{len(found)} of its models are {which}.",
@@ -113,5 +113,5 @@ def _several(listing: Listing, found: Sequence[Choice], which: str) -> ModelErro
     )
 
 
-def _names(choices: Sequence[Choice]) -> str:
+def _names(choices: Sequence[FileChoice]) -> str:
     return and_more([choice.name for choice in choices], _SHOWN)

@@ -29,14 +29,14 @@ from glyphscope.models.files import inspect_file
 from glyphscope.models.gguf import read_header
 from glyphscope.models.hub.failures import TOKEN_HINT, failed
 from glyphscope.models.hub.files import (
-    Choice,
-    Failure,
-    Found,
+    DownloadFailure,
+    DownloadProgress,
+    FileChoice,
+    FileListing,
+    FoundFiles,
     How,
     HubFile,
-    Listing,
     Phase,
-    Progress,
     choices_of,
     is_safe,
 )
@@ -105,7 +105,7 @@ class Hub:
         # received data is written at once, so that it is not lost with this process
         setattr(constants, "DOWNLOAD_CHUNK_SIZE", None)  # noqa: B010
 
-    def look(self, request: HubRequest) -> Listing:
+    def look(self, request: HubRequest) -> FileListing:
         """The files of a repository, in one request."""
         at = "" if request.revision == "main" else f"/revision/{quote(request.revision, safe='')}"
         info = self._ask(f"/{request.repo}{at}", {"blobs": "true"}, _where(request.repo), _Info)
@@ -115,21 +115,21 @@ class Hub:
         commit = (info.sha or "").lower()
         commit = commit if _COMMIT.fullmatch(commit) else request.revision
         # under the requested name, even if the repository was renamed
-        return Listing(constants.ENDPOINT, request.repo, commit, choices, others)
+        return FileListing(constants.ENDPOINT, request.repo, commit, choices, others)
 
-    def find(self, words: str, limit: int) -> list[Found]:
+    def find(self, words: str, limit: int) -> list[FoundFiles]:
         """At most `limit` repositories with GGUF files, most downloaded first."""
         query = {"search": words, "filter": "gguf", "sort": "downloads", "limit": limit}
         found = self._ask("", query, constants.ENDPOINT, list[_Found])
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(self._listed, [each for each in found if is_repo(each.id)][:limit]))
 
-    def _listed(self, each: _Found) -> Found:
-        found = Found(each.id, max(each.downloads or 0, 0))
+    def _listed(self, each: _Found) -> FoundFiles:
+        found = FoundFiles(each.id, max(each.downloads or 0, 0))
         try:
             return found._replace(listing=self.look(HubRequest(each.id)))
         except GlyphscopeError as error:
-            return found._replace(failure=Failure(error.message, error.where, error.hint))
+            return found._replace(failure=DownloadFailure(error.message, error.where, error.hint))
 
     def _ask(self, path: str, query: dict[str, Any], where: str, kind: type[T]) -> T:
         address, retries = f"{constants.ENDPOINT}/api/models{path}", Retries(QUESTION)
@@ -151,7 +151,7 @@ class Hub:
                     raise MemoryError
         return bytes(body)
 
-    def download(self, listing: Listing, part: PartialFile) -> None:
+    def download(self, listing: FileListing, part: PartialFile) -> None:
         """Append the rest of the file to `part`, by the library's own download, with retries."""
         file, where = part.file, _where(listing.repo)
         address = hf_hub_url(listing.repo, file.path, revision=listing.commit, endpoint=listing.endpoint)
@@ -173,7 +173,7 @@ class Hub:
                 part.report("waiting", part.size, words)
                 time.sleep(pause)
 
-    def cached(self, listing: Listing, choice: Choice) -> str:
+    def cached(self, listing: FileListing, choice: FileChoice) -> str:
         """The path of the (first) file in the Hugging Face cache; empty unless it has all files with their hashes."""
         found = []
         for file in choice.files:
@@ -213,7 +213,11 @@ def _file(sibling: _Sibling) -> HubFile:
 
 
 def fetch(
-    hub: Hub, listing: Listing, choice: Choice, folder: str, notify: Callable[[Progress], None]
+    hub: Hub,
+    listing: FileListing,
+    choice: FileChoice,
+    folder: str,
+    notify: Callable[[DownloadProgress], None],
 ) -> tuple[str, How, bool]:
     """Returns the path of the (first) file, its origin, and whether its hash was verified.
 
@@ -223,7 +227,7 @@ def fetch(
     before = 0  # bytes of the completed files
 
     def report(phase: Phase, done: int, words: str = "") -> None:
-        notify(Progress(phase, before + done, choice.bytes, words))
+        notify(DownloadProgress(phase, before + done, choice.bytes, words))
 
     if choice.missing or not all(is_safe(file.path) for file in files):
         raise ModelError("Incomplete split model.", where=choice.name, hint="Choose another file.")
@@ -264,7 +268,7 @@ def _has(place: Path, file: HubFile, report: Report) -> bool:
     )
 
 
-def _complete(hub: Hub, listing: Listing, part: PartialFile) -> None:
+def _complete(hub: Hub, listing: FileListing, part: PartialFile) -> None:
     """Download the rest of a file and check its hash; if it is wrong after resuming, repeat once from the start."""
     file, resumed = part.file, part.size > 0
     if file.bytes and part.size > file.bytes:

@@ -40,7 +40,7 @@ class HubFile(NamedTuple):
         return self.sha256 or self.blob
 
 
-class Choice(NamedTuple):
+class FileChoice(NamedTuple):
     """A model: one file, or the parts of a split one, of which `missing` (a number) are not in the repository."""
 
     files: tuple[HubFile, ...]
@@ -57,13 +57,13 @@ class Choice(NamedTuple):
         return sum(file.bytes for file in self.files)
 
 
-class Listing(NamedTuple):
+class FileListing(NamedTuple):
     """The models of a repository at a commit, smallest first. `others` is the number of other files."""
 
     endpoint: str
     repo: str
     commit: str
-    choices: tuple[Choice, ...]
+    choices: tuple[FileChoice, ...]
     others: int = 0
 
 
@@ -100,12 +100,12 @@ def quantisation_of(path: str) -> str:
     return ""
 
 
-def choices_of(files: Iterable[HubFile]) -> tuple[Choice, ...]:
+def choices_of(files: Iterable[HubFile]) -> tuple[FileChoice, ...]:
     """The models among the files, smallest first."""
     return tuple(sorted(_grouped(files), key=lambda choice: (choice.bytes, choice.name)))
 
 
-def _grouped(files: Iterable[HubFile]) -> Iterator[Choice]:
+def _grouped(files: Iterable[HubFile]) -> Iterator[FileChoice]:
     sets: dict[tuple[str, int], dict[int, HubFile]] = {}
     for file in files:
         if not is_model(file.path):
@@ -114,11 +114,11 @@ def _grouped(files: Iterable[HubFile]) -> Iterator[Choice]:
             parts = sets.setdefault((split["stem"], int(split["count"])), {})
             parts[int(split["number"])] = file
         else:
-            yield Choice((file,), quantisation_of(file.path))
+            yield FileChoice((file,), quantisation_of(file.path))
     for (stem, count), parts in sets.items():
         numbered = [parts[number] for number in sorted(parts) if 1 <= number <= count]
         whole = numbered or list(parts.values())
-        yield Choice(tuple(whole), quantisation_of(stem), max(count - len(whole), 0))
+        yield FileChoice(tuple(whole), quantisation_of(stem), max(count - len(whole), 0))
 
 
 Phase = Literal["waiting", "checking", "downloading", "naming"]
@@ -126,7 +126,7 @@ How = Literal["downloaded", "kept", "cached"]
 """Downloaded now, already in the folder of models, or found in Hugging Face's cache."""
 
 
-class Progress(NamedTuple):
+class DownloadProgress(NamedTuple):
     """`done` and `total` are bytes of all files; `total` is 0 if unknown. `words`: the reason why a download waits."""
 
     phase: Phase
@@ -135,7 +135,7 @@ class Progress(NamedTuple):
     words: str = ""
 
 
-class Failure(NamedTuple):
+class DownloadFailure(NamedTuple):
     """A ModelError, or a StorageError if `disk`."""
 
     message: str
@@ -144,10 +144,10 @@ class Failure(NamedTuple):
     disk: bool = False
 
 
-class Found(NamedTuple):
+class FoundFiles(NamedTuple):
     """A found repository: its files, or the reason why they could not be listed."""
 
     repo: str
     downloads: int
-    listing: Listing | None = None
-    failure: Failure | None = None
+    listing: FileListing | None = None
+    failure: DownloadFailure | None = None

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.base.inputs import home_path
 from glyphscope.models.hub.choosing import Pick, pick
-from glyphscope.models.hub.files import Choice, Failure, Found, How, Listing, Progress
+from glyphscope.models.hub.files import (
+    DownloadFailure,
+    DownloadProgress,
+    FileChoice,
+    FileListing,
+    FoundFiles,
+    How,
+)
 from glyphscope.models.hub.names import HubRequest
 from glyphscope.processes.calls import Child, ProcessDied
 
@@ -38,27 +45,27 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def look(request: HubRequest) -> Listing:
+def look(request: HubRequest) -> FileListing:
     """A repository's files. Raises ModelError, as the other functions do."""
     with _hub() as hub:
         return hub.look(request)
 
 
-def find(words: str, limit: int) -> list[Found]:
+def find(words: str, limit: int) -> list[FoundFiles]:
     """Repositories by words, at most so many."""
     with _hub() as hub:
         return hub.find(words, limit)
 
 
 def get(
-    listing: Listing, choice: Choice, folder: str, report: Callable[[Progress], object]
+    listing: FileListing, choice: FileChoice, folder: str, report: Callable[[DownloadProgress], object]
 ) -> tuple[str, How, bool]:
     """A download into a folder, as `fetch`. Raises StorageError too."""
     from glyphscope.models.hub.client import fetch
 
     reported, at = ("", ""), 0.0
 
-    def notify(progress: Progress) -> None:
+    def notify(progress: DownloadProgress) -> None:
         nonlocal reported, at
         now = (progress.phase, progress.words)
         if now != reported or time.monotonic() - at >= _REPORT_SECONDS:
@@ -80,7 +87,7 @@ def _hub() -> Iterator[Hub]:
         raise failed(error).error from None
 
 
-class Stopped(Exception):
+class DownloadStopped(Exception):
     """The job was cancelled. The downloaded part is kept."""
 
 
@@ -92,7 +99,7 @@ class DownloadResult(NamedTuple):
     hashed: bool = True
 
 
-class Job:
+class HubJob:
     """One job, run once in any thread by a subclass's method; `cancel` ends it at once, from any other thread."""
 
     def __init__(self) -> None:
@@ -104,7 +111,7 @@ class Job:
         self._process.kill()
 
     def _ask(self, seconds: float, function: Callable[P, T], *arguments: P.args, **none: P.kwargs) -> T:
-        """Its result. Raises ModelError and StorageError; Stopped after `cancel`.
+        """Its result. Raises ModelError and StorageError; DownloadStopped after `cancel`.
 
         `seconds` is the limit of each report of progress, and of the result.
         """
@@ -122,22 +129,22 @@ class Job:
                 raise ModelError(died.message, where="Hugging Face Hub", hint="Try again.") from died
         finally:
             self._process.close()
-        raise Stopped
+        raise DownloadStopped
 
 
-class Lookup(Job):
+class Lookup(HubJob):
     """The files of one repository."""
 
     def __init__(self, request: HubRequest) -> None:
         super().__init__()
         self._request = request
 
-    def listing(self) -> Listing:
-        """Raises ModelError; Stopped after `cancel`."""
+    def listing(self) -> FileListing:
+        """Raises ModelError; DownloadStopped after `cancel`."""
         return self._ask(_QUESTION_SECONDS, look, self._request)
 
 
-class Hit(NamedTuple):
+class HubHit(NamedTuple):
     """A repository. `pick` is the file for the free memory, and `fits` whether it fits there (None: unknown).
 
     `problem` is the reason if there is no `listing`, or if no file of it can be picked.
@@ -145,13 +152,13 @@ class Hit(NamedTuple):
 
     repo: str
     downloads: int = 0
-    listing: Listing | None = None
+    listing: FileListing | None = None
     pick: Pick | None = None
     fits: bool | None = None
     problem: GlyphscopeError | None = None
 
 
-class Search(Job):
+class Search(HubJob):
     """A search for repositories with GGUF files, by words. `memory` is the free memory in bytes, None if unknown."""
 
     def __init__(self, words: str, memory: int | None, limit: int = 10) -> None:
@@ -165,13 +172,13 @@ class Search(Job):
                 hint="Use words of a model's name, as in: qwen3 0.6b",
             )
 
-    def hits(self) -> list[Hit]:
-        """Most downloaded first. Raises ModelError; Stopped after `cancel`."""
+    def hits(self) -> list[HubHit]:
+        """Most downloaded first. Raises ModelError; DownloadStopped after `cancel`."""
         found = self._ask(_QUESTION_SECONDS, find, self._words, self._limit)
         return [self._hit(each) for each in found]
 
-    def _hit(self, found: Found) -> Hit:
-        hit = Hit(found.repo, found.downloads, found.listing)
+    def _hit(self, found: FoundFiles) -> HubHit:
+        hit = HubHit(found.repo, found.downloads, found.listing)
         if found.failure is not None:
             return hit._replace(problem=_error(found.failure))
         assert found.listing is not None, "or a failure"
@@ -184,32 +191,34 @@ class Search(Job):
         return hit._replace(pick=picked, fits=fits)
 
 
-class Download(Job):
+class Download(HubJob):
     """One download into `folder`. Any thread may read `progress`; `report` is called with it in the job's thread."""
 
     def __init__(
         self,
-        listing: Listing,
-        choice: Choice,
+        listing: FileListing,
+        choice: FileChoice,
         folder: Path,
         *,
-        report: Callable[[Progress], None] = lambda _progress: None,
+        report: Callable[[DownloadProgress], None] = lambda _progress: None,
     ) -> None:
         super().__init__()
         self._files = listing, choice, str(home_path(folder))
         self._notify = report
-        self.progress = Progress("checking", 0, choice.bytes)
+        self.progress = DownloadProgress("checking", 0, choice.bytes)
 
     def run_to_end(self) -> DownloadResult:
-        """Raises ModelError and StorageError; Stopped after `cancel`. The downloaded part is kept for a later job."""
+        """Raises ModelError and StorageError; DownloadStopped after `cancel`. The downloaded part is kept for a later
+        job.
+        """
         path, how, hashed = self._ask(_DOWNLOAD_SECONDS, get, *self._files, self._report)
         return DownloadResult(Path(path), how, hashed)
 
-    def _report(self, progress: Progress) -> None:
+    def _report(self, progress: DownloadProgress) -> None:
         self.progress = progress
         self._notify(progress)
 
 
-def _error(failure: Failure) -> GlyphscopeError:
+def _error(failure: DownloadFailure) -> GlyphscopeError:
     kind = StorageError if failure.disk else ModelError
     return kind(failure.message, where=failure.where, hint=failure.hint)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import byte_size, duration, pluralize
 from glyphscope.models.remote.chunks import Chunk, read_chunk
-from glyphscope.models.remote.connection import MAX_BODY, Exchange
+from glyphscope.models.remote.connection import MAX_BODY, HttpExchange
 from glyphscope.models.remote.failures import not_understood
 from glyphscope.models.remote.retry import RequestFailed
 
@@ -92,7 +92,7 @@ class StreamedAnswer:
     request may be repeated; after it, a ModelError.
     """
 
-    def __init__(self, exchange: Exchange, headers: Mapping[str, str], deadline: float) -> None:
+    def __init__(self, exchange: HttpExchange, headers: Mapping[str, str], deadline: float) -> None:
         """`deadline`, on the monotonic clock, is for the first chunk of substance."""
         self._exchange = exchange
         self._address, self._patience = exchange.connection.address, exchange.connection.patience

@@ -36,11 +36,11 @@ T = TypeVar("T")
 Ask: TypeAlias = Callable[[httpx2.AsyncClient], Coroutine[Any, Any, T]]
 
 
-class Interrupted(Exception):
+class ConnectionInterrupted(Exception):
     """The exchange was cancelled."""
 
 
-class Reply(NamedTuple):
+class HttpReply(NamedTuple):
     """An answer that was read completely or up to its limit; the key is removed from `body`."""
 
     status: int
@@ -48,7 +48,7 @@ class Reply(NamedTuple):
     body: bytes
 
 
-class Connection:
+class EndpointConnection:
     """A connection to one endpoint with one key. From any thread; `close` ends its thread and all running requests."""
 
     def __init__(self, address: Address, key: str, patience: Timeouts) -> None:
@@ -68,7 +68,7 @@ class Connection:
         """
         with self._lock:
             if earlier is not None and earlier is not self._portal:
-                raise Interrupted
+                raise ConnectionInterrupted
             if self._portal is None or self._client is None:
                 self._client = self._made()
                 opened: concurrent.futures.Future[BlockingPortal] = concurrent.futures.Future()
@@ -114,13 +114,13 @@ class Connection:
         )
 
 
-class Exchange:
+class HttpExchange:
     """The requests of one thread: one, or a few that belong together.
 
-    `cancel`, from any other thread, ends the wait with `Interrupted`.
+    `cancel`, from any other thread, ends the wait with `ConnectionInterrupted`.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: EndpointConnection) -> None:
         self.connection = connection
         self._lock = threading.Lock()
         self._portal: BlockingPortal | None = None
@@ -130,10 +130,10 @@ class Exchange:
         self._bytes: AsyncIterator[bytes] | None = None
         self._cancelled = False
 
-    def get(self, url: str, *, body: bytes | None = None, seconds: float = 15.0) -> Reply:
+    def get(self, url: str, *, body: bytes | None = None, seconds: float = 15.0) -> HttpReply:
         """A complete answer to a GET, or to a POST if there is a `body` (JSON). Raises RequestFailed."""
 
-        async def asked(client: httpx2.AsyncClient) -> Reply:
+        async def asked(client: httpx2.AsyncClient) -> HttpReply:
             headers = None if body is None else {"content-type": "application/json"}
             method = "GET" if body is None else "POST"
             request = client.build_request(method, url, content=body, headers=headers)
@@ -141,16 +141,16 @@ class Exchange:
 
         return self._limited(asked, seconds, "The endpoint did not answer in time.")
 
-    def open(self, url: str, body: bytes, seconds: float) -> Reply:
+    def open(self, url: str, body: bytes, seconds: float) -> HttpReply:
         """Sends the request. A reply of status 200 has no body yet: `read` returns it. Raises RequestFailed."""
 
-        async def asked(client: httpx2.AsyncClient) -> Reply:
+        async def asked(client: httpx2.AsyncClient) -> HttpReply:
             headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
             request = client.build_request("POST", url, content=body, headers=headers)
             response = self._response = await client.send(request, stream=True)
             if response.status_code == 200:
                 self._bytes = response.aiter_raw().__aiter__()
-                return Reply(200, response.headers, b"")
+                return HttpReply(200, response.headers, b"")
             return await self._whole(response, MAX_REFUSAL)
 
         return self._limited(
@@ -197,7 +197,7 @@ class Exchange:
         if response is not None or (task is not None and not task.done()):
             self.connection.end(self._portal, lambda: _shut(response, task))
 
-    async def _whole(self, response: httpx2.Response, most: int) -> Reply:
+    async def _whole(self, response: httpx2.Response, most: int) -> HttpReply:
         body = bytearray()
         try:
             async for data in response.aiter_raw():
@@ -206,7 +206,7 @@ class Exchange:
                     break
         finally:
             await response.aclose()
-        return Reply(response.status_code, response.headers, self.without_key(bytes(body)))
+        return HttpReply(response.status_code, response.headers, self.without_key(bytes(body)))
 
     def _unreachable(self, error: httpx2.HTTPError) -> RequestFailed:
         return unreachable(error, self.connection.address, self.connection.key)
@@ -234,13 +234,13 @@ class Exchange:
 
         with self._lock:
             if self._cancelled:
-                raise Interrupted
+                raise ConnectionInterrupted
             self._portal, future = self.connection.begin(asked, self._portal)
             self._future = future
         try:
             result: T = future.result()
         except concurrent.futures.CancelledError:
-            raise Interrupted from None
+            raise ConnectionInterrupted from None
         except BaseException:
             future.cancel()  # Ctrl-C while waiting
             raise

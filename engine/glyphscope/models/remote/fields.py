@@ -31,7 +31,7 @@ _STOPS_OF_OPENAI = 4
 EnforcedKind: TypeAlias = Literal["", "grammar", "schema", "tools"]
 
 
-class Constraint(NamedTuple):
+class EndpointConstraint(NamedTuple):
     """`enforced` is the part of the run's constraint that the endpoint enforces, `field` the field it is sent in."""
 
     enforced: EnforcedKind = ""
@@ -40,22 +40,22 @@ class Constraint(NamedTuple):
     note: str = ""
 
 
-def constraint_of(request: GenerateRequest, dialect: Dialect) -> Constraint:
+def constraint_of(request: GenerateRequest, dialect: Dialect) -> EndpointConstraint:
     """Raises GrammarError if this endpoint has no field for it: no run continues without its constraint."""
     if request.constraint == "off":
-        return Constraint()
+        return EndpointConstraint()
     if request.tools:
         choice = request.tool_choice
         note = f"Constraint: the endpoint's own, as tool_choice {choice}; what it enforces of the schemas is up to it."
-        return Constraint("" if choice in ("auto", "none") else "tools", "tool_choice", note=note)
+        return EndpointConstraint("" if choice in ("auto", "none") else "tools", "tool_choice", note=note)
     if dialect.grammar and request.grammar is not None:
         field, fields = _grammar(dialect, request.grammar)
-        return Constraint(
+        return EndpointConstraint(
             "grammar", field, fields, f"Constraint: the endpoint's own, as GBNF in {field} ({dialect.title})."
         )
     if request.schema is not None:
         note = f"Constraint: the endpoint's own, as JSON Schema in response_format ({dialect.title})."
-        return Constraint("schema", "response_format", _schema(dialect, request.schema), note)
+        return EndpointConstraint("schema", "response_format", _schema(dialect, request.schema), note)
     raise GrammarError(
         f"This endpoint ({dialect.title}) takes no grammar, and this constraint is not a JSON Schema.",
         hint="Use --notation json (strategy direct) or native, name its dialect (?dialect=…), or --constraint off.",
@@ -105,7 +105,7 @@ def _message(message: Message, dialect: Dialect) -> dict[str, Any]:
 
 
 def body_of(
-    request: GenerateRequest, constraint: Constraint, dialect: Dialect, model: str, *, logprobs: bool
+    request: GenerateRequest, constraint: EndpointConstraint, dialect: Dialect, model: str, *, logprobs: bool
 ) -> dict[str, Any]:
     """The request's body. Raises PromptError if the endpoint cannot continue an existing answer."""
     messages = [_message(message, dialect) for message in outgoing(request.messages)[0]]

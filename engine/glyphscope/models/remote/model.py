@@ -26,7 +26,12 @@ from glyphscope.models.interface import (
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.answer import StreamedAnswer
 from glyphscope.models.remote.chunks import Chunk, whole_number
-from glyphscope.models.remote.connection import Connection, Exchange, Interrupted, Reply
+from glyphscope.models.remote.connection import (
+    ConnectionInterrupted,
+    EndpointConnection,
+    HttpExchange,
+    HttpReply,
+)
 from glyphscope.models.remote.dialect import (
     COMPATIBLE,
     LLAMA_CPP_PYTHON,
@@ -62,7 +67,7 @@ _MAX_SERVER = 80
 """Characters of a server's name with its version."""
 
 
-class Found(NamedTuple):
+class FoundEndpoint(NamedTuple):
     """`model` is the name sent in requests."""
 
     info: ModelInfo
@@ -71,7 +76,7 @@ class Found(NamedTuple):
     logprobs: bool
 
 
-def find(exchange: Exchange) -> Found:
+def find(exchange: HttpExchange) -> FoundEndpoint:
     """The facts about the exchange's endpoint. Raises ModelError and RequestFailed."""
     address = exchange.connection.address
     named, figures = address.option("dialect"), address.option("logprobs")
@@ -92,10 +97,12 @@ def find(exchange: Exchange) -> Found:
     if dialect.name == VLLM.name and not named:
         dialect = vllm_of(version)
     logprobs = figures == "yes" or (dialect.figures and figures != "no")
-    return Found(_info(address.named(model), model, entry, facts, dialect, version), dialect, model, logprobs)
+    return FoundEndpoint(
+        _info(address.named(model), model, entry, facts, dialect, version), dialect, model, logprobs
+    )
 
 
-def count_tokens(exchange: Exchange, dialect: Dialect, text: str) -> int:
+def count_tokens(exchange: HttpExchange, dialect: Dialect, text: str) -> int:
     """The count by the server's tokenizer. Raises ModelError if it has none, or does not answer as documented."""
     if not dialect.tokenize:
         raise ModelError(
@@ -108,7 +115,7 @@ def count_tokens(exchange: Exchange, dialect: Dialect, text: str) -> int:
     return count
 
 
-def _count(exchange: Exchange, dialect: Dialect, text: str) -> int:
+def _count(exchange: HttpExchange, dialect: Dialect, text: str) -> int:
     address = exchange.connection.address
     field = {VLLM.title: "prompt", LLAMA_SERVER.title: "content"}.get(dialect.title, "input")
     asked: dict[str, Any] = {field: text, "add_special_tokens": False}
@@ -126,7 +133,7 @@ def _count(exchange: Exchange, dialect: Dialect, text: str) -> int:
     raise ModelError(f"This endpoint ({dialect.title}) does not count tokens.", where=str(address))
 
 
-def _models(exchange: Exchange) -> Reply:
+def _models(exchange: HttpExchange) -> HttpReply:
     """The list of models. A status of 404 is also an answer, as not every endpoint has a list."""
     connection = exchange.connection
     address = connection.address
@@ -142,7 +149,7 @@ def _models(exchange: Exchange) -> Reply:
             exchange.wait(retries.pause(refused))
 
 
-def _entries(reply: Reply, address: Address) -> list[dict[str, Any]]:
+def _entries(reply: HttpReply, address: Address) -> list[dict[str, Any]]:
     if reply.status != 200:
         return []
     try:
@@ -176,7 +183,7 @@ def _entry(entries: list[dict[str, Any]], address: Address) -> dict[str, Any]:
     return entries[0]
 
 
-def _probed(exchange: Exchange) -> tuple[Dialect, dict[str, Any]]:
+def _probed(exchange: HttpExchange) -> tuple[Dialect, dict[str, Any]]:
     for path, member, dialect in _PROBES:
         facts = _facts(exchange, exchange.connection.address.root + path)
         if member in facts:
@@ -184,7 +191,7 @@ def _probed(exchange: Exchange) -> tuple[Dialect, dict[str, Any]]:
     return COMPATIBLE, {}
 
 
-def _facts(exchange: Exchange, url: str) -> dict[str, Any]:
+def _facts(exchange: HttpExchange, url: str) -> dict[str, Any]:
     """The facts that a server reports; empty if it reports none."""
     try:
         reply = exchange.get(url, seconds=5.0)
@@ -225,21 +232,21 @@ class RemoteModel:
     It has no vocabulary, and counts tokens only if its server does. `dialect` decides which fields are sent.
     """
 
-    def __init__(self, connection: Connection, found: Found) -> None:
+    def __init__(self, connection: EndpointConnection, found: FoundEndpoint) -> None:
         self._connection, self._found = connection, found
         self.info: ModelInfo = found.info
         self.dialect: Dialect = found.dialect
         self._logprobs = found.logprobs
         self._alone = OneAtATime()
-        self._running: Exchange | None = None
+        self._running: HttpExchange | None = None
         self._vocabulary = Vocabulary()
 
     def count_tokens(self, text: str) -> int:
         """The count by the server's tokenizer. Raises ModelError if the server offers none."""
-        exchange = Exchange(self._connection)
+        exchange = HttpExchange(self._connection)
         try:
             return count_tokens(exchange, self.dialect, text)
-        except Interrupted:
+        except ConnectionInterrupted:
             raise ModelError("The model was closed meanwhile.", where=self.info.path) from None
         finally:
             exchange.close()
@@ -272,10 +279,10 @@ class RemoteModel:
         Raises GrammarError if the endpoint does not support the constraint or ignores it; PromptError; ModelError.
         """
         with self._alone.exclusive():
-            exchange = self._running = Exchange(self._connection)
+            exchange = self._running = HttpExchange(self._connection)
             try:
                 yield from self._asked(exchange, request)
-            except Interrupted:
+            except ConnectionInterrupted:
                 yield Cancelled()
             finally:
                 self._running = None
@@ -290,7 +297,7 @@ class RemoteModel:
         """Closes the connection; a later call opens it again."""
         self._connection.close()
 
-    def _asked(self, exchange: Exchange, request: GenerateRequest) -> Iterator[Output]:
+    def _asked(self, exchange: HttpExchange, request: GenerateRequest) -> Iterator[Output]:
         request = with_written(request, self.dialect)
         constraint = constraint_of(request, self.dialect)
         notes = [constraint.note, unsaid(request, self.dialect)]
@@ -318,7 +325,7 @@ class RemoteModel:
             yield from decoder.feed(chunk)
         yield from decoder.end()
 
-    def _begun(self, exchange: Exchange, body: dict[str, Any]) -> Iterator[Chunk]:
+    def _begun(self, exchange: HttpExchange, body: dict[str, Any]) -> Iterator[Chunk]:
         """The answer's chunks, of which the first has arrived. Raises RequestFailed."""
         connection = self._connection
         address, patience = connection.address, connection.patience
@@ -342,15 +349,15 @@ def open_remote(
 
     An `Opening` as `progress` can end it.
     """
-    connection = Connection(address, key_of(address), patience or Timeouts())
-    exchange = Exchange(connection)
+    connection = EndpointConnection(address, key_of(address), patience or Timeouts())
+    exchange = HttpExchange(connection)
     cancellable = progress.ended_by(exchange.cancel) if isinstance(progress, Opening) else nullcontext()
     try:
         with cancellable:
             found = find(exchange)
     except BaseException as error:
         connection.close()
-        if isinstance(error, Interrupted):
+        if isinstance(error, ConnectionInterrupted):
             raise ModelError(
                 "Connecting to the endpoint was stopped.",
                 where=str(address),

@@ -22,7 +22,7 @@ from glyphscope.models.interface import GenerateRequest, Output, Usage
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.chunks import Chunk, Likely
 from glyphscope.models.remote.dialect import Dialect
-from glyphscope.models.remote.fields import Constraint
+from glyphscope.models.remote.fields import EndpointConstraint
 from glyphscope.models.remote.parts import PartWriter
 from glyphscope.validation.value import ValueValidator
 
@@ -52,7 +52,7 @@ class Watch:
     ConstraintIgnored at the first proof.
     """
 
-    def __init__(self, request: GenerateRequest, constraint: Constraint, title: str) -> None:
+    def __init__(self, request: GenerateRequest, constraint: EndpointConstraint, title: str) -> None:
         self._constraint, self._title = constraint, title
         self._reader = _reader(request, constraint)
         self._text = ""
@@ -129,7 +129,7 @@ class _SchemaReader:
         return self._wrong or self._validator.complete
 
 
-def _reader(request: GenerateRequest, constraint: Constraint) -> _Reader | None:
+def _reader(request: GenerateRequest, constraint: EndpointConstraint) -> _Reader | None:
     if constraint.enforced == "grammar" and request.grammar is not None:
         return _GrammarReader(request.grammar)
     if constraint.enforced == "schema" and request.schema is not None:
@@ -157,7 +157,7 @@ class ChatStreamDecoder:
     """The decoder of one answer: `feed` each chunk, then `end`."""
 
     def __init__(
-        self, request: GenerateRequest, constraint: Constraint, dialect: Dialect, address: Address
+        self, request: GenerateRequest, constraint: EndpointConstraint, dialect: Dialect, address: Address
     ) -> None:
         self._request, self._dialect, self._address = request, dialect, address
         self._watch = Watch(request, constraint, dialect.title)

@@ -10,7 +10,7 @@ from glyphscope.runs.strategies.continuation import continue_aborted
 from glyphscope.runs.strategies.extraction import MAX_CHANGES, extract
 from glyphscope.runs.strategies.loop.presets import compose, loop_preset, loop_presets
 from glyphscope.runs.strategies.request import (
-    Span,
+    PromptSpan,
     first_prompt,
     generate_request,
     part_spans,

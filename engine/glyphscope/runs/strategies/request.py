@@ -48,7 +48,7 @@ _MAX_COUNTED = 400
 """Parts that are counted one by one if the places of tokens are unknown; beyond it, each tool is one part."""
 
 
-class Span(NamedTuple):
+class PromptSpan(NamedTuple):
     """The characters `start` to `end` (exclusive) of the text; `name` and `of` as in `PromptPart`."""
 
     name: str
@@ -57,7 +57,7 @@ class Span(NamedTuple):
     of: str = ""
 
 
-def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
+def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[PromptSpan]:
     """The pieces in the rendered text, with the chat template's own text between them: together the whole text.
 
     Neighbours from one template are searched for together, as a single bracket would be found anywhere. A piece that
@@ -68,8 +68,8 @@ def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
         if (locate := inside[0].locate) is not None:
             for found in locate(text, at, _next_place(text, at, pieces, inside[0])):
                 if found.start > at:
-                    yield Span(TEMPLATE, at, found.start)
-                yield Span(name, found.start, found.end, found.of)
+                    yield PromptSpan(TEMPLATE, at, found.start)
+                yield PromptSpan(name, found.start, found.end, found.of)
                 at = found.end
             continue
         whole = "".join(piece.text for piece in inside)
@@ -81,15 +81,15 @@ def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
         if start < 0:
             continue
         if start > at:
-            yield Span(TEMPLATE, at, start)
+            yield PromptSpan(TEMPLATE, at, start)
         at = start + len(whole)
         place = start - cut
         for piece in inside:
             begin, place = max(place, start), place + len(piece.text)
             if min(place, at) > begin:
-                yield Span(name, begin, min(place, at), piece.of)
+                yield PromptSpan(name, begin, min(place, at), piece.of)
     if at < len(text):
-        yield Span(TEMPLATE, at, len(text))
+        yield PromptSpan(TEMPLATE, at, len(text))
 
 
 def _find(text: str, whole: str, at: int) -> int:
@@ -117,7 +117,7 @@ def _together(pieces: Sequence[Part]) -> Iterator[tuple[str, list[Part]]]:
         yield from [(name, inside)] if is_of else ((name, [piece]) for piece in inside)
 
 
-def priced_by_tokens(spans: Sequence[Span], lengths: Sequence[int]) -> tuple[PromptPart, ...]:
+def priced_by_tokens(spans: Sequence[PromptSpan], lengths: Sequence[int]) -> tuple[PromptPart, ...]:
     """The cost of each span by the characters that each token completes: `lengths`, one number per token."""
     prices = [0] * len(spans)
     starts = [span.start for span in spans]
@@ -131,7 +131,7 @@ def priced_by_tokens(spans: Sequence[Span], lengths: Sequence[int]) -> tuple[Pro
 
 
 def priced_by_counting(
-    text: str, tokens: int, spans: Sequence[Span], count_tokens: Callable[[str], int]
+    text: str, tokens: int, spans: Sequence[PromptSpan], count_tokens: Callable[[str], int]
 ) -> tuple[PromptPart, ...]:
     """The cost of each span as the tokens that it adds to the previous span, if only counts of tokens are known.
 
@@ -153,19 +153,19 @@ def priced_by_counting(
     return _parts(spans, prices)
 
 
-def _parts(spans: Sequence[Span], prices: Sequence[int]) -> tuple[PromptPart, ...]:
+def _parts(spans: Sequence[PromptSpan], prices: Sequence[int]) -> tuple[PromptPart, ...]:
     return tuple(
         PromptPart(span.name, span.start, span.end, price, span.of) for span, price in zip(spans, prices)
     )
 
 
-def _whole_tools(spans: Sequence[Span]) -> Iterator[Span]:
+def _whole_tools(spans: Sequence[PromptSpan]) -> Iterator[PromptSpan]:
     """The spans, with neighbouring spans of the same tool joined."""
     for (name, of), group in groupby(
         spans, key=lambda span: (span.name, "/".join(span.of.split("/", 2)[:2]))
     ):
         inside = list(group)
-        yield Span(name, inside[0].start, inside[-1].end, of)
+        yield PromptSpan(name, inside[0].start, inside[-1].end, of)
 
 
 _SAME = (
@@ -211,7 +211,7 @@ def priced_prompt(
     spans = list(part_spans(text, _with_tools(text, messages.parts, prompt.added, tools)))
     begun = begun or messages.begun
     if begun:
-        spans.append(Span(BEGUN, len(text), len(text + begun)))
+        spans.append(PromptSpan(BEGUN, len(text), len(text + begun)))
         if tokens:  # counted on the whole text, as a token may reach across the border
             tokens += model.count_tokens(text + begun) - model.count_tokens(text)
         text += begun

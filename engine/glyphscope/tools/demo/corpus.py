@@ -45,7 +45,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     invented: bool = False
 
 
-class Hit(msgspec.Struct, frozen=True, kw_only=True):
+class CorpusHit(msgspec.Struct, frozen=True, kw_only=True):
     """A result: the page, its score (higher is better), and its best matching part."""
 
     document: Document
@@ -68,7 +68,7 @@ class Corpus:
         self._mean = sum(self._lengths) / max(len(self._lengths), 1)
         self._in = Counter(word for counts in self._counts for word in counts)
 
-    def search(self, query: str, most: int = DEFAULT_RESULTS, sources: Sequence[str] = ()) -> list[Hit]:
+    def search(self, query: str, most: int = DEFAULT_RESULTS, sources: Sequence[str] = ()) -> list[CorpusHit]:
         """The best pages, best first; only from `sources`, if any are given. Raises ToolError."""
         if len(query) > MAX_QUERY:
             raise ToolError(
@@ -83,7 +83,7 @@ class Corpus:
         common = frozenset(_COMMON.split())
         words = [word for word in words if word not in common] or words
         hits = [
-            Hit(document=document, score=score, snippet=_snippet(document.text, words))
+            CorpusHit(document=document, score=score, snippet=_snippet(document.text, words))
             for number, document in enumerate(self.documents)
             if (not only or document.source in only) and (score := self._score(number, words)) > 0
         ]

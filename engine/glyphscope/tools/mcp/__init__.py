@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from glyphscope.tools.mcp.config import ServerConfig, command_server, read_servers, server_entries
     from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result
     from glyphscope.tools.mcp.guard import LOCAL_ERROR, Guard
-    from glyphscope.tools.mcp.lines import Line, Lines
+    from glyphscope.tools.mcp.lines import BoundedLines, Line
     from glyphscope.tools.mcp.listing import ListReader, ToolProblem
     from glyphscope.tools.mcp.log import (
         HIDDEN,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         TEXT_LIMIT,
         WHOLE_BUDGET,
         WHOLE_LIMIT,
-        Entry,
+        LogEntry,
         ProtocolLog,
         log_message,
     )

@@ -51,7 +51,7 @@ def before_it_answered(why: str, stderr: str) -> str:
 
 
 @dataclass(eq=False)
-class Call:
+class ServerCall:
     """A request in progress. `replies` ends with a `CallResult` or a `CallFailure`, unless its caller no longer waits
     (`abandoned`). `scope` cancels it in the server's loop.
     """

@@ -48,7 +48,14 @@ from pydantic import FileUrl, ValidationError
 from glyphscope.base.errors import ServerError
 from glyphscope.base.figures import duration
 from glyphscope.tools.mcp.asking import Asking
-from glyphscope.tools.mcp.calls import About, Call, CallFailure, CallProgress, CallResult, before_it_answered
+from glyphscope.tools.mcp.calls import (
+    About,
+    CallFailure,
+    CallProgress,
+    CallResult,
+    ServerCall,
+    before_it_answered,
+)
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.guard import LOCAL_ERROR, Guard
 from glyphscope.tools.mcp.listing import Listing, ListReader
@@ -112,7 +119,9 @@ class Connection:
         self._process: ServerProcess | None = None
         self._pipes: Pipes | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._jobs: asyncio.Queue[Call | None] = asyncio.Queue()  # calls to make; None ends the connection
+        self._jobs: asyncio.Queue[ServerCall | None] = (
+            asyncio.Queue()
+        )  # calls to make; None ends the connection
         self._life: anyio.CancelScope | None = None  # of the whole run
         # set when that list must be read again
         self._stale = {kind: asyncio.Event() for kind in ("tools", "resources", "prompts")}
@@ -127,12 +136,12 @@ class Connection:
 
     # from any thread
 
-    def submit(self, call: Call) -> None:
+    def submit(self, call: ServerCall) -> None:
         """Make a call; its replies are put into `call.replies`. Raises RuntimeError once the loop has ended."""
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._jobs.put_nowait, call)
 
-    def abandon(self, call: Call) -> None:
+    def abandon(self, call: ServerCall) -> None:
         """Stop waiting for a call, and notify the server that it is cancelled."""
         self._in_loop(_abandon, call)
 
@@ -371,7 +380,7 @@ class Connection:
         self._offers = offers
         self._offered(offers)
 
-    async def _execute(self, session: ClientSession, ask: Ask, call: Call) -> None:
+    async def _execute(self, session: ClientSession, ask: Ask, call: ServerCall) -> None:
         async def report_progress(progress: float, total: float | None, message: str | None) -> None:
             if math.isfinite(progress):
                 call.replies.put(CallProgress(progress, total, message or ""))
@@ -397,7 +406,7 @@ class Connection:
                 call.replies.put(CallResult(result))
 
     async def _complete(
-        self, session: ClientSession, ask: Ask, call: Call, options: CallOptions
+        self, session: ClientSession, ask: Ask, call: ServerCall, options: CallOptions
     ) -> dict[str, Any]:
         """The result. Since 2026-07-28, a server may ask for input instead; the request is then repeated with it."""
         params = call.params
@@ -505,7 +514,7 @@ def _features(found: ServerCapabilities | None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _abandon(call: Call) -> None:
+def _abandon(call: ServerCall) -> None:
     call.abandoned = True
     if call.scope is not None:
         call.scope.cancel()

@@ -18,7 +18,7 @@ class Line(NamedTuple):
     tail: bytes = b""
 
 
-class Lines:
+class BoundedLines:
     """Splits the fed bytes into lines."""
 
     def __init__(self, limit: int = MAX_LINE) -> None:

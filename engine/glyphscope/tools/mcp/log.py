@@ -22,7 +22,7 @@ KEPT = 1_000
 TEXT_LIMIT = 8 * 1024
 """The number of characters kept of a message."""
 WHOLE_LIMIT = 2_000_000
-"""The maximum length, in characters, of a message that `Entry.whole` has completely."""
+"""The maximum length, in characters, of a message that `LogEntry.whole` has completely."""
 WHOLE_BUDGET = 32_000_000
 """The total characters of complete messages; beyond that, the oldest are cut."""
 _RUN, _LOG_RUN = 20, 200
@@ -36,7 +36,7 @@ Direction: TypeAlias = Literal["sent", "received", "dropped"]
 """`dropped`: it was received but not passed on; `note` gives the reason."""
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One message. `time` is seconds since 1970; `size` its bytes; `text` its JSON, at most TEXT_LIMIT characters.
 
     `whole` is its complete JSON if `text` is only the beginning and the log still has it, otherwise empty.
@@ -61,7 +61,7 @@ class ProtocolLog:
 
     def __init__(self, secrets: tuple[str, ...] = ()) -> None:
         self._secrets = secrets
-        self._entries: deque[Entry] = deque(maxlen=KEPT)
+        self._entries: deque[LogEntry] = deque(maxlen=KEPT)
         self._lock = threading.Lock()
         self._count = 0
         self.received_bytes = 0
@@ -75,7 +75,7 @@ class ProtocolLog:
         self._whole = 0
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[LogEntry, ...]:
         with self._lock:
             self._notified = False
             self._settle()
@@ -114,7 +114,7 @@ class ProtocolLog:
             self._settle()
         whole = self._all_of(text) if size is None or size == len(text) else ""
         size = len(text) if size is None else size
-        entry = Entry(
+        entry = LogEntry(
             number=number, time=time.time(), direction=direction, method=method[:200],
             id="" if id is None else str(id)[:200], text=self.cut(text), size=size, note=note, whole=whole,
         )  # fmt: skip
@@ -207,7 +207,7 @@ class LogMessage:
         return not self.level or not least or LEVELS.index(self.level) >= LEVELS.index(least)
 
 
-def log_message(entry: Entry) -> LogMessage | None:
+def log_message(entry: LogEntry) -> LogMessage | None:
     """The log message of an entry; None for other messages and unreadable ones."""
     if entry.method != METHOD or entry.direction == "sent":
         return None

@@ -16,7 +16,14 @@ import msgspec
 from glyphscope.base.errors import ServerError
 from glyphscope.base.figures import duration
 from glyphscope.registry import Tool
-from glyphscope.tools.mcp.calls import About, Call, CallFailure, CallProgress, CallResult, before_it_answered
+from glyphscope.tools.mcp.calls import (
+    About,
+    CallFailure,
+    CallProgress,
+    CallResult,
+    ServerCall,
+    before_it_answered,
+)
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result
 from glyphscope.tools.mcp.listing import Listing, ToolChanges, ToolProblem, tool_changes
@@ -101,7 +108,7 @@ class McpServer:
         """The least severe level of log messages requested from the server; "" leaves it to the server."""
         self._connection: Connection | None = None
         self._thread: threading.Thread | None = None
-        self._calls: set[Call] = set()  # in progress
+        self._calls: set[ServerCall] = set()  # in progress
         self._closed = False
 
     @property
@@ -264,7 +271,7 @@ class McpServer:
         Time while a question is open does not count towards the limit.
         """
         seconds, cancel, progress = options["seconds"], options["cancel"], options.get("progress")
-        call = Call(method, params)
+        call = ServerCall(method, params)
         connection = self._begin(call)
         if connection is None:
             return self._not_connected()
@@ -392,7 +399,7 @@ class McpServer:
 
     # a call
 
-    def _begin(self, call: Call) -> Connection | None:
+    def _begin(self, call: ServerCall) -> Connection | None:
         with self._lock:
             connection = self._connection
             if connection is None or self.state != "ready" or self._closed:

@@ -24,7 +24,7 @@ from mcp.shared.message import SessionMessage
 from glyphscope.base.figures import byte_size
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.guard import Guard
-from glyphscope.tools.mcp.lines import MAX_LINE, Lines
+from glyphscope.tools.mcp.lines import MAX_LINE, BoundedLines
 from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
 from glyphscope.tools.mcp.oauth import SigningIn
 from glyphscope.tools.mcp.process import ServerProcess
@@ -188,7 +188,7 @@ class Pipes:
         self._writing.cancel()
 
     async def _read_stdout(self) -> None:
-        lines = Lines()
+        lines = BoundedLines()
         try:
             while data := await _read(self._process.stdout):
                 self._log.received_bytes += len(data)
