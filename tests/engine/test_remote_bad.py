@@ -543,9 +543,9 @@ def test_a_long_server_description_is_shortened_in_the_record():
 
 def test_a_connection_closed_between_two_pieces_of_an_answer_interrupts_the_run(monkeypatch):
     """Its stream belongs to a loop that has ended: to read on would wait until the time limit."""
-    read = connection.Exchange.read
+    read = connection.HttpExchange.read
     with endpoint(Answer((Hang,))) as server, remote(server) as model:
-        monkeypatch.setattr(connection.Exchange, "read", lambda *given: (model.close(), read(*given))[1])
+        monkeypatch.setattr(connection.HttpExchange, "read", lambda *given: (model.close(), read(*given))[1])
         assert list(run(request(), model))[-1].reason == "cancelled"
 
 

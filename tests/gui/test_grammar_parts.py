@@ -248,7 +248,7 @@ def test_the_origin_of_a_rule_is_described():
 @pytest.fixture
 def bench(qapp, monkeypatch):
     """A page's bench with a given text, and without the tools' grammar and the proof."""
-    monkeypatch.setattr(grammar_work, "generate", lambda *_options: grammar_work.Generated(""))
+    monkeypatch.setattr(grammar_work, "generate", lambda *_options: grammar_work.GeneratedExamples(""))
     monkeypatch.setattr(workbench, "prove", lambda *_options: None)
     owner, document = QObject(), GrammarDocument()
     document.open_text('root ::= "a"\n', "")
