@@ -13,6 +13,7 @@ from PySide6.QtCore import QPoint, Qt
 
 from evaluating import ALIGNED, FAILURES, PAIRS, RUNS, TABLE, evaluate_page
 from glyphscope.evals.results import ResultFolder, SampleFailure
+from glyphscope.evals.suites import SuiteUsed
 from glyphscope.store import places
 from glyphscope_gui.evaluate import PORTION, EvalResult
 from glyphscope_gui.runs import TokenPlace
@@ -240,6 +241,8 @@ def test_a_result_is_compared_with_an_earlier_one(opened, qtbot, change, rows, s
 
 
 def test_a_result_without_another_one_of_its_suites_is_compared_with_none(opened, tmp_path):
+    of_another = SuiteUsed(name="another", about="", digest="", scenarios=8)
+    made_result(places().results, suites=(of_another,))
     screen = opened()
     screen.open(made_result(tmp_path))
     screen.find("Compare with…").menu().aboutToShow.emit()
