@@ -173,13 +173,16 @@ class User(RuleBasedStateMachine):
     @invariant()
     def buttons_and_settings_are_those_of_the_phase(self):
         phase, page = self.window.runs.phase, self.window.navigator.page
+        on_record = self.shows_record and page.id is PageId.PLAYGROUND
         assert self.window.actions_.run.isEnabled() == (
             phase in (Phase.IDLE, Phase.STEPPING) and page.can_run
         )
         assert self.window.actions_.stop.isEnabled() == (phase not in (Phase.IDLE, Phase.STOPPING))
         if self.bar.named("Notation"):
-            on_record = self.shows_record and page.id is PageId.PLAYGROUND
             assert self.bar.find("Notation").isEnabled() == (phase is Phase.IDLE and not on_record)
+            if not on_record:
+                shown = self.bar.find("Notation").value, self.bar.find("Constraint on tokens").value
+                assert shown == (self.notation, self.constraint)
 
     @invariant()
     def the_tools_are_those_of_the_edits(self):
