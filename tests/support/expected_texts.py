@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from difflib import ndiff
 from itertools import zip_longest
 from pathlib import Path
+
+import pytest
 
 
 def blocks_of(path: Path) -> list[str]:
@@ -22,4 +25,5 @@ def as_in_file(path: Path, blocks: Iterable[str]) -> None:
     if os.environ.get("GLYPHSCOPE_UPDATE"):
         path.write_text("\n\n".join(found) + "\n", encoding="utf-8")
     for mine, theirs in zip_longest(found, blocks_of(path), fillvalue=""):
-        assert mine.split("\n") == theirs.split("\n")
+        if mine != theirs:
+            pytest.fail("\n".join(ndiff(theirs.split("\n"), mine.split("\n"))), pytrace=False)
