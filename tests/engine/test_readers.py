@@ -78,9 +78,11 @@ def test_json_is_accepted_exactly_when_pythons_json_accepts_it(text: str) -> Non
 
 
 def joined(events: list[s.Structural]) -> list[s.Structural]:
-    """Join neighbouring pieces of one key, string or scalar."""
+    """Join neighbouring pieces of one key, string or scalar, and drop those of a scalar that ends."""
     out: list[s.Structural] = []
     for kind, start, end, text in events:
+        if kind == s.SCALAR_END and out and out[-1] == (s.SCALAR_TEXT, start - len(text), start, text):
+            out.pop()
         pieces = (s.KEY_TEXT, s.STRING_TEXT, s.SCALAR_TEXT, s.HEAD_TEXT)
         if out and kind in pieces and out[-1][0] == kind and out[-1][2] == start:
             out[-1] = (kind, out[-1][1], end, out[-1][3] + text)

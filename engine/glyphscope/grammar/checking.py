@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from operator import ge, gt, le, lt
@@ -113,39 +113,28 @@ def pattern_keywords(matches: Callable[[str, str], bool | None]) -> dict[str, An
                     if matches(expected, key):
                         yield from validator.descend(value, subschema, path=key, schema_path=expected)
 
-    def additional_properties(
-        validator: Validator, additional: Any, instance: Any, schema: Any
-    ) -> Iterator[Any]:
-        if not isinstance(instance, dict):
+    def additional_properties(validator: Any, additional: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if not isinstance(instance, dict) or additional is True:
             return
         named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-        others = {
-            key: value
-            for key, value in instance.items()
-            if key not in named
-            and not (patterns and any(matches(each, key) or unreadable(each) for each in patterns))
-        }
-        if additional is False:
-            for key in others:
+        if additional is not False:  # prepared once, not for each value, as by jsonschema's `descend`
+            resolver = validator._resolver.in_subresource(DRAFT202012.create_resource(additional))
+            inner = validator.evolve(schema=additional, _resolver=resolver)
+        for key, value in instance.items():
+            if key in named or any(matches(expected, key) or unreadable(expected) for expected in patterns):
+                continue
+            if additional is False:
                 yield jsonschema.ValidationError(f"{key!r} is not one of the properties", path=[key])
-        elif others:
-            yield from _of_each(validator, additional, others)
+                continue
+            for error in inner.iter_errors(value):
+                error.path.appendleft(key)
+                yield error
 
     return {
         **{name: pattern_keyword(regex_of) for name, regex_of in PATTERNS.items()},
         "patternProperties": pattern_properties,
         "additionalProperties": additional_properties,
     }
-
-
-def _of_each(validator: Any, schema: Any, values: dict[str, Any]) -> Iterator[Any]:
-    """The errors of values of the same schema, which jsonschema's `descend` would prepare for each of them."""
-    resolver = validator._resolver.in_subresource(DRAFT202012.create_resource(schema))
-    inner = validator.evolve(schema=schema, _resolver=resolver)
-    for key, value in values.items():
-        for error in inner.iter_errors(value):
-            error.path.appendleft(key)
-            yield error
 
 
 def identity(value: Any) -> Hashable:
@@ -163,6 +152,19 @@ def identity(value: Any) -> Hashable:
 
 _WHOLE = 2**53
 """From here on, every float is a whole number."""
+
+
+_USUAL: dict[type, str] = {
+    str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object",
+}  # fmt: skip
+_PLAIN_TYPE: Any = jsonschema.Draft202012Validator.VALIDATORS["type"]
+
+
+def _type(validator: Any, expected: Any, instance: Any, schema: Any) -> Iterable[Any]:
+    """jsonschema's keyword, with a short way for the usual case."""
+    return (
+        () if expected == _USUAL.get(type(instance)) else _PLAIN_TYPE(validator, expected, instance, schema)
+    )
 
 
 def _compared(fails: Callable[[Any, Any], bool], words: str) -> Callable[..., Iterator[Any]]:
@@ -288,6 +290,7 @@ SafeValidator: Any = jsonschema.validators.extend(
         "maximum": _compared(gt, "greater than the maximum of"),
         "minimum": _compared(lt, "less than the minimum of"),
         "multipleOf": _compared(_is_off, "not a multiple of"),
+        "type": _type,
         "uniqueItems": _unique_items,
         "unevaluatedProperties": unevaluated_properties,
         **pattern_keywords(pattern.found),

@@ -18,7 +18,7 @@ from glyphscope.notation.reader import BLANK, GAP, Reader
 from glyphscope.notation.scalars import (
     GLYPH_NUMBERISH,
     MAX_NUMBER_LENGTH,
-    is_bare_key,
+    is_key,
     number_prefix,
     scalar_value,
     words,
@@ -41,6 +41,7 @@ class GlyphReader(Reader):
     """Reads GLYPH, character by character if necessary. See `Reader` for `calls` and `max_depth`."""
 
     RUNS: ClassVar[dict[str, re.Pattern[str]]] = {'"': re.compile(r'[^"\\]+')}
+    PLAIN = re.compile(r"(?:-?(?:0|[1-9][0-9]*)|(?!NaN|Inf)[A-Za-z][\w\-./@+]*)(?=[,\]} \t\r\n])")
     ESCAPES: ClassVar[dict[str, str]] = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "r": "\r", "t": "\t"}
     SURROGATES = False
 
@@ -65,20 +66,23 @@ class GlyphReader(Reader):
 
     def _contents(self) -> Iterator[None]:
         while self._stack:
-            while not (char := self._ink(GAP)):
-                yield
+            while (char := self._text[self._at : self._at + 1]) in GAP:
+                if not self._ink(GAP):
+                    yield
             if char in "}]":
                 self._close(char)
                 continue
             if self._stack[-1] == "{":
                 yield from self._string(key=True) if char == '"' else self._key(char)
-                while not (char := self._ink(BLANK)):
-                    yield
+                while (char := self._text[self._at : self._at + 1]) in BLANK:
+                    if not self._ink(BLANK):
+                        yield
                 if char not in "=:":
                     self._reject(f"'=' must follow a key, not '{char}'")
                 self._at += 1
-                while not (char := self._ink(BLANK)):
-                    yield
+                while (char := self._text[self._at : self._at + 1]) in BLANK:
+                    if not self._ink(BLANK):
+                        yield
             yield from self._value(char)
 
     def _value(self, char: str) -> Iterable[None]:
@@ -87,7 +91,7 @@ class GlyphReader(Reader):
         if char in "{[":
             self._open()
             return ()
-        return self._scalar(char)
+        return () if self._plain_scalar() else self._scalar(char)
 
     # unquoted scalars and keys
 
@@ -96,57 +100,48 @@ class GlyphReader(Reader):
             self._reject(f"a value must begin here, and '{char}' begins none")
         self._begin_word(char)
         self._in_scalar = True
-        if char == "∅":
+        if char in "∅_":
             self._pieces.append(char)
             self._emit(s.SCALAR_TEXT, 1, char)
             self._at += 1
-        while True:
-            found = self._word_run()
-            if found and self._pieces and self._pieces[0][0] == "_":
-                self._underscore(found)
-            if found:
-                self._taken(s.SCALAR_TEXT, found, f"a number longer than {MAX_NUMBER_LENGTH} characters")
-            if self._at < len(self._text):
-                break
-            yield
+            if _IDENT.match((yield from self.char())) and char == "_":
+                self._reject(_UNDERSCORE)
+        else:
+            while True:
+                self._word_run(s.SCALAR_TEXT, f"a number longer than {MAX_NUMBER_LENGTH} characters")
+                if self._at < len(self._text):
+                    break
+                yield
         if (char := self._text[self._at]) not in _ENDS_WORD:
             self._reject(_bad_word(self._whole_word(), char))
         self._end_scalar()
-
-    def _underscore(self, found: str) -> None:
-        """Reject a word of more than the underscore with which it begins."""
-        if len(self._pieces) == 1 and len(found) > 1:
-            self._emit(s.SCALAR_TEXT, 1, "_")
-            self._at += 1
-        elif len(self._pieces) == 1:
-            return
-        self._reject(_UNDERSCORE)
-
-    def _taken(self, kind: int, found: str, too_long: str) -> None:
-        """Pass these characters of a word on."""
-        end = self._at + len(found)
-        self._out.append((kind, self._base + self._at, self._base + end, found))
-        self._at = end
-        if self._numberish and len(self._word) > MAX_NUMBER_LENGTH:
-            self._at -= 1
-            self._reject(too_long)
 
     def _begin_word(self, first: str) -> None:
         self._word = ""
         self._pieces = []
         self._numberish = first != "" and first in "-0123456789"
 
-    def _word_run(self) -> str:
-        """The next characters of the word, like glyph-py's lexer.
+    def _word_run(self, kind: int, too_long: str) -> None:
+        """Pass on the next characters of the word, like glyph-py's lexer.
 
         A number is read up to the first character that makes it too long, however the text is divided into pieces.
         """
         text, start = self._text, self._at
-        at = start
-        while self._numberish and at < len(text):
-            room = MAX_NUMBER_LENGTH + 1 - len(self._word)
-            if room <= 0:
-                return text[start:at]
+        at = self._number_run() if self._numberish else start
+        if not self._numberish and (match := _IDENT.match(text, at)):
+            self._pieces.append(match[0])
+            at = match.end()
+        if at > start:
+            self._out.append((kind, self._base + start, self._base + at, text[start:at]))
+            self._at = at
+            if self._numberish and len(self._word) > MAX_NUMBER_LENGTH:
+                self._at -= 1
+                self._reject(too_long)
+
+    def _number_run(self) -> int:
+        """The index at which the word's next characters are no longer a number; the word may continue there as text."""
+        text, at = self._text, self._at
+        while at < len(text) and (room := MAX_NUMBER_LENGTH + 1 - len(self._word)) > 0:
             match = _DIGITS.match(text, at, at + room)
             if match:
                 self._word += match[0]
@@ -154,19 +149,13 @@ class GlyphReader(Reader):
                 continue
             char = text[at]
             if not GLYPH_NUMBERISH.fullmatch(self._word + char):
-                if not (char.isalpha() or char == "_"):
-                    return text[start:at]
-                self._numberish = False
-                self._pieces.append(self._word)
+                if char.isalpha() or char == "_":
+                    self._numberish = False
+                    self._pieces.append(self._word)
                 break
             self._word += char
             at += 1
-        if not self._numberish and at < len(text) and self._pieces != ["∅"]:
-            match = _IDENT.match(text, at)
-            if match:
-                self._pieces.append(match[0])
-                at = match.end()
-        return text[start:at]
+        return at
 
     def _whole_word(self) -> str:
         if not self._numberish:
@@ -186,15 +175,14 @@ class GlyphReader(Reader):
         self._emit(s.KEY_OPEN, 0)
         self._begin_word(char)
         while True:
-            if found := self._word_run():
-                self._taken(s.KEY_TEXT, found, "a number is not a key")
+            self._word_run(s.KEY_TEXT, "a number is not a key")
             if self._at < len(self._text):
                 break
             yield
         word = self._whole_word()
         if (char := self._text[self._at]) not in _ENDS_KEY:
             self._reject(f"'=' must follow the key '{word}', not '{char}'")
-        if not is_bare_key(word):
+        if not is_key(word):
             self._reject(f"'{word}' is a value in GLYPH; as a key it needs double quotes")
         self._emit(s.KEY_END)
 

@@ -10,7 +10,6 @@ from glyphscope.notation import structure as s
 from glyphscope.notation.reader import Reader
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value, words
 
-_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?=[,\]} ])")
 WITH_KEYS = frozenset({"{", "members", "keywords"})
 """The open brackets whose contents have keys; two are names, as those of `LiteralReader` are outside of its text."""
 
@@ -28,6 +27,7 @@ class JsonReader(Reader):
         "t": "\t",
     }
     SURROGATES = True
+    PLAIN = re.compile(r"(?:-?(?:0|[1-9][0-9]*)|true|false|null)(?=[,\]} \t\r\n])")
 
     SIGNS: ClassVar[str] = ":"  # between a key and its value
     WORD: ClassVar[re.Pattern[str]] = re.compile(r"[0-9A-Za-z.+\-]+")  # characters of numbers and words
@@ -92,14 +92,7 @@ class JsonReader(Reader):
         return self._scalar(char)
 
     def _scalar(self, char: str) -> Iterable[None]:
-        plain = _PLAIN_NUMBER.match(self._text, self._at)
-        # a whole number inside one piece: the common case, in one step
-        if plain and len(plain[0]) <= MAX_NUMBER_LENGTH:
-            self._emit(s.SCALAR_TEXT, len(plain[0]), plain[0])
-            self._at = plain.end()
-            self._emit(s.SCALAR_END, 1, plain[0])
-            return ()
-        return self._number_or_word(char)
+        return () if self._plain_scalar() else self._number_or_word(char)
 
     def _number_or_word(self, char: str) -> Iterator[None]:
         self._word, self._meant, self._in_scalar = "", "", True

@@ -13,6 +13,7 @@ from typing import ClassVar, NoReturn
 
 from glyphscope.notation import structure as s
 from glyphscope.notation.ahead import Ended, TextAhead
+from glyphscope.notation.scalars import MAX_NUMBER_LENGTH
 from glyphscope.notation.structure import Structural
 
 SPACE = " \t\r\n"
@@ -34,6 +35,7 @@ class Reader(TextAhead):
     RUNS: ClassVar[dict[str, re.Pattern[str]]]  # by quotation mark: characters of a string other than escapes
     ESCAPES: ClassVar[dict[str, str]]
     SURROGATES: ClassVar[bool]  # whether \uD83D\uDE00 is one character
+    PLAIN: ClassVar[re.Pattern[str]]  # integers and words, with what shows their end ahead
     CLOSING: ClassVar[dict[str, str]] = {"{": "}", "[": "]"}
 
     def __init__(self, *, calls: bool = True, max_depth: int = 256, at: int | None = None) -> None:
@@ -128,9 +130,11 @@ class Reader(TextAhead):
     def _ink(self, blanks: str = SPACE) -> str:
         """The next character other than white space; "" where the text ends."""
         text, at = self._text, self._at
-        if text[at : at + 1] in blanks and (found := _RUNS[blanks].match(text, at)):
+        char = text[at : at + 1]
+        if char and char in blanks and (found := _RUNS[blanks].match(text, at)):
             at = self._at = found.end()
-        return text[at : at + 1]
+            char = text[at : at + 1]
+        return char
 
     def _hunt(self, char: str) -> Iterator[None]:
         """Report text before the call once, and skip to the first brace."""
@@ -160,6 +164,15 @@ class Reader(TextAhead):
         self._at += 1
         self._after = True
 
+    def _plain_scalar(self) -> bool:
+        """Read a scalar inside one piece: the common case, in one step."""
+        plain = self.PLAIN.match(self._text, self._at)
+        if plain is None or len(plain[0]) > MAX_NUMBER_LENGTH:
+            return False
+        self._at = plain.end()
+        self._emit(s.SCALAR_END, 1, plain[0])
+        return True
+
     # quoted strings and keys
 
     def _string(self, *, key: bool) -> Iterable[None]:
@@ -167,8 +180,8 @@ class Reader(TextAhead):
         opened, kind, ended = (
             (s.KEY_OPEN, s.KEY_TEXT, s.KEY_END) if key else (s.STRING_OPEN, s.STRING_TEXT, s.STRING_END)
         )
-        mark = self._text[self._at]
-        self._emit(opened, 1, '"')
+        mark, place = self._text[self._at], self._base + self._at
+        self._out.append((opened, place, place + 1, '"'))
         self._at += 1
         run = self.RUNS[mark].match
         while True:
@@ -180,7 +193,12 @@ class Reader(TextAhead):
             if at == len(text):
                 yield
             elif (char := text[at]) == "\\":
-                yield from self._escape(kind)
+                if decoded := self.ESCAPES.get(text[at + 1 : at + 2]):
+                    place = self._base + at
+                    self._out += ((s.ESCAPE_OPEN, place, place + 1, ""), (kind, place, place + 2, decoded))
+                    self._at = at + 2
+                else:
+                    yield from self._escape(kind)
             elif char == mark:
                 break
             else:
@@ -189,7 +207,7 @@ class Reader(TextAhead):
         self._at += 1
 
     def _escape(self, kind: int) -> Iterator[None]:
-        """Read an escape, whose backslash is next."""
+        """Read an escape, whose backslash is next: one of a character by its number, or in two pieces, or unknown."""
         start = self._base + self._at
         self._emit(s.ESCAPE_OPEN)
         self._at += 1

@@ -44,6 +44,7 @@ _GLYPH_WORDS: dict[str, tuple[int, bool | None]] = {
     "_": (NULL, None),
     "∅": (NULL, None),
 }
+_WORDS: dict[Notation, dict[str, tuple[int, bool | None]]] = {"glyph": _GLYPH_WORDS, "json": _JSON_WORDS}
 _FIRST_OF_WORDS = frozenset(word[0] for word in _GLYPH_WORDS)
 _WORD = re.compile(r"[\w\-./@+]+")
 _GLYPH_REFUSED = frozenset({"NaN", "Inf", "-Inf"})
@@ -51,7 +52,7 @@ _GLYPH_REFUSED = frozenset({"NaN", "Inf", "-Inf"})
 
 def words(notation: Notation) -> dict[str, tuple[int, bool | None]]:
     """The notation's words that are not strings, by word: (kind, value)."""
-    return _GLYPH_WORDS if notation == "glyph" else _JSON_WORDS
+    return _WORDS[notation]
 
 
 def number_prefix(text: str) -> bool:
@@ -71,50 +72,51 @@ def number_kind(text: str) -> int:
 
 def reachable_kinds(prefix: str, notation: Notation) -> int:
     """The kinds of value that continuations of the unquoted, nonempty `prefix` can have, as bits."""
-    if notation == "glyph" and prefix[0].isalpha() and prefix[0] not in _FIRST_OF_WORDS:
-        return STRING
-    kinds = 0
-    if prefix[0] in "-0123456789" and number_prefix(prefix):
-        kinds = NUMBER if prefix.lstrip("-").isdigit() or prefix == "-" else DECIMAL
-    for word, (kind, _) in words(notation).items():
-        if word.startswith(prefix):
-            kinds |= kind
-    if notation == "glyph" and _bare_prefix(prefix):
-        kinds |= STRING
-    return kinds
-
-
-def _bare_prefix(prefix: str) -> bool:
-    """Whether a bare string can begin with this; a number or keyword becomes one when a letter is added."""
     first = prefix[0]
+    kinds = 0
     if first in "-0123456789":
-        return GLYPH_NUMBERISH.fullmatch(prefix) is not None or _runs_into_letters(prefix)
-    return first.isalpha()
+        if number_prefix(prefix):
+            kinds = NUMBER if prefix.lstrip("-").isdigit() or prefix == "-" else DECIMAL
+        # a number becomes a bare string when a letter is added
+        bare = notation == "glyph" and (GLYPH_NUMBERISH.fullmatch(prefix) or _runs_into_letters(prefix))
+    else:
+        bare = notation == "glyph" and first.isalpha()
+        if first in _FIRST_OF_WORDS:
+            for word, (kind, _) in words(notation).items():
+                if word.startswith(prefix):
+                    kinds |= kind
+    return kinds | STRING if bare else kinds
 
 
 def is_bare(text: str) -> bool:
     """Whether GLYPH reads the word `text`, unquoted, as the string `text`."""
-    return _WORD.fullmatch(text) is not None and scalar_value(text, "glyph") == (STRING, text)
+    return _WORD.fullmatch(text) is not None and scalar_value(text, "glyph")[0] == STRING
 
 
 def is_bare_key(text: str) -> bool:
     """Whether GLYPH reads the word `text`, unquoted, as a key."""
-    return is_bare(text) or (text[:1] == "_" and len(text) > 1 and _WORD.fullmatch(text) is not None)
+    return _WORD.fullmatch(text) is not None and is_key(text)
+
+
+def is_key(word: str) -> bool:
+    """Whether the word, whose characters GLYPH's words can have, is a key, not another value than a string."""
+    return scalar_value(word, "glyph")[0] == STRING or (word[0] == "_" and len(word) > 1)
 
 
 def scalar_value(text: str, notation: Notation) -> tuple[int, bool | int | float | str | None]:
     """Kind and value of a complete unquoted scalar; kind 0 if it is invalid (`01`, `1.`, `nul`, `NaN`, `1e999`)."""
-    known = words(notation).get(text)
+    known = _WORDS[notation].get(text)
     if known is not None:
         return known
-    kind = number_kind(text)
+    first = text[:1]
+    kind = number_kind(text) if first in "-0123456789" else 0
     if kind == INTEGER:
         return INTEGER, int(text)
     if kind == DECIMAL:
         return DECIMAL, float(text)
     if notation == "json" or text in _GLYPH_REFUSED:
         return 0, None
-    if text[0].isalpha() or (text[0] in "-0123456789" and _runs_into_letters(text)):
+    if first.isalpha() or (first in "-0123456789" and _runs_into_letters(text)):
         return STRING, text
     return 0, None
 

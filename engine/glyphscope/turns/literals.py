@@ -47,6 +47,7 @@ class LiteralReader(JsonReader):
     }  # fmt: skip
     SIGNS: ClassVar[str] = ":="
     WORD: ClassVar[re.Pattern[str]] = re.compile(r"[0-9A-Za-z_.+\-]+")
+    PLAIN = re.compile(r"(?!)")  # none: a value's end does not count if more follows
 
     def __init__(
         self,

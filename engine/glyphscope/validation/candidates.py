@@ -64,9 +64,7 @@ class CandidateSet:
         self.left: list[Candidate] = []
         self.checking = False  # whether the text of a string must be checked
         self.reached: int | None = None  # at a violation: characters of the string that were possible
-        self._checks: dict[
-            Candidate, StringCheck
-        ] = {}  # of the entries of `left` that do not allow every string
+        self._checks: dict[Candidate, StringCheck] = {}  # of all alternatives, while `checking`
 
     def replace(self, candidates: list[Candidate]) -> None:
         """Begin another value."""
@@ -110,74 +108,64 @@ class CandidateSet:
 
     def open_string(self, *, bare: bool) -> None:
         """A string begins, or an unquoted scalar (`bare`), which may turn out to be a string."""
-        self._checks = {
-            c: StringCheck(c.spec, bare=bare) for c in self.left if c.spec.kinds & ~c.spec.free & STRING
-        }
-        self.checking = bool(self._checks)
+        self.checking = any(c.spec.kinds & ~c.spec.free & STRING for c in self.left)
+        self._checks = {c: StringCheck(c.spec, bare=bare) for c in self.left} if self.checking else {}
         self.reached = None
 
     def feed_string(self, text: str) -> tuple[int, Reason | None]:
         """The next characters of a string. Returns how many of them were possible, and the reason if not all were."""
-        checks = self._checks
-        counts = [checks[c].feed(text) if c in checks else len(text) for c in self.left]
+        counts = [self._checks[c].feed(text) for c in self.left]
         furthest = max(counts)
         longest = [c for c, count in zip(self.left, counts, strict=True) if count == furthest]
         if furthest == len(text):
             self.left = longest
             return furthest, None
-        return furthest, self._none_left(checks[c].why() for c in longest)
+        return furthest, self._none_left(self._checks[c].why() for c in longest)
 
     def escape_opened(self) -> Reason | None:
         """At least one more character of the string must follow."""
-        checks = self._checks
-        if self._keep([c for c in self.left if c not in checks or checks[c].can_grow()]):
+        if self._keep([c for c in self.left if self._checks[c].can_grow()]):
             return None
-        return self._none_left(checks[c].why() for c in self.left)
+        return self._none_left(self._checks[c].why() for c in self.left)
 
     def end_string(self) -> Reason | None:
         """The string is complete."""
-        reason = self._keep_without(self._why_unended())
+        reason = self._keep_without([self._checks[c].ended() for c in self.left])
         self.checking = False
         return reason
 
     def end_string_late(self, after: str) -> tuple[int, Reason | None]:
         """The string ended before `after`. Returns how many of these characters could have continued it."""
-        checks = self._checks
-        reasons = self._why_unended()
-        furthest = max(checks[c].feed(after) if c in checks else len(after) for c in self.left)
+        reasons = [self._checks[c].ended() for c in self.left]
+        furthest = max(self._checks[c].feed(after) for c in self.left)
         reason = self._keep_without(reasons)
         self.checking = False
         return furthest, reason
 
-    def _why_unended(self) -> list[Reason | None]:
-        """Of each alternative, why the string may not end here."""
-        return [self._checks[c].ended() if c in self._checks else None for c in self.left]
-
     def string_may_end(self) -> bool:
         """Whether the string may end here; True if a pattern is only checked on the whole string."""
-        checks = [self._checks.get(c) for c in self.left]
+        checks = [self._checks[c] for c in self.left]
         return any(
-            check is None or any(not one.linear for one in check.spec.patterns) or check.ended() is None
-            for check in checks
+            any(not one.linear for one in check.spec.patterns) or check.ended() is None for check in checks
         )
 
     # numbers, literals, bare words
 
-    def keep_free(self, kind: int) -> bool:
-        """Narrow the set to the alternatives of a complete scalar of this kind, if they allow every such scalar.
+    def end_free(self, kind: int) -> bool:
+        """A scalar of this kind is complete: narrow the set to its alternatives, if they allow every such scalar.
 
         Returns whether there are any, and they do; if not, the set is unchanged.
         """
         fitting = [c for c in self.left if c.spec.kinds & kind]
-        limited = [c for c in fitting if not c.spec.free & kind]
-        return not limited and self._keep(fitting)
+        if not fitting or [c for c in fitting if not c.spec.free & kind]:
+            return False
+        self.left, self.checking = fitting, False
+        return True
 
-    def keep_scalar(self, kinds: int, text: str, notation: Notation) -> bool:
-        """Narrow the set to the alternatives that allow a scalar beginning with `text`; only if no string is checked.
-
-        Returns whether there are any; if not, the set is unchanged. `kinds` are the kinds that the scalar can have.
-        """
-        return self._keep([c for c in self.left if literals.can_satisfy(c.spec, kinds, text, notation)])
+    def keep_scalar(self, scalar: ScalarPrefix) -> bool:
+        """Narrow the set to the alternatives that allow a scalar with this prefix. Returns whether there are any."""
+        checks = self._checks
+        return self._keep([c for c in self.left if literals.can_satisfy(c.spec, scalar, checks.get(c))])
 
     def feed_scalar(self, scalar: ScalarPrefix, char: str) -> Reason | None:
         """The scalar grew by this character."""
@@ -185,7 +173,7 @@ class CandidateSet:
         for check in checks.values():
             if not check.dead:
                 check.feed(char)
-        if self._keep([c for c in self.left if literals.can_still_satisfy(c.spec, scalar, checks.get(c))]):
+        if self.keep_scalar(scalar):
             return None
         return self._none_left(literals.why_not(c.spec, scalar, checks.get(c)) for c in self.left)
 

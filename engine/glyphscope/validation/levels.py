@@ -33,11 +33,10 @@ class Level:
 
     def value_candidates(self) -> list[Candidate]:
         """The candidates of the member or item that begins; empty if no further item is allowed."""
-        inside = [c.inside(places) for c in self.candidates if (places := self.places(c)) is not None]
-        return inside[0] if len(inside) == 1 else [candidate for some in inside for candidate in some]
+        raise NotImplementedError
 
-    def places(self, of: Candidate) -> tuple[Place, ...] | None:
-        """The places of the member or item that is being written, in one alternative; None if that forbids an item."""
+    def places(self, of: Candidate) -> tuple[Place, ...]:
+        """The places of the member or item that is being written, in one alternative."""
         raise NotImplementedError
 
     def separator(self) -> Reason | None:
@@ -79,11 +78,10 @@ class Level:
 
     def keep_parents(self, candidates: list[Candidate]) -> None:
         """Narrow the alternatives to those that a complete member or item fits."""
-        if len(self.candidates) > 1:
-            alive = {id(parent) for parent in parents(candidates)}
-            left = [c for c in self.candidates if id(c) in alive]
-            self.narrowed = self.narrowed or len(left) < len(self.candidates)
-            self.candidates = left
+        alive = {id(parent) for parent in parents(candidates)}
+        left = [c for c in self.candidates if id(c) in alive]
+        self.narrowed = self.narrowed or len(left) < len(self.candidates)
+        self.candidates = left
 
 
 class ArrayLevel(Level):
@@ -97,8 +95,14 @@ class ArrayLevel(Level):
         self._unique = any(c.spec.unique_rule for c in candidates)
         self._items: set[Hashable] = set()  # by `identity`, for `uniqueItems`
 
-    def places(self, of: Candidate) -> tuple[Place, ...] | None:
-        return of.spec.item(len(self.value))
+    def value_candidates(self) -> list[Candidate]:
+        index = len(self.value)
+        return _joined(
+            [c.inside(found) for c in self.candidates if (found := c.spec.item(index)) is not None]
+        )
+
+    def places(self, of: Candidate) -> tuple[Place, ...]:
+        return of.spec.item(len(self.value)) or ()
 
     def too_many(self) -> Reason:
         """Why no further item is allowed."""
@@ -137,7 +141,8 @@ class ArrayLevel(Level):
 
     def _allowing_another(self) -> list[Candidate]:
         """The alternatives that allow one more item."""
-        return [c for c in self.candidates if (places := self.places(c)) is not None and c.inside(places)]
+        index = len(self.value)
+        return [c for c in self.candidates if (found := c.spec.item(index)) is not None and c.inside(found)]
 
 
 class ObjectLevel(Level):
@@ -158,7 +163,7 @@ class ObjectLevel(Level):
         self.used: set[str] = set()  # the keys so far
         self.checks_key = True  # no violation of the open key was reported
         self.repeated: Violation | None = None  # reported because the open key begins like an earlier one
-        self._any_name = False  # the open key is allowed, however it continues
+        self._any_name = False  # every alternative allows another member of any name
         self._bare = False  # the open key has no quotes
         self._separated = False  # a comma was read, after which a member must come
         self._rejected = ""  # the beginning of the open key that was reported
@@ -172,7 +177,7 @@ class ObjectLevel(Level):
         self._bare = bare
         self.checks_key = True
         self.repeated = None
-        self._any_name = self.any_name()
+        self._any_name = self._any_name or self.any_name()  # alternatives only become fewer
         return self._any_name or self.key_can_begin("")
 
     def any_name(self) -> bool:
@@ -204,8 +209,14 @@ class ObjectLevel(Level):
 
     def key_possible(self, key: str) -> bool:
         """Whether a member may have this name; if it may, drop the alternatives that do not allow it."""
-        return key not in self.used and self._keep(
-            [c for c in self.candidates if members.may_be_given(c.schemas, c.spec, key)]
+        if key in self.used or self._any_name:
+            return key not in self.used
+        return self._keep(
+            [
+                c
+                for c in self.candidates
+                if c.spec.member(key) is not None and c.schemas.name_allowed(c.spec, key)
+            ]
         )
 
     def end_key(self, key: str) -> None:
@@ -249,17 +260,20 @@ class ObjectLevel(Level):
         return of.spec.member(self.key) or ()
 
     def value_candidates(self) -> list[Candidate]:
-        return super().value_candidates() or [Candidate(c.schemas, ANYTHING, c) for c in self.candidates]
+        candidates = _joined([c.inside(c.spec.member(self.key) or ()) for c in self.candidates])
+        return candidates or [Candidate(c.schemas, ANYTHING, c) for c in self.candidates]
 
     def add(self, value: Any) -> Reason | None:
         self.value[self.key] = value
         return None
 
     def separator(self) -> Reason | None:
+        self._separated = True
+        if self._any_name:
+            return None
         fitting = [c for c in self.candidates if members.can_begin(c.schemas, c.spec, "", self.used)]
         reason = None if fitting else self._why_no_key("", whole=False)._replace(viable=self._end())
         self.candidates = fitting or unjudged(self.candidates)
-        self._separated = True
         return reason
 
     def _lack(self, spec: Spec) -> Reason | None:
@@ -270,6 +284,11 @@ class ObjectLevel(Level):
             message = f"needs at least {spec.members.least} members"
             return Reason("CONSTRAINT_OTHER", message, spec.members.least_rule)
         return _not_listed(spec, self.value)
+
+
+def _joined(candidates: list[list[Candidate]]) -> list[Candidate]:
+    """The candidates of a value in all alternatives of its container; of a single one, the same list."""
+    return candidates[0] if len(candidates) == 1 else [one for some in candidates for one in some]
 
 
 def _not_listed(spec: Spec, value: Any) -> Reason | None:

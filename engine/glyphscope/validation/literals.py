@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from glyphscope.events import Notation
 from glyphscope.grammar.checking import identity
@@ -36,58 +36,35 @@ _CERTAINLY_TEXT = 8
 """A bare word with more characters than this that can be a string can be nothing else: no literal is that long."""
 
 
-class ScalarPrefix:
+class ScalarPrefix(NamedTuple):
     """The scalar so far, and the kinds of value that it can become in its notation, regardless of the schema."""
 
-    __slots__ = ("kinds", "notation", "text")
+    notation: Notation
+    text: str = ""  # once the word can be nothing but a string, only its beginning
+    kinds: int = 0  # bits of `notation.scalars`
 
-    def __init__(self, notation: Notation) -> None:
-        self.notation = notation
-        self.text = ""  # once it is certainly text, only its beginning
-        self.kinds = 0  # bits of `notation.scalars`
-
-    @property
-    def certainly_text(self) -> bool:
-        """Whether the word can be nothing but a string, however it continues."""
-        return self.kinds == STRING and len(self.text) > _CERTAINLY_TEXT
-
-    def grow(self, text: str) -> None:
-        """Add the next characters."""
-        if not self.certainly_text:
-            self.text += text
-            self.kinds = reachable_kinds(self.text, self.notation)
-
-    def kinds_of(self, text: str) -> int:
-        """The kinds that a scalar with this prefix can become."""
-        return reachable_kinds(text, self.notation)
+    def grown(self, text: str) -> ScalarPrefix:
+        """With the next characters."""
+        if self.kinds == STRING and len(self.text) > _CERTAINLY_TEXT:
+            return self
+        text = self.text + text
+        return ScalarPrefix(self.notation, text, reachable_kinds(text, self.notation))
 
 
-def can_satisfy(spec: Spec, kinds: int, text: str, notation: Notation) -> bool:
-    """Whether a scalar that begins with `text` and can become `kinds` can satisfy `spec`; a string always can."""
-    kinds &= spec.kinds
-    if kinds & STRING:
+def can_satisfy(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) -> bool:
+    """Whether a scalar with this prefix can satisfy `spec`; `string` checks it as a bare string (None: all fit)."""
+    kinds = prefix.kinds & spec.kinds
+    if kinds & spec.free or (kinds & STRING and not (string is not None and string.dead)):
         return True
-    if kinds & NUMBER and _number_possible(spec, text, kinds & NUMBER):
+    if kinds & NUMBER and _number_possible(spec, prefix.text, kinds & NUMBER):
         return True
     return bool(kinds & (NULL | BOOLEAN)) and any(
-        kind & kinds and word.startswith(text) and _listed(spec, value)
-        for word, (kind, value) in words(notation).items()
+        kind & kinds and word.startswith(prefix.text) and _listed(spec, value)
+        for word, (kind, value) in words(prefix.notation).items()
     )
 
 
-def can_still_satisfy(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) -> bool:
-    """Whether a scalar with this prefix can satisfy `spec`; `string` checks it as a bare string (None: all fit)."""
-    kinds = prefix.kinds
-    if string is not None and string.dead:
-        kinds &= ~STRING
-    return can_satisfy(spec, kinds, prefix.text, prefix.notation)
-
-
 def _number_possible(spec: Spec, text: str, kinds: int) -> bool:
-    if not number_prefix(text):
-        return False
-    if kinds & spec.free:
-        return True
     if _has_exponent(text):  # grammars write bounded numbers as plain decimals, so calls allow only these
         return False
     if spec.enum is None:

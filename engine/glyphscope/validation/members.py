@@ -49,8 +49,6 @@ def can_begin(schemas: SchemaSet, spec: Spec, prefix: str, used: Set[str], *, ba
         return True
     if not room(spec, used):
         return False
-    if spec.open_names and not spec.member_names:
-        return True
     if next(names_left(schemas, spec, prefix, used, bare=bare), None) is not None:
         return True
     return can_begin_unlisted(schemas, spec, prefix)
@@ -78,11 +76,6 @@ def _name_can_begin(schemas: SchemaSet, place: Place, prefix: str) -> bool:
 def _pattern_can_begin(source: str, prefix: str) -> bool:
     matcher = pattern.start(StringLanguage((source,)))
     return matcher is None or matcher.feed(prefix) == len(prefix)
-
-
-def may_be_given(schemas: SchemaSet, spec: Spec, name: str) -> bool:
-    """Whether a member of exactly this name is allowed."""
-    return spec.member(name) is not None and schemas.name_allowed(spec, name)
 
 
 def room(spec: Spec, used: Set[str]) -> bool:

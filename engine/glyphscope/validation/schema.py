@@ -131,9 +131,7 @@ class SchemaSet:
 
     def name_allowed(self, spec: Spec, name: str) -> bool:
         """Whether `propertyNames` allows the name."""
-        return not spec.member_names or all(
-            self.checker.valid(name, place.schema) for place in spec.member_names
-        )
+        return all(self.checker.valid(name, place.schema) for place in spec.member_names)
 
     def _by_listed_value(self, spec: Spec) -> Iterable[Spec]:
         """Make arrays and objects of an enumeration separate alternatives, so that they are judged item by item."""

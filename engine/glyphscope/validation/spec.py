@@ -129,8 +129,9 @@ class Spec:
         return self._members[key]
 
     @cached_property
-    def _named(self) -> frozenset[str]:
-        return frozenset(self.required).union(*(part.properties for part in self.objects))
+    def _named(self) -> dict[str, None]:
+        """The names that keywords list, in their order."""
+        return dict.fromkeys([*(name for part in self.objects for name in part.properties), *self.required])
 
     @cached_property
     def _matched(self) -> bool:
@@ -165,9 +166,7 @@ class Spec:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The member names that the schema lists and does not forbid, in its order."""
-        known = dict.fromkeys(name for part in self.objects for name in part.properties)
-        known.update(dict.fromkeys(self.required))
-        return tuple(name for name in known if self.member(name) is not None)
+        return tuple(name for name in self._named if self.member(name) is not None)
 
     @cached_property
     def open_names(self) -> bool:
@@ -181,7 +180,11 @@ class Spec:
     @cached_property
     def any_name(self) -> bool:
         """Whether a further member can have any name, however many there are."""
-        return self.open_names and not self.member_names and self.members.most is None
+        if not self.open_names or self.member_names or self.members.most is not None:
+            return False
+        named = [place for part in self.objects for place in part.properties.values()]
+        matched = [place for part in self.objects for _, place in part.patterns]
+        return all(place.schema is not False for place in named + matched)
 
     @cached_property
     def name_patterns(self) -> tuple[str, ...]:

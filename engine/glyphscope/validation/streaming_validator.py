@@ -198,14 +198,12 @@ class StreamingValidator:
         return out
 
     def drive(self, events: list[Structural]) -> None:
-        """Judge a reader's events. A scalar in one piece is judged at its end, as a whole, which is faster."""
+        """Judge a reader's events."""
         handlers = self._handlers
-        for index, (kind, start, end, text) in enumerate(events, 1):
+        for kind, start, end, text in events:
             if self._stopped:
                 return
-            whole = kind == s.SCALAR_TEXT and index < len(events) and events[index][0] == s.SCALAR_END
-            if not whole or self._scalar is not None:
-                handlers[kind](start, end, text)
+            handlers[kind](start, end, text)
 
     def _text_ended(self) -> None:
         self._violate(
@@ -289,12 +287,14 @@ class StreamingValidator:
 
     def _end(self, value: Any, end: int, at: int) -> None:
         """A value is complete: it ends at `end` (exclusive), and the character `at` showed that."""
-        self._report(self._candidates.end(value), at)
+        if (reason := self._candidates.end(value)) is not None:
+            self._report(reason, at)
         if not self._levels:
             self.value = value
             return
         level = self._levels[-1]
-        level.keep_parents(self._candidates.left)
+        if len(level.candidates) > 1:
+            level.keep_parents(self._candidates.left)
         reason = level.add(value)
         if reason is not None:
             self._violate(reason, at, f"{level.path}/{len(level.value) - 1}")
@@ -355,19 +355,15 @@ class StreamingValidator:
 
     # keys
 
-    @property
-    def _object(self) -> ObjectLevel:
+    def _key_open(self, start: int, end: int, text: str) -> None:
         level = self._levels[-1]
         assert isinstance(level, ObjectLevel)
-        return level
-
-    def _key_open(self, start: int, end: int, text: str) -> None:
-        level = self._object
         if not level.open_key(bare=not text):
             self._reject_key(level, "", start)
 
     def _key_text(self, start: int, end: int, text: str) -> None:
-        level = self._object
+        level = self._levels[-1]
+        assert isinstance(level, ObjectLevel)
         rejected = level.feed_key(text)
         if rejected is not None:
             one_escape = end - start != len(text)
@@ -377,7 +373,8 @@ class StreamingValidator:
             self._correct_repeated(level, level.repeated, whole=False)
 
     def _key_end(self, start: int, end: int, text: str) -> None:
-        level = self._object
+        level = self._levels[-1]
+        assert isinstance(level, ObjectLevel)
         key = level.key_text
         if level.repeated is not None:
             self._correct_repeated(level, level.repeated, whole=True)
@@ -454,26 +451,23 @@ class StreamingValidator:
         if scalar is None:
             scalar = self._scalar = ScalarPrefix(self.notation)
             self._candidates.open_string(bare=True)
-        if not self._candidates.checking:
-            if scalar.certainly_text and self._candidates.keep_scalar(STRING, "", self.notation):
-                return
-            grown = scalar.text + text
-            if self._candidates.keep_scalar(scalar.kinds_of(grown), grown, self.notation):
-                scalar.grow(text)
-                return
+        grown = scalar.grown(text)
+        if not self._candidates.checking and self._candidates.keep_scalar(grown):
+            self._scalar = grown
+            return
         for at, char in enumerate(text, start):
-            scalar.grow(char)
+            scalar = self._scalar = scalar.grown(char)
             self._report(self._candidates.feed_scalar(scalar, char), at)
 
     def _scalar_end(self, start: int, end: int, text: str) -> None:
         kind, value = scalar_value(text, self.notation)
-        if self._scalar is None:  # in one piece: if it is valid as a whole, each of its prefixes was possible
+        whole = self._scalar is None
+        if whole:
             self._begin(start - len(text))
-            if self._candidates.keep_free(kind):
-                self._end(value, start, start)
-                return
-            self._grow_scalar(start - len(text), text)
-        self._report(self._candidates.end_scalar(kind, value, text, self.notation), start)
+        if not self._candidates.end_free(kind):  # else each prefix was possible
+            if whole:
+                self._grow_scalar(start - len(text), text)
+            self._report(self._candidates.end_scalar(kind, value, text, self.notation), start)
         self._scalar = None
         self._end(value, start, start)
 
