@@ -62,7 +62,8 @@ class JsonReader(Reader):
                 self._close(char)
             part = "a member" if opened in WITH_KEYS else "an item"
             self._reject(f"',' or '{self.CLOSING[opened]}' must follow {part}, not '{char}'")
-        self._emit(s.SEPARATOR)
+        place = self._base + self._at
+        self._out.append((s.SEPARATOR, place, place + 1, ""))
         self._at += 1
         self._after, self._due = False, True
 

@@ -108,8 +108,9 @@ class CandidateSet:
 
     def open_string(self, *, bare: bool) -> None:
         """A string begins, or an unquoted scalar (`bare`), which may turn out to be a string."""
-        self.checking = any(c.spec.kinds & ~c.spec.free & STRING for c in self.left)
-        self._checks = {c: StringCheck(c.spec, bare=bare) for c in self.left} if self.checking else {}
+        limited = [c for c in self.left if c.spec.kinds & ~c.spec.free & STRING]
+        self.checking = bool(limited)
+        self._checks = {c: StringCheck(c.spec, bare=bare) for c in self.left} if limited else {}
         self.reached = None
 
     def feed_string(self, text: str) -> tuple[int, Reason | None]:
@@ -156,10 +157,11 @@ class CandidateSet:
 
         Returns whether there are any, and they do; if not, the set is unchanged.
         """
-        fitting = [c for c in self.left if c.spec.kinds & kind]
-        if not fitting or [c for c in fitting if not c.spec.free & kind]:
+        free = [c for c in self.left if c.spec.free & kind]
+        others = len(free) < len(self.left)
+        if not free or (others and any(c.spec.kinds & ~c.spec.free & kind for c in self.left)):
             return False
-        self.left, self.checking = fitting, False
+        self.left, self.checking = free, False
         return True
 
     def keep_scalar(self, scalar: ScalarPrefix) -> bool:
