@@ -99,18 +99,23 @@ def cases(path: Path) -> Iterator[tuple[str, ToolRegistry, list[tuple[Any, bool]
 
 def test_grammar_and_validator_together_judge_every_real_instance_right(shared_data: Path) -> None:
     wrong: list[tuple[str, str, Any]] = []
-    judged = 0
+    judged = in_glyph = 0
     not_built: list[tuple[str, str]] = []
     refused: set[str] = set()
     leaks: list[tuple[str, ToolRegistry, Any]] = []
     for name, registry, tests in cases(shared_data / "schemas" / "sample.jsonl"):
         try:
             accepts = lark_reader(build_call_grammar(registry, "json", "tool-args"))
+            glyph = build_call_grammar(registry, "glyph", "tool-args")
         except GlyphscopeError as error:
             if any(valid for _, valid in tests) and name not in NO_CALL:
                 not_built.append((name, error.message))  # the others have no call
             continue
+        accepts_glyph = lark_reader(glyph)
         for arguments, valid in tests:
+            taken = accepts_glyph(write_call("f", arguments, style="glyph", shape="tool-args"))
+            in_glyph += valid and taken
+            assert valid or not taken or glyph.unenforced, name
             for notation in NOTATIONS:
                 validator = CallValidator(registry, notation, "tool-args")
                 validator.feed(write_call("f", arguments, style=notation, shape="tool-args"))
@@ -127,7 +132,7 @@ def test_grammar_and_validator_together_judge_every_real_instance_right(shared_d
             elif taken and not valid:
                 leaks.append((name, registry, arguments))
     assert not_built == []
-    assert wrong == [] and judged > 1900
+    assert wrong == [] and judged > 1900 and in_glyph >= 495
     assert refused == LEFT_OUT
     for name, registry, arguments in leaks:  # never of a constraint that is called enforced
         statuses = {p.pointer: p.status for p in prove(registry, "json", "tool-args", ["mask"]).proofs}
