@@ -222,7 +222,7 @@ def process(monkeypatch):
     sent = []
 
     def made(engine):
-        process = child.Child(SimpleNamespace(write=lambda answer: sent.append(answer.body)), deque())
+        process = child.ModelChild(SimpleNamespace(write=lambda answer: sent.append(answer.body)), deque())
         process._session = SimpleNamespace(engine=engine, batch_timer=BatchTimer(), prompts=None)
         return process
 

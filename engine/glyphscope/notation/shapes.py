@@ -1,4 +1,16 @@
-"""The shapes of a call: the key of the tool's name, and the place of the arguments."""
+"""The shapes of a call: the key of the tool's name, and the place of the arguments.
+
+Known by name are the calls of three chat templates, all JSON with a name and arguments between markers:
+
+| form    | written                                                       | by                        |
+|---------|---------------------------------------------------------------|---------------------------|
+| hermes  | `<tool_call>⏎{"name": …, "arguments": …}⏎</tool_call>`        | Hermes 2/3, Qwen 2.5 and 3 |
+| llama   | `{"name": …, "parameters": …}`                                | Llama 3.1, 3.2, 3.3       |
+| mistral | `[TOOL_CALLS] [{"name": …, "arguments": …}]`                  | Mistral 7B v0.3, Nemo, Small |
+
+A fourth form does not belong to a template: `openai` is our text for an endpoint's `tool_calls`,
+`{"name": …, "arguments": …}`, whatever its model wrote.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from glyphscope.base.errors import NotationError
-from glyphscope.events import Shape
+from glyphscope.events import NativeForm, Shape
 
 
 class ShapeKeys(NamedTuple):
@@ -21,6 +33,22 @@ _KEYS: dict[Shape, ShapeKeys] = {
     "tool-args": ShapeKeys("tool", "args"),
     "name-arguments": ShapeKeys("name", "arguments"),
     "name-parameters": ShapeKeys("name", "parameters"),
+}
+
+
+class NamedCall(NamedTuple):
+    """A call in JSON that is known by name: its shape, and the markers around calls."""
+
+    shape: Shape
+    opening: str = ""
+    closing: str = ""
+
+
+NAMED_CALLS: dict[NativeForm, NamedCall] = {
+    "hermes": NamedCall("name-arguments", "<tool_call>\n", "\n</tool_call>"),
+    "llama": NamedCall("name-parameters"),
+    "mistral": NamedCall("name-arguments", "[TOOL_CALLS] [", "]"),
+    "openai": NamedCall("name-arguments"),
 }
 
 

@@ -2,17 +2,6 @@
 
 A turn in such a form is calls and words without markers: a call is recognised by its first characters (`own_text`). In
 the turns of a model, its reasoning and its markers around text may be before the calls.
-
-Known by name are the calls of three chat templates, all JSON with a name and arguments between markers:
-
-| form    | written                                                       | by                        |
-|---------|---------------------------------------------------------------|---------------------------|
-| hermes  | `<tool_call>⏎{"name": …, "arguments": …}⏎</tool_call>`        | Hermes 2/3, Qwen 2.5 and 3 |
-| llama   | `{"name": …, "parameters": …}`                                | Llama 3.1, 3.2, 3.3       |
-| mistral | `[TOOL_CALLS] [{"name": …, "arguments": …}]`                  | Mistral 7B v0.3, Nemo, Small |
-
-A fourth form does not belong to a template: `openai` is our text for an endpoint's `tool_calls`,
-`{"name": …, "arguments": …}`, whatever its model wrote.
 """
 
 from __future__ import annotations
@@ -22,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from glyphscope.events import NativeForm, Notation, Shape
-from glyphscope.notation.shapes import shape_keys
+from glyphscope.notation.shapes import NAMED_CALLS, shape_keys
 from glyphscope.turns.form import CallForm, CallObject, Piece, TurnForm
 
 if TYPE_CHECKING:  # builders of grammars, which a reader of requests does not need
@@ -91,14 +80,9 @@ def _call(
 
 ENDPOINTS_OWN: NativeForm = "openai"
 """The form of endpoints: calls are separate from the text, without a prefix."""
-_ALL = {
-    call.native: call
-    for call in (
-        _call("json", "name-arguments", "hermes", ("<tool_call>\n", "\n</tool_call>")),
-        _call("json", "name-parameters", "llama"),
-        _call("json", "name-arguments", "mistral", ("[TOOL_CALLS] [", "]")),
-        _call("json", "name-arguments", ENDPOINTS_OWN),
-    )
+_ALL: dict[str, OwnCall] = {
+    native: _call("json", named.shape, native, (named.opening, named.closing))
+    for native, named in NAMED_CALLS.items()
 }
 NAMED = tuple(name for name in _ALL if name != ENDPOINTS_OWN)
 """The names of the forms of chat templates."""

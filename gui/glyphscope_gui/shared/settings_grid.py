@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import UNSET
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QHBoxLayout, QLabel, QSpinBox, QWidget
 
 from glyphscope.base.figures import percent
 from glyphscope.events import Choice, Field, settings_of
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.language import in_language, tr
-from glyphscope_gui.shared.layouts import LeavesWheel, grid_layout, hbox
+from glyphscope_gui.shared.layouts import LeavesWheel, Part, grid_layout, hbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 from glyphscope_gui.theme.mixin import WidgetMixin
@@ -28,6 +28,8 @@ from glyphscope_gui.theme.sizes import letters
 
 _MOST = 2**31 - 1
 """The largest number of Qt's own field."""
+_GAP = 10
+"""Pixels between a label and its field, and between columns of the form."""
 _FIRST_LINE = 7
 """Pixels from the edge of a multi-line field to its first line."""
 
@@ -47,7 +49,7 @@ class SettingsGrid(QWidget):
         super().__init__(parent)
         self._columns = columns
         self._cells = 0
-        self._grid = grid_layout(self, spacing=(10, 6))
+        self._grid = grid_layout(self, spacing=(0, 6))  # a reset button is in the gap between label and field
         for column in range(columns):
             self._grid.setColumnStretch(column * 2 + 1, 1)
             if column:
@@ -68,7 +70,7 @@ class SettingsGrid(QWidget):
         if isinstance(field, GrowingEdit):
             place = Qt.AlignmentFlag.AlignTop
             label.setContentsMargins(0, _FIRST_LINE, 0, 0)
-        self._grid.addLayout(hbox((label, 1, place), *reset_of(field), spacing=2), line, column * 2)
+        self._grid.addLayout(self._cell((label, 1, place), reset_of(field), column), line, column * 2)
         self._grid.addWidget(field, line, column * 2 + 1, 1, self._columns * 2 - 1 if wide else 1)
         self._cells += self._columns if wide else 1
 
@@ -76,7 +78,7 @@ class SettingsGrid(QWidget):
         """Add words beside the previous field."""
         line, column = divmod(self._cells, self._columns)
         note.setProperty("role", "hint")
-        self._grid.addWidget(note, line, column * 2, 1, 2)
+        self._grid.addLayout(self._cell((note, 1), (), column), line, column * 2, 1, 2)
         self._cells += 1
         return note
 
@@ -91,8 +93,12 @@ class SettingsGrid(QWidget):
         """Add a check box with its words beside it."""
         line, column = divmod(self._cells, self._columns)
         named(field, tip=tip, description=tip)
-        self._grid.addLayout(hbox((field, 1), *reset_of(field), spacing=2), line, column * 2, 1, 2)
+        self._grid.addLayout(self._cell((field, 1), reset_of(field), column), line, column * 2, 1, 2)
         self._cells += 1
+
+    def _cell(self, part: Part, reset: tuple[QWidget, ...], column: int) -> QHBoxLayout:
+        """A part with its reset button, or a gap of nearly its width."""
+        return hbox(part, *reset, spacing=0, margins=(_GAP * bool(column), 0, 0 if reset else _GAP, 0))
 
 
 class StructForm(QWidget):
@@ -167,7 +173,7 @@ class ResetButton(IconButton):
         self.hide()
 
     def sizeHint(self) -> QSize:
-        return QSize(18, 18) * letters(self)
+        return QSize(16, 18) * letters(self)
 
     def show_usual(self, words: str, *, needed: bool) -> None:
         words = tr("Reset “{setting}” to {value}", setting=self._title, value=words)
