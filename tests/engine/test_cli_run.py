@@ -1,5 +1,6 @@
 import json
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from glyphscope.events import RunFailed, decode_event
 from glyphscope.models import ScriptedModel
 from glyphscope.store import read_record
 
+ASSETS = Path(__file__).parents[2] / "assets"
 GOOD = 'scripted:{action="search" query="AI news" max_results=10}'
 BAD = 'scripted:{action="delete_database"} and so on'
 
@@ -69,6 +71,12 @@ def test_a_recorded_run_verifies_and_replays_identically(tmp_path, model):
     assert [decode_event(line) for line in again.stdout.splitlines()] == list(read_record(path).events)
     shown, live = command("replay", str(path)).stdout, run("p", model=model).stdout
     assert shown.splitlines()[0] == live.splitlines()[0]
+
+
+@pytest.mark.parametrize("path", sorted(ASSETS.rglob("runs/*.jsonl")), ids=lambda path: path.stem)
+def test_every_bundled_record_verifies(path):
+    result = command("replay", str(path), "--verify")
+    assert result.exit_code == 0, result.stdout
 
 
 def test_a_lone_surrogate_is_recorded_and_verifies(tmp_path):

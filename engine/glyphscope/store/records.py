@@ -203,6 +203,7 @@ _WORDS: dict[type[AnyEvent], dict[str, Any]] = {
     RunFailed: {"message": "", "hint": ""},
     RepairTried: {"message": ""},
     LimitReached: {"message": ""},
+    StageFinished: {"note": ""},
 }
 """The fields that contain the words of a verdict."""
 

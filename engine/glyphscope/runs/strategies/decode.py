@@ -219,10 +219,16 @@ class Decoding:
 
     @property
     def _constraint_ended(self) -> bool:
-        """Whether the constraint, not the token limit, ended a valid text."""
+        """Whether the constraint, not a limit of tokens, ended the text.
+
+        A valid call is complete. About the text of a custom grammar, the verdict of the tools says nothing.
+        """
         decoded = self._tokens - self._written
-        constrained = self._request.constraint in ("mask", "gbnf")
-        return constrained and decoded < self._request.max_tokens and self._validator.valid
+        if self._request.constraint not in ("mask", "gbnf") or decoded >= self._request.max_tokens:
+            return False
+        context = self._model.info.context
+        room = not context or (self._prompt_tokens or 0) + self._tokens < context
+        return room if self._own else self._validator.valid
 
     @property
     def generated(self) -> Generated:
