@@ -15,7 +15,7 @@ TYPED = {"convert": 1, "json.Decoder": 0, "msgpack.Decoder": 0, "inspect.type_in
 RACE = """
 import threading, typing
 from glyphscope.evals.suites.structure import problems_of
-from glyphscope.lessons.run_settings import RunSettings, request_of
+from glyphscope.lessons.run_settings import LessonRunSettings, request_of
 
 quick = typing._LiteralGenericAlias.__hash__
 described, ended = threading.Event(), threading.Event()
@@ -69,7 +69,9 @@ def test_every_type_that_msgspec_gets_is_ready():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unforked")
-@pytest.mark.parametrize("first", ["request_of(settings, None)", "list(problems_of(RunSettings, settings))"])
+@pytest.mark.parametrize(
+    "first", ["request_of(settings, None)", "list(problems_of(LessonRunSettings, settings))"]
+)
 def test_threads_that_read_the_same_struct_for_the_first_time_do_not_crash(first):
     done = subprocess.run(
         [sys.executable, "-c", RACE.replace("FIRST", first)], capture_output=True, text=True, check=False
