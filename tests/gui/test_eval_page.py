@@ -334,4 +334,4 @@ def test_the_page_fits_the_smallest_window_and_keeps_the_focus_when_it_starts(in
     screen.ended()
     assert window.focusWidget() is screen.find("Set up")
     screen.open(made_result(tmp_path))
-    assert page.minimumSizeHint().width() <= 988 and (window.width(), window.height()) == (1024, 700)
+    assert page.minimumSizeHint().width() <= 972 and (window.width(), window.height()) == (1024, 700)

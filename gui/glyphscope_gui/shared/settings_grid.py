@@ -13,7 +13,16 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import UNSET
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QHBoxLayout, QLabel, QSpinBox, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QHBoxLayout,
+    QLabel,
+    QSizePolicy,
+    QSpinBox,
+    QWidget,
+)
 
 from glyphscope.base.figures import percent
 from glyphscope.events import Choice, Field, settings_of
@@ -30,6 +39,8 @@ _MOST = 2**31 - 1
 """The largest number of Qt's own field."""
 _GAP = 10
 """Pixels between a label and its field, and between columns of the form."""
+_NARROW = 112
+"""Pixels of a number's field that are enough for eight digits."""
 _FIRST_LINE = 7
 """Pixels from the edge of a multi-line field to its first line."""
 
@@ -279,7 +290,12 @@ class NumberSetting(_Number, QSpinBox):
         self.setRange(math.ceil(max(least, -_MOST)), math.floor(min(most, _MOST)))
         self.setSuffix(suffix)
         self.setGroupSeparatorShown(True)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._set_up()
+
+    def minimumSizeHint(self) -> QSize:
+        """Where there is little room, less than the greatest number needs: such as a seed of ten digits."""
+        return super().minimumSizeHint().boundedTo(QSize(round(_NARROW * letters(self)), _MOST))
 
 
 class DecimalSetting(_Number, QDoubleSpinBox):
