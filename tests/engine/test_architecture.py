@@ -17,10 +17,10 @@ from sources import nodes_of, source_of
 ROOT = Path(__file__).parents[2]
 MAX_FILE = 600
 MOST = {
-    "modules with one importer": 118,
-    "modules that tests import": 212,
-    "lines of code": 108_375,
-    "lines of code without plug-ins": 104_235,
+    "modules with one importer": 111,
+    "modules that tests import": 176,
+    "lines of code": 108_313,
+    "lines of code without plug-ins": 104_127,
 }
 """They only fall; raise one with the reason here. Raised once: nothing yet."""
 PLUGINS = "glyphscope_plugins"
