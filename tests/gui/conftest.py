@@ -9,7 +9,7 @@ from importlib import import_module
 import msgspec
 import pytest
 from PySide6.QtCore import QObject, QTimer
-from PySide6.QtWidgets import QApplication, QDialog, QSplitter
+from PySide6.QtWidgets import QApplication, QDialog, QProgressDialog, QSplitter
 
 from fake_context import fake_context, scripted
 from glyphscope.store import places
@@ -104,8 +104,9 @@ def begin_again(qtbot):
 
     def again(window, arranged, settings):
         for dialog in window.findChildren(QDialog):
-            dialog.close()
-            dialog.deleteLater()
+            if not isinstance(dialog, QProgressDialog):  # which ends with what it shows
+                dialog.close()
+                dialog.deleteLater()
         window.runs.stop()
         until(lambda: not window.runs.is_busy)
         with qtbot.waitSignal(window.runs.ended):
