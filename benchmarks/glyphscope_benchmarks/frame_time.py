@@ -25,7 +25,6 @@ from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QEventLoop, QObject
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.events import AnyEvent
-from glyphscope.processes.compilers import service as compilers
 from glyphscope.store import Places
 from glyphscope_benchmarks.long_run import long_run
 from glyphscope_gui.app import SWITCH_SECONDS, Collector
@@ -100,7 +99,6 @@ def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, 
     """
     sys.setswitchinterval(SWITCH_SECONDS)
     load_charts()  # the window does this in the background, soon after it is shown
-    compilers.start()  # so does the program, before that
     app = BusyApplication()
     owner = QObject()
     parts = make_services(Places(home, home, home, home), owner)

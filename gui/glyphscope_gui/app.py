@@ -12,7 +12,6 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.models.opening import prepare_model
-from glyphscope.processes.compilers import service as compilers
 from glyphscope.store import places
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.errors import CrashLog, ErrorReporter, install_excepthooks, offer_crash_report
@@ -29,7 +28,6 @@ _SIGNALS_MS = 300
 def main(arguments: Sequence[str] = ()) -> int:
     """Open the window; `arguments` may name a file: a project, run, grammar or model. Returns the exit code."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    compilers.start()  # in the background; otherwise the window would wait for it at its first pattern
     app = QApplication.instance() or QApplication(["glyphscope"])
     assert isinstance(app, QApplication)
     app.setApplicationName("Glyphscope")

@@ -65,6 +65,17 @@ def test_a_field_changes_from_open_to_its_verdict_and_keeps_its_place():
     assert (field.end, field.closed, field.value) == (8, True, "x")
 
 
+def test_a_value_that_grows_is_noted_each_time_with_one_object():
+    events = [
+        FieldOpened(path="/q", start=3),
+        *(FieldChanged(path="/q", end=at, status="open") for at in range(4, 9)),
+    ]
+    state = run_state([*events, FieldChanged(path="/r", end=9, status="open")])
+    touched = state.present.touched
+    assert touched == [(0, "/q")] * 6 + [(0, "/r")]
+    assert len(set(map(id, touched))) == 2
+
+
 def test_a_field_without_a_recorded_opening_has_no_start():
     assert run_state([FieldChanged(path="/q", end=6, status="holds")]).fields["/q"].start is None
 

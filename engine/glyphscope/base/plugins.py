@@ -61,7 +61,7 @@ class Group(Generic[T]):
 
     @property
     def _entries(self) -> dict[str, EntryPoint]:
-        return _entries_of(self.name, tuple(sys.path))
+        return _entries(tuple(sys.path))[self.name]
 
     def _loaded(self, entry: EntryPoint) -> T:
         try:
@@ -75,8 +75,8 @@ class Group(Generic[T]):
 
 def others() -> list[EntryPoint]:
     """The plug-ins of other distributions."""
-    found = (entry for group in GROUPS for entry in _entries_of(group, tuple(sys.path)).values())
-    return [entry for entry in found if _distribution(entry) != OWN]
+    groups = _entries(tuple(sys.path)).values()
+    return [entry for group in groups for entry in group.values() if _distribution(entry) != OWN]
 
 
 def _broken(entry: EntryPoint, why: str) -> PluginError:
@@ -92,11 +92,14 @@ def _distribution(entry: EntryPoint) -> str:
 
 
 @cache
-def _entries_of(group: str, _path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    """The entry points of a group by name, read once for a path on which packages are searched for."""
+def _entries(_path: tuple[str, ...]) -> dict[str, dict[str, EntryPoint]]:
+    """The entry points by group and name, read once for a path on which packages are searched for."""
     from importlib.metadata import entry_points
 
-    entries: dict[str, EntryPoint] = {}
-    for entry in sorted(entry_points(group=group), key=lambda entry: _distribution(entry) != OWN):
-        entries.setdefault(entry.name, entry)
-    return entries
+    found, groups = entry_points(), {}
+    for group in GROUPS:
+        entries: dict[str, EntryPoint] = {}
+        for entry in sorted(found.select(group=group), key=lambda entry: _distribution(entry) != OWN):
+            entries.setdefault(entry.name, entry)
+        groups[group] = entries
+    return groups

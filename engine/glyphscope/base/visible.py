@@ -40,6 +40,7 @@ _CONTROLS = re.compile(r"(?P<joins>(?!))?[\x00-\x1f\x7f]")
 _MAY_BE_IGNORED = {"Lo", "Mn", "Mc", "Me"}
 """The categories of printable characters of which some are in Default_Ignorable_Code_Point."""
 _LAYOUT = "\n\t"
+_WITHOUT_LAYOUT = re.compile(f"[{_LAYOUT}]")
 _LISTED = 6
 
 
@@ -58,7 +59,7 @@ def visible(text: str, *, lines: bool = False, spaces: bool = False, single: boo
     `lines`: line feeds and tabs are kept. `spaces`: spaces other than U+0020 also get a sign. `single`: the sign is one
     character (U+FFFD if there is none), so that positions are preserved, and a text may end inside an emoji.
     """
-    if _is_plain(text):
+    if _is_plain(_WITHOUT_LAYOUT.sub("", text) if lines else text):
         return text
 
     def sign(found: _Match) -> str:

@@ -261,11 +261,9 @@ def token_reasons(
 
 def special_names(tokens: Sequence[Token]) -> dict[str, int]:
     """The ids of the control tokens that were generated or are among the alternatives, by their texts."""
-    names: dict[str, int] = {}
-    for token in tokens:
-        seen = [(token.step.text, token.step.id), *((one.text, one.id) for one in token.step.alternatives)]
-        names |= {text: number for text, number in seen if number >= 0 and is_control_token(text)}
-    return names
+    ids = {one.text: one.id for token in tokens for one in token.step.alternatives}
+    ids |= {token.step.text: token.step.id for token in tokens}
+    return {text: number for text, number in ids.items() if number >= 0 and is_control_token(text)}
 
 
 def state_after(state: State, token: Token, cancel: Callable[[], bool] | None = None) -> State:

@@ -18,7 +18,7 @@ import msgspec
 from glyphscope.base.errors import ModelDied
 from glyphscope.models import wire
 from glyphscope.models.interface import Cancelled, Output, PromptProgress, PromptReady
-from glyphscope.processes import how_ended, limited, module_command
+from glyphscope.processes import how_ended, module_command
 from glyphscope.processes.pipe import SentError, start_child
 from glyphscope.processes.stopping import wait_for
 
@@ -57,7 +57,6 @@ def start_early() -> None:
     if not _early:
         with contextlib.suppress(OSError):
             _early.append(ModelProcess())
-            limited.start()
 
 
 def next_process() -> ModelProcess:

@@ -188,6 +188,12 @@ class StageState:
             call = self.written[index] = CallState()
         return call
 
+    def touch(self, index: int, path: str | None = None) -> None:
+        """Note a change in that call. A value that grows is the same object each time: not one for each token."""
+        change = index, path
+        last = self.touched[-1:]
+        self.touched.append(last[0] if last == [change] else change)
+
     def tokens_between(self, start: int, end: int | None) -> range:
         """The indices of the tokens that wrote any of these characters; None is the end of the text."""
         first = bisect_right(self.tokens, start, key=lambda token: token.end)
@@ -330,27 +336,28 @@ def reduce_event(state: RunState, event: AnyEvent) -> RunState:
         case FieldChanged(path=path, end=end, status=status):
             known = stage.call_at(event.call_index).fields.setdefault(path, FieldState(path, None, end))
             known.end, known.status = end, status
-            stage.touched.append((event.call_index, path))
+            stage.touch(event.call_index, path)
         case FieldOpened(path=path, start=start):
             stage.call_at(event.call_index).fields[path] = FieldState(path, start, start)
-            stage.touched.append((event.call_index, path))
+            stage.touch(event.call_index, path)
         case FieldClosed(path=path, start=start, end=end, status=status, value=value):
             field_ = FieldState(path, start, end, status, True, value)
             stage.call_at(event.call_index).fields[path] = field_
-            stage.touched.append((event.call_index, path))
+            stage.touch(event.call_index, path)
         case ToolKnown():
             stage.call_at(event.call_index).tool = event
-            stage.touched.append((event.call_index, None))
+            stage.touch(event.call_index)
         case Violation():
             add_violation(stage.violations, event)
             add_violation(stage.call_at(event.call_index).violations, event)
-            stage.touched += ((event.call_index, event.path), (event.call_index, None))
+            stage.touch(event.call_index, event.path)
+            stage.touch(event.call_index)
         case SegmentOpened() | SegmentClosed():
             part = _reduce_segment(stage.segments, event)
             if part.kind == "call":
                 call = stage.call_at(part.call_index)
                 call.part, call.closed = part, isinstance(event, SegmentClosed)
-                stage.touched.append((part.call_index, None))
+                stage.touch(part.call_index)
         case PromptEvaluated():
             stage.evaluated = event
         case StageStarted():
@@ -433,7 +440,7 @@ def _reduce_stage(state: RunState, stage: StageState, event: AnyEvent) -> None:
             stage.call = state.call = event
             stage.calls.append(event)
             stage.call_at(event.call_index).ready = event
-            stage.touched.append((event.call_index, None))
+            stage.touch(event.call_index)
         case StageFinished():
             stage.finished = event
         case ApprovalNeeded() | QuestionAsked():

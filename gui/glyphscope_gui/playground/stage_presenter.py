@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 
 from glyphscope.explain.impact import mask_impact
 from glyphscope.explain.retokenization import TokenBoundaries
-from glyphscope.runs.state import StageState
+from glyphscope.runs.state import RunState, StageState
 from glyphscope_gui.context import AppContext, RulePlace
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
@@ -23,6 +23,9 @@ from glyphscope_gui.runs.worker.jobs import Asked, ModelStatus
 from glyphscope_gui.shared.background import Background, this_task
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PageId, PanelId
+
+PAINTED_MS = 50
+"""Milliseconds after the end of a run in which it is painted, before its explanations are computed beside that."""
 
 
 class StagePresenter(QObject):
@@ -107,8 +110,11 @@ class ExplainPresenter(QObject):
         self._background = Background(self)
         self._asked: Answered | None = None
         """The answer whose boundaries were requested; None once they are shown."""
+        self._run = RunState()
         self._stage: StageState | None = None
         """The shown stage, once its run has ended."""
+        self._painted = QTimer(self, singleShot=True, interval=PAINTED_MS)
+        self._painted.timeout.connect(self._explain)
         self._runs.modelStatusChanged.connect(self._model_changed)
         self._impact.tokenChosen.connect(view.tokens.choose)
         self._impact.placeChosen.connect(context.panels.reveal_argument)
@@ -117,7 +123,7 @@ class ExplainPresenter(QObject):
     @property
     def is_busy(self) -> bool:
         """Whether a job is running or awaited."""
-        return self._background.is_busy or self._asked is not None
+        return self._painted.isActive() or self._background.is_busy or self._asked is not None
 
     # -- mask impact -------------------------------------------------------------------------------------------
 
@@ -126,17 +132,21 @@ class ExplainPresenter(QObject):
         stage, before = shown.stage if shown.over else None, self._stage
         if stage is before:
             return
-        self._stage, self._asked = stage, None
+        self._run, self._stage, self._asked = shown.run, stage, None
+        self._painted.stop()
         self._background.drop("impact")
         self._impact.clear()
         self._evidence.mask_impact_section.setVisible(stage is not None and bool(stage.tokens))
-        if stage is None or not stage.tokens or shown.run.started is None:
-            return
-        state = shown.run
+        if stage is not None and stage.tokens and shown.run.started is not None:
+            self._painted.start()
+
+    def _explain(self) -> None:
+        run, stage = self._run, self._stage
+        assert stage is not None, "another stage stops the timer"
         self._background.start(
             "impact",
-            lambda: mask_impact(state, stage, cancel=this_task().stopped.is_set),
-            lambda impact: self._impact.show_impact(impact, state.registry),
+            lambda: mask_impact(run, stage, cancel=this_task().stopped.is_set),
+            lambda impact: self._impact.show_impact(impact, run.registry),
             self._context.show_error,
         )
         self._ask_boundaries(stage)

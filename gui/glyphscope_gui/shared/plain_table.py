@@ -235,12 +235,15 @@ class PlainTable(QTableView):
     def _keep_stretched(self) -> None:
         """Stretch the column that takes the remaining width, unless it would have none: then the table scrolls."""
         head = self.horizontalHeader()
-        if head.sectionResizeMode(self._stretched) not in (_Mode.Stretch, _Mode.Interactive):
+        before = head.sectionResizeMode(self._stretched)
+        if before not in (_Mode.Stretch, _Mode.Interactive):
             return  # a subclass divides the width
         others = sum(head.sectionSize(column) for column in range(head.count()) if column != self._stretched)
         least = max(self.least_width(self._stretched), MIN_CELL * self.fontMetrics().averageCharWidth())
         fits = self.viewport().width() - others >= least
-        head.setSectionResizeMode(self._stretched, _Mode.Stretch if fits else _Mode.Interactive)
+        mode = _Mode.Stretch if fits else _Mode.Interactive
+        if mode != before:  # the same mode would also measure and paint the titles again
+            head.setSectionResizeMode(self._stretched, mode)
         if not fits and not head.isSectionHidden(self._stretched):
             self.setColumnWidth(self._stretched, least)
 

@@ -44,11 +44,6 @@ _refusals = BoundedCache[bytes, str](2048)
 """The last answers by digests of the requests, as a grammar may have megabytes."""
 
 
-def start() -> None:
-    """Start the process of patterns, which takes a tenth of a second, before it is needed."""
-    _PATTERNS.start()
-
-
 @atexit.register
 def close() -> None:
     """Ends the processes. A later question starts them again."""
