@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _PUBLIC = frozenset({
-    "ApprovalRule", "Evaluation", "GlyphscopeError", "LoadOptions", "LoopSettings", "Message", "Model",
+    "Answer", "ApprovalRule", "Evaluation", "GlyphscopeError", "LoadOptions", "LoopSettings", "Message", "Model",
     "RepairSettings", "Run", "Sampling", "Tools", "__all__", "assert_tool_call", "build_grammar", "check_call",
     "evaluate", "open_model", "read_run",
 })  # fmt: skip

@@ -8,10 +8,18 @@ from glyphscope.api.evaluation import Evaluation, evaluate
 from glyphscope.api.runs import Model, Run, open_model, read_run
 from glyphscope.api.tools import Tools
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.events import ApprovalRule, LoadOptions, LoopSettings, Message, RepairSettings, Sampling
+from glyphscope.events import (
+    Answer,
+    ApprovalRule,
+    LoadOptions,
+    LoopSettings,
+    Message,
+    RepairSettings,
+    Sampling,
+)
 
 __all__ = [
-    "ApprovalRule", "Evaluation", "GlyphscopeError", "LoadOptions", "LoopSettings", "Message", "Model",
-    "RepairSettings", "Run", "Sampling", "Tools", "assert_tool_call", "build_grammar", "check_call", "evaluate",
-    "open_model", "read_run",
+    "Answer", "ApprovalRule", "Evaluation", "GlyphscopeError", "LoadOptions", "LoopSettings", "Message",
+    "Model", "RepairSettings", "Run", "Sampling", "Tools", "assert_tool_call", "build_grammar", "check_call",
+    "evaluate", "open_model", "read_run",
 ]  # fmt: skip

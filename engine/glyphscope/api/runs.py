@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict, Unpack
 import msgspec
 
 from glyphscope.api.bars import progress_bar
-from glyphscope.api.tools import SOURCE, PythonFunctions, ToolLike, Tools
+from glyphscope.api.tools import SOURCE, AnswerLike, PythonFunctions, ToolLike, Tools, answer_of
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.structs import ready
 from glyphscope.base.visible import visible
@@ -42,6 +42,7 @@ from glyphscope.events import (
     default_order,
 )
 from glyphscope.models.interface import Model as OpenModel
+from glyphscope.notation.read import parse_value
 from glyphscope.runs import CallState, NonInteractive, RunState, StageState, reduce_event
 from glyphscope.runs.state import Outcome
 from glyphscope.runs.strategies import cancellable
@@ -169,6 +170,17 @@ class Run:
         return stage.text if stage is not None else ""
 
     @property
+    def answer(self) -> Any:
+        """The valid answer, if it is not a call: the value of a schema, otherwise its text; None if there is none."""
+        state = self._ended()._state
+        if state.answer is None or state.started is None:
+            return None
+        request = state.started.request
+        if request.answer.kind != "schema":
+            return state.answer.text
+        return parse_value(state.answer.text, request.notation)
+
+    @property
     def results(self) -> tuple[ToolResult, ...]:
         """The results of the executed calls."""
         return tuple(event for event in self.events if isinstance(event, ToolResult))
@@ -256,7 +268,8 @@ class RunSettings(TypedDict, total=False):
     """The settings of a run that have a default, as `glyphscope.events.RunRequest` describes them. They are listed for
     type checkers; a test compares their names and types.
 
-    `notation` can also be `native` (from the model's chat template). `order` orders the arguments under a constraint.
+    `notation` can also be `native` (from the model's chat template). `answer` is an `Answer`, a JSON Schema, a Pydantic
+    model or a `typing.Literal`, if it is not to be a tool call. `order` orders the arguments under a constraint.
     """
 
     preset: str
@@ -265,6 +278,7 @@ class RunSettings(TypedDict, total=False):
     history: Sequence[Message]
     notation: Notation | Literal["native"]
     shape: Shape
+    answer: AnswerLike
     constraint: ConstraintKind
     grammar: str | None
     constrain_from: ConstrainFrom
@@ -350,6 +364,8 @@ def _request(prompt: str, tools: Tools, info: ModelInfo, settings: RunSettings) 
     notation = given.pop("notation", "json")
     own = tuple(ApprovalRule(tool=name, source=SOURCE, action="allow") for name in tools.functions)
     members = {"shape": "name-arguments", "order": default_order(given.get("constraint", "mask")), **given}
+    if "answer" in given:
+        members["answer"] = answer_of(given["answer"])
     members |= {name: tuple(given[name]) for name in ("history", "stop") if name in given}
     members["approvals"] = (*given.get("approvals", ()), *own)
     request = RunRequest(

@@ -1,4 +1,6 @@
-"""The tools of a run: functions, Pydantic models, schemas, files and bundled registries, as one registry."""
+"""The tools of a run: functions, Pydantic models, schemas, files and bundled registries, as one registry; and its
+answer, if it is not a call.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias, Unpack, get_args, get_origin
 
-from glyphscope.base.errors import RegistryError, ToolError
-from glyphscope.events import ToolContent
+from glyphscope.base.errors import GlyphscopeError, RegistryError, ToolError
+from glyphscope.events import Answer, ToolContent
 from glyphscope.registry import (
     Tool,
     ToolRegistry,
@@ -175,3 +177,41 @@ def _keywords(arguments: dict[str, Any]) -> Any:
 
 async def _awaited(result: Any) -> Any:
     return await result
+
+
+AnswerLike: TypeAlias = Any
+"""An `Answer`, a JSON Schema, a Pydantic model or TypeAdapter, or a `typing.Literal`."""
+
+
+def answer_of(given: AnswerLike) -> Answer:
+    """The answer that a run is to give.
+
+    A dict is a JSON Schema; a Pydantic model or a `TypeAdapter` has its own; a `Literal` of texts is a choice of these,
+    one of other values a schema. Patterns and grammars are an `Answer`: `Answer("regex", "[0-9]+")`. Raises
+    GlyphscopeError.
+    """
+    if isinstance(given, Answer):
+        return given
+    origin: Any = get_origin(given)
+    if origin is Literal:
+        values = get_args(given)
+        if all(isinstance(value, str) and "\n" not in value for value in values):
+            return Answer("choice", "\n".join(values))
+        return _schema({"enum": list(values)})
+    if isinstance(given, Mapping):
+        return _schema(given)
+    for name in ("model_json_schema", "json_schema"):  # Pydantic's, which is not imported
+        if callable(make := getattr(given, name, None)):
+            return _schema(make())
+    raise GlyphscopeError(
+        f"An answer cannot be a {type(given).__name__}.",
+        where="answer",
+        hint="Give an Answer, a JSON Schema as a dict, a Pydantic model, or a typing.Literal.",
+    )
+
+
+def _schema(schema: Any) -> Answer:
+    try:
+        return Answer("schema", json.dumps(schema))
+    except (TypeError, ValueError) as error:
+        raise GlyphscopeError(f"The schema is not JSON: {error}.", where="answer") from None

@@ -167,6 +167,7 @@ def _defaults(state: RunState) -> dict[str, Any]:
         "notation": "native" if request.native else request.notation,
         "constraint": "mask" if request.constraint == "endpoint" else request.constraint,
     }
+    del defaults["answer"]  # whose option names a file
     if request.order == default_order(request.constraint):
         del defaults["order"]
     if name and not name.startswith(RECORDED):

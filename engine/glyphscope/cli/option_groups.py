@@ -17,7 +17,8 @@ import typer
 from msgspec import UNSET
 from typer.core import TyperCommand
 
-from glyphscope.events import Choice, Field, settings_of
+from glyphscope.cli.inputs import ANSWER_METAVAR, read_answer
+from glyphscope.events import Answer, Choice, Field, settings_of
 from glyphscope.events.setting import literals
 
 Settings = TypeVar("Settings", bound=msgspec.Struct)
@@ -123,6 +124,8 @@ def command_option(field: Field) -> Any:
     setting, kind = field.setting, field.kind
     if names := _choice_names(field):
         return Annotated[Literal[tuple(names)] | None, typer.Option(help=setting_help(field))]
+    if kind is Answer:
+        return Annotated[str | None, typer.Option(help=setting_help(field), metavar=ANSWER_METAVAR)]
     least, most = (field.least, setting.most) if setting.is_bounded else (None, None)
     metavar = None
     if setting.choices:  # of a text with other values too
@@ -171,7 +174,9 @@ def setting_help(field: Field) -> str:
 def _given(options: dict[str, Field], given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for field in options.values():
         value = given.get(field.key)
-        if value is not None:
+        if value is not None and field.kind is Answer:
+            yield field.name, read_answer(value)
+        elif value is not None:
             yield (
                 field.name,
                 _choice_names(field).get(value, value) if field.setting.choices else field.read(value),

@@ -103,9 +103,9 @@ class StrategyOptions:
     yes: Annotated[bool, typer.Option("--yes", help="Start the servers' commands without confirmation.")] = (
         False
     )
-    answer: Annotated[
+    reply: Annotated[
         list[str] | None,
-        typer.Option("--answer", metavar="TEXT", help="Answers to the router's questions, in order."),
+        typer.Option("--reply", metavar="TEXT", help="Answers to the router's questions, in order."),
     ] = None
     router: Annotated[
         str | None,
@@ -126,7 +126,7 @@ class StrategyOptions:
     def members(self) -> dict[str, Any]:
         """The members of the request. Raises InputError, PromptError and GlyphscopeError."""
         return {
-            "router": _router_settings(self.router, self.answer or ()),
+            "router": _router_settings(self.router, self.reply or ()),
             "repair": self.repair.over(RepairSettings()),
             "loop": _loop_settings(self.preset or (), self.loop or ()),
             "approvals": parse_approvals(self.approve or ()),
@@ -142,7 +142,7 @@ class StrategyOptions:
             ("--preset", self.preset, executes, _CALLS),
             ("--approve", self.approve, executes, _CALLS),
             ("--router", self.router, routes, _ASKS),
-            ("--answer", self.answer, routes, _ASKS),
+            ("--reply", self.reply, routes, _ASKS),
             ("--repair", self.repair.get("attempts"), request.strategy != "loop", _REPAIRS),
         )
         for name, value, is_used, why in unused:
@@ -289,7 +289,11 @@ def run(
         sampling=sampling.of(model),
     )
     if before is not None:
-        named = {"grammar": bool(grammar), "router": bool(how.router or how.answer)}
+        named = {
+            "answer": "answer" in given,
+            "grammar": bool(grammar),
+            "router": bool(how.router or how.reply),
+        }
         named |= {"loop": bool(how.preset or how.loop), "stop": bool(sampling.stop)}
         request = msgspec.structs.replace(
             request, **rest_of(before, {**named, "sampling": sampling.profile is not None})

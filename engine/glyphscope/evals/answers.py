@@ -210,6 +210,12 @@ def _canonical(value: Any) -> Any:
 
 def _without_call(state: RunState) -> str:
     if state.outcome == "valid":
+        if (
+            state.answer is not None
+            and state.started is not None
+            and not state.started.request.answer.is_call
+        ):
+            return state.answer.text
         return "An answer without a call"
     fault = state.aborted or (state.violations[0] if state.violations else None)
     if fault is None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET
 
+from glyphscope.events.answer import CALL, Answer
 from glyphscope.events.choices import (
     CONSTRAINT_CHOICES,
     EVIDENCE_CHOICES,
@@ -260,7 +261,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     `registry` is the registry's document in Glyphscope's format. `history` has the messages of earlier turns, between
     the system message and this `prompt`: every strategy continues from them. `system_prompt` is plain text that
     begins the system message; the template, `system` or that of `preset`, writes the rest of it. `model` is a file
-    path, or the name of a scripted or recorded model. `grammar` is GBNF that replaces the registry's grammar under
+    path, or the name of a scripted or recorded model. An `answer` other than a call needs no tools: they are neither
+    offered nor enforced. `grammar` is GBNF that replaces the registry's grammar under
     either constraint. `free_text` allows any text before the call. Under the registry's grammar, the call's arguments
     are in that `order`. With `native`, the model's chat template renders the tools and requests the call, in the
     format of its training: `auto` is the template's form, any other name is used as it is. Notation and shape are
@@ -289,6 +291,12 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     notation: Annotated[Notation, Setting(
         "Notation", "Notation of the call; native is that of the model’s chat template", choices=NOTATION_CHOICES,
     )] = "glyph"  # fmt: skip
+    answer: Annotated[Answer, Setting(
+        "Answer",
+        "Kind of answer: a tool call, a value of a JSON Schema, a text that a regular expression matches, one of "
+        "several texts, or a text of a grammar; strategy direct only",
+        words="{value}", usual="call",
+    )] = CALL  # fmt: skip
     shape: Annotated[Shape, Setting(
         "Shape of a call", "Arrangement of the tool’s name and its arguments", choices=SHAPE_CHOICES,
     )] = "flat"  # fmt: skip

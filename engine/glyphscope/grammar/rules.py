@@ -64,6 +64,16 @@ class RuleBook:
         """Set the rule of a reserved name."""
         self.rules[name] = Rule(name, body, origin)
 
+    def include(self, grammar: Grammar) -> str:
+        """Add the rules of another grammar, under their names if these are free. Returns the name of its root."""
+        names = {name: self._names.fresh(name) for name in grammar.rules}
+        for name, rule in grammar.rules.items():
+            body = rule.body
+            if any(names[other] != other for other in rule.refs):
+                body = replace_refs(body, lambda other: RuleRef(names[other]))
+            self.add(names[name], body, rule.origin)
+        return names[grammar.root]
+
     def inner(self, hint: str, body: Node, origin: Origin | None = None) -> Node:
         """A rule for a piece of another rule, so that no tree gets deep.
 

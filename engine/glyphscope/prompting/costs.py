@@ -20,6 +20,7 @@ KINDS = {
     "system": "system message",
     "tools": "tools",
     "examples": "examples",
+    "answer": "expected answer",
     "rules": "rules",
     "user": "user's text",
     "history": "history",

@@ -10,17 +10,19 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.base.errors import NotationError, PromptError
+from glyphscope.base.errors import GlyphscopeError, NotationError, PromptError
 from glyphscope.base.pointer import to_pointer
-from glyphscope.events import Message, RunRequest
-from glyphscope.grammar.generate.example import example_arguments
+from glyphscope.events import Answer, Message, Notation, RunRequest
+from glyphscope.grammar.checking import SafeValidator
+from glyphscope.grammar.generate.example import example_arguments, example_value
 from glyphscope.grammar.shapes import fitting_shape
 from glyphscope.notation.shapes import shape_keys
-from glyphscope.notation.write import write_call
+from glyphscope.notation.write import write_call, write_value
 from glyphscope.prompting.history import history_turns
 from glyphscope.prompting.signature import argument_types, signature_pieces
-from glyphscope.prompting.template import Part, PartText, preset, render
+from glyphscope.prompting.template import STRATEGIES, Part, PartText, preset, presets, render
 from glyphscope.registry import Tool, ToolRegistry, to_openai
+from glyphscope.turns.answers import schema_answer
 from glyphscope.turns.own import named_call
 
 
@@ -70,7 +72,9 @@ def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMess
     """
     if request.native:
         return _native(request, registry)
-    template = preset(request.preset) if request.system is None else request.system
+    template = request.system
+    if template is None:
+        template = preset(request.preset) if request.answer.is_call else presets(STRATEGIES)["answer"]
     return compose(
         ("system", system_parts(request, template, template_values(request, registry))),
         *up_to_prompt(request, registry),
@@ -134,7 +138,35 @@ def template_values(request: RunRequest, registry: ToolRegistry) -> dict[str, An
         "name_key": name_key,
         "args_key": args_key,
         "registry": registry,
+        "answer": answer_view(request),
     }
+
+
+def answer_view(request: RunRequest) -> dict[str, Any]:
+    """A request's answer as templates see it: `answer.kind`, `answer.text`, `answer.choices`, `answer.after_text`, and
+    for a schema `answer.example`, a value in the request's notation, empty if none was found.
+    """
+    answer = request.answer
+    example = _example_answer(answer.text, request.notation) if answer.kind == "schema" else ""
+    return {
+        "kind": answer.kind,
+        "text": PartText("answer", answer.text.strip("\n")),
+        "choices": [PartText("answer", choice) for choice in answer.choices],
+        "example": PartText("examples", example),
+        "after_text": request.free_text or request.constrain_from == "call",
+    }
+
+
+@lru_cache(maxsize=64)
+def _example_answer(schema: str, notation: Notation) -> str:
+    """A valid value of the schema in the notation; empty if none was found."""
+    try:
+        normal = schema_answer(Answer("schema", schema)).parameters
+        value = example_value(normal, normal)
+        written = write_value(value, notation)
+    except (GlyphscopeError, RecursionError):  # the schema is a problem of the request, which is reported
+        return ""
+    return written if SafeValidator(normal).is_valid(value) else ""
 
 
 def example_calls(registry: ToolRegistry) -> list[tuple[str, dict[str, Any]]]:

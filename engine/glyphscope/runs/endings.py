@@ -37,13 +37,14 @@ class RunEnd:
     status: Status
 
 
-_HOLDS = frozenset({"valid", "judged", "answered", "no-tool"})
+_HOLDS = frozenset({"valid", "valid answer", "judged", "answered", "no-tool"})
 _NO_CALL = frozenset({"invalid", "length", "end-of-text", "stop-string"})
 _IMPOSSIBLE = _NO_CALL | {"aborted", "failed", "limit", "refused", "unanswered"}
 
 
 def outcome_of(state: RunState) -> str:
     """How the run ended, in a word that lists and files have: `valid`, `valid relaxed` (with relaxed constraints),
+    `valid answer` and `invalid answer` (another one than a call),
     `judged`, `answered`, `no-call` (answered although it could have called a tool), `no-tool`, `cut-off` (an answer),
     `aborted CODE`, `failed CODE`, `unfinished`, `invalid`, or the reason of its end.
     """
@@ -60,8 +61,13 @@ def outcome_of(state: RunState) -> str:
         return "cut-off"
     if finished.reason in ("answered", "no-tool", "unanswered", "limit", "cancelled", "refused"):
         return finished.reason
+    answers = _answers(state)
     if not finished.valid:
-        return "invalid" if finished.reason == "complete" else finished.reason
+        return (
+            finished.reason if finished.reason != "complete" else "invalid answer" if answers else "invalid"
+        )
+    if answers:
+        return "valid answer"
     if state.stages[-1].kind == "judge":
         return "judged"
     if state.call is None and finished.reason != "complete":
@@ -73,6 +79,8 @@ def outcome_words(outcome: str, tr: Translate = english) -> str:
     """An `outcome_of` in the few words of a list; an unknown one as it is."""
     if outcome == "valid relaxed":
         return tr("valid call, relaxed")
+    if outcome in ("valid answer", "invalid answer"):
+        return tr("valid answer") if outcome == "valid answer" else tr("no valid answer")
     kind, _, code = outcome.partition(" ")
     words = {
         "valid": tr("valid call"),
@@ -137,9 +145,18 @@ def _words(kind: str, words: str, state: RunState, tr: Translate) -> str:
         return f"{words}: {limit.message.rstrip('.') or limit.limit}"
     if kind in _NO_CALL:
         codes = ", ".join(dict.fromkeys(violation.code for violation in state.violations))
-        said = words if kind == "invalid" else tr("no valid call: {ended}", ended=words)
+        said = words
+        if kind != "invalid":
+            said = tr("no valid call: {ended}", ended=words)
+            if _answers(state):
+                said = tr("no valid answer: {ended}", ended=words)
         return f"{said} ({codes})" if codes else said
     return words
+
+
+def _answers(state: RunState) -> bool:
+    """Whether the run's answer is another one than a call."""
+    return state.started is not None and not state.started.request.answer.is_call
 
 
 def _hint(kind: str, state: RunState, tr: Translate) -> str:
@@ -203,6 +220,8 @@ def answered_without_call(state: RunState) -> bool:
 
 def may_call(request: RunRequest) -> bool:
     """Whether the request allows or requires a call."""
+    if not request.answer.is_call:
+        return False
     return (
         request.loop.tool_use != "disabled" if request.strategy == "loop" else request.tool_choice != "none"
     )

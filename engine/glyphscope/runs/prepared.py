@@ -39,12 +39,18 @@ class PreparedRequest:
     @cached_property
     def uncallable(self) -> tuple[Uncallable, ...]:
         """The tools of which no call can be written, as the request enforces them. Raises RegistryError."""
+        if not self.request.answer.is_call:
+            return ()
         loop = self.request.strategy == "loop"
         return uncallable(self.registry if loop else enforced_registry(self.request, self.registry))
 
     @cached_property
     def offered(self) -> ToolRegistry:
-        """The tools that the prompt offers: `registry` without those of which no call can be written."""
+        """The tools that the prompt offers: `registry` without those of which no call can be written; none for an
+        answer other than a call.
+        """
+        if not self.request.answer.is_call:
+            return replace(self.registry, tools=())
         return without(self.registry, self.uncallable)
 
     @property
@@ -89,7 +95,7 @@ def prepare(request: RunRequest | PreparedRequest) -> PreparedRequest:
 def in_fitting_shape(prepared: PreparedRequest) -> PreparedRequest:
     """The request in the shape that its registry allows, with a note if it is another one."""
     asked, registry = prepared.request, prepared.registry
-    note = "" if asked.native else shape_note(registry, asked.shape)
+    note = "" if asked.native or not asked.answer.is_call else shape_note(registry, asked.shape)
     if not note:
         return prepared
     return replace(prepared.changed(shape=fitting_shape(registry, asked.shape)), shape_note=note)

@@ -13,12 +13,15 @@ from glyphscope.base.shorten import listed, shorten
 from glyphscope.events import TOOL_CHOICES, ModelInfo, RunRequest, wrong_values
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.models.chat import NO_PLACE, NO_PLACE_HINT
+from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest
+from glyphscope.runs.relaxation import enforced_answer
 from glyphscope.runs.sampling import stop_problem
 from glyphscope.runs.transforming import transforms
 from glyphscope.turns import TurnForm
+from glyphscope.turns.expected import Expected
 from glyphscope.turns.form import read_form
-from glyphscope.turns.own import ENDPOINTS_OWN, named_call
+from glyphscope.turns.own import ENDPOINTS_OWN, answer_form, named_call
 
 Problems: TypeAlias = Iterator[RequestProblem]
 
@@ -37,6 +40,7 @@ MAX_ID = 2**31 - 1
 def request_problems(request: RunRequest, info: ModelInfo | None) -> Problems:
     """The problems of the request without its tools; with the model's `info`, also with this model."""
     yield from setting_problems(request)
+    yield from _answer_problems(request)
     yield from _notation_problems(request, info)
     yield from _prefix_problems(request)
     yield from relaxation_problems(request)
@@ -91,6 +95,8 @@ def tool_problems(prepared: PreparedRequest) -> Problems:
     required but cannot be written.
     """
     request, loop = prepared.request, prepared.request.loop
+    if not request.answer.is_call:
+        return
     unknown = False
     if request.strategy == "loop":
         for name in dict.fromkeys((*(loop.allow or ()), *loop.deny)):
@@ -149,6 +155,38 @@ def tool_problems(prepared: PreparedRequest) -> Problems:
 def writes_calls(form: TurnForm) -> bool:
     """Whether the form itself has calls, not only calls in other forms that are read leniently."""
     return any(call.strict for call in form.calls)
+
+
+def _answer_problems(request: RunRequest) -> Problems:
+    """An answer other than a call and that no text can be, that cannot be read, or that the strategy excludes."""
+    answer = request.answer
+    if answer.is_call:
+        return
+    if request.strategy != "direct":
+        yield _wrong(
+            "answer",
+            f"The strategy {request.strategy} makes calls, and the answer is to be a {answer.kind}.",
+            "Use the strategy direct.",
+        )
+    if request.grammar is not None and request.constraint != "off":
+        yield _wrong(
+            "grammar",
+            "A custom grammar replaces that of the tools, and the answer has its own.",
+            "Leave the grammar out, or use it as the answer.",
+        )
+    if request.relaxed and answer.kind != "schema":
+        yield _wrong(
+            "relaxed",
+            f"Only a schema has keywords that can be relaxed, and the answer is a {answer.kind}.",
+            "Change the answer, or turn the constraint off for the branch.",
+        )
+        return
+    try:
+        Expected(answer_form(enforced_answer(request), request.notation)).grammar(ToolRegistry())
+    except RegistryError as error:
+        yield RequestProblem("relaxed", error)
+    except GrammarError as error:
+        yield RequestProblem("answer", error)
 
 
 def _notation_problems(request: RunRequest, info: ModelInfo | None) -> Problems:

@@ -8,19 +8,23 @@ place.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace as replace_fields
 
 from glyphscope.base.errors import RegistryError
 from glyphscope.base.figures import pluralize
 from glyphscope.base.pointer import Path, follow_reference, key_of, steps_of, to_pointer, value_at, with_value
 from glyphscope.base.shorten import and_more
-from glyphscope.events import TOOL_CHOICES, RunRequest
+from glyphscope.events import TOOL_CHOICES, Answer, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.facts import implicit
 from glyphscope.registry.keywords import DEFINITIONS, OTHERS, keyword_indices, names_with
 from glyphscope.registry.making import without
 from glyphscope.registry.references import Places, references
+from glyphscope.turns.answers import schema_answer
 
 _RELAXABLE = names_with(lambda keyword: keyword.relaxable)
 _NOTES = names_with(lambda keyword: keyword.annotation)
@@ -83,12 +87,24 @@ def by_name(registry: ToolRegistry, tool: str, pointer: str) -> str:
 def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegistry:
     """The registry that constrains and validates calls: without relaxed constraints, or only the tool to call.
 
-    Raises RegistryError.
+    For an answer other than a call, a schema is the only tool, and any other answer has none. Raises RegistryError, and
+    GrammarError for an invalid schema.
     """
+    if not request.answer.is_call:
+        tools = (schema_answer(request.answer),) if request.answer.kind == "schema" else ()
+        registry = ToolRegistry(tools, "allow")
     for one in request.relaxed:
         registry = relaxed(registry, one.tool, one.pointer)
     chosen = None if request.tool_choice in TOOL_CHOICES else registry.get(request.tool_choice)
     return registry if chosen is None else replace(registry, tools=(chosen,))
+
+
+def enforced_answer(request: RunRequest) -> Answer:
+    """The request's answer without the relaxed keywords of its schema. Raises RegistryError and GrammarError."""
+    if not request.relaxed or request.answer.kind != "schema":
+        return request.answer
+    (tool,) = enforced_registry(request, ToolRegistry())
+    return replace_fields(request.answer, text=json.dumps(tool.parameters))
 
 
 class _Finding:

@@ -71,6 +71,8 @@ def _adapted(request: RunRequest, model: Model | None) -> RunRequest:
     remote = model.info.kind == "remote"
     if remote and request.constraint != "off":
         request = under_constraint(request, "endpoint")
+    if not request.answer.is_call and request.native:
+        request = with_fields(request, native="", notation="json")
     if not request.native:
         return _with_reasoning(request, model)
     if remote and model.info.tool_calls == ENDPOINTS_OWN:

@@ -97,6 +97,8 @@ class Expected(NamedTuple):
         if form.reasoning is not None:
             return ReasonedValidator(form, registry, options, self.enforced, limits)
         text = form.text_before or form.text_after or options.free_text or options.choice == "none"
-        if not text and not call.native:  # the answer is the call, without text or markers
+        if (
+            not text and not call.native and call.part == "call"
+        ):  # the answer is the call, without text or markers
             return CallValidator(registry, call.notation, call.shape, limits=limits)
         return OwnValidator(form, registry, options, self.enforced, limits)

@@ -24,6 +24,7 @@ from glyphscope.grammar.shapes import fitting_shape
 from glyphscope.grammar.time_limit import limited, note_made
 from glyphscope.grammar.tree import NEVER, Grammar, Node, RuleRef, alt, optional, seq
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.turns.answers import answer_rules
 from glyphscope.turns.form import DEFAULT_OPTIONS, TurnForm, TurnOptions, state_of
 from glyphscope.turns.grammar_calls import CallRules, OwnCalls
 from glyphscope.turns.grammar_markers import (
@@ -134,7 +135,9 @@ class _Turn:
 
     def grammar(self) -> Grammar:
         rules = ToolRules(self.book, self.options.order)
-        if self.options.choice != "none":
+        if self.ours is not None and self.ours.part == "answer":
+            self._wrap(answer_rules(self.ours, rules, after_text=self.free_text))
+        elif self.options.choice != "none":
             of_one = None if self.ours is None else self.ours.fixed_name
             allowed = chosen_tools(self.registry, self.options.tool or of_one or None)
             if self.ours is None:
@@ -162,10 +165,13 @@ class _Turn:
         self.calls = {opening: self.book.inner("calls", seq(rest, after)) for opening, rest in made.items()}
 
     def _make_own(self, call: OwnCall, rules: ToolRules, allowed: list[Tool]) -> None:
-        """The content with calls in GLYPH or JSON, after any marker of the model around text."""
+        """The content with calls in GLYPH or JSON."""
         words = self.options.choice == "auto"
         fitting = replace(call, shape=fitting_shape(self.registry, call.shape))
-        root = OwnCalls(fitting, rules, allowed, self.free_text, words, self.options.most_calls).root()
+        self._wrap(OwnCalls(fitting, rules, allowed, self.free_text, words, self.options.most_calls).root())
+
+    def _wrap(self, root: RuleRef) -> None:
+        """The content, after any marker of the model around text."""
         heads = [self.markers.written(wrap.open.strip()) for wrap in self.form.wraps if wrap.open.strip()]
         self.content = (
             self.book.shared("content", lambda: seq(optional(alt(*heads)), root)) if heads else root

@@ -6,13 +6,16 @@ the turns of a model, its reasoning and its markers around text may be before th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from glyphscope.events import NativeForm, Notation, Shape
+from glyphscope.events import CALL, Answer, NativeForm, Notation, Shape
 from glyphscope.notation.shapes import NAMED_CALLS, shape_keys
 from glyphscope.turns.form import CallForm, CallObject, Piece, TurnForm
+
+ANSWER_MARKER = "Answer:"
+"""The text before an answer that follows other text."""
 
 if TYPE_CHECKING:  # builders of grammars, which a reader of requests does not need
     from glyphscope.grammar.builder.tools import Part
@@ -26,14 +29,15 @@ class OwnCall(CallForm, frozen=True):
     no key for the arguments, which are beside the name. The section's opening is written by the prompt under a
     constraint. Without one, a call begins with the first word of it or, if there is none, with its own first
     characters, and the rest of both markers may be missing. `native` is the name of a form known by name. Files of
-    forms cannot contain it.
+    forms cannot contain it. The part `answer` is what the `answer` describes.
     """
 
-    part: Part = "call"
+    part: Part | Literal["answer"] = "call"
     notation: Notation = "json"
     shape: Shape = "flat"
     white_space: WhiteSpace = "none"
     native: str = ""
+    answer: Answer = CALL
 
     @property
     def marker(self) -> str:
@@ -58,6 +62,17 @@ def own_form(
         notation, shape, native if known else "", markers, part=part, fixed_name=tool, white_space=white_space
     )  # fmt: skip
     return replace(model or TurnForm(), calls=(call,), text_before=text_before, text_after=text_after)
+
+
+def answer_form(
+    answer: Answer, notation: Notation, *, model: TurnForm | None = None, after_text: bool = False
+) -> TurnForm:
+    """The form of an answer other than a call, in turns of the model: after other text, it follows a marker."""
+    call = OwnCall(
+        (Piece("object"),), object=CallObject(), part="answer", notation=notation, answer=answer,
+        section_open=ANSWER_MARKER if after_text else "",
+    )  # fmt: skip
+    return replace(model or TurnForm(), calls=(call,), text_before=after_text, text_after=False)
 
 
 def own_call(form: TurnForm) -> OwnCall | None:

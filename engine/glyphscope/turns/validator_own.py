@@ -1,7 +1,8 @@
 """The streaming validator of an answer whose calls are in GLYPH or JSON, in any shape: calls, and text around them.
 
-An answer is either one call, which text may precede if the form or the options allow it; or text and calls in any order
-(`text_after` of the form); or text alone. A call to which none of this applies is judged as a value, by itself.
+An answer is either one call, or another answer (`answers`), which text may precede if the form or the options allow it;
+or text and calls in any order (`text_after` of the form); or text alone. A call to which none of this applies is judged
+as a value, by itself.
 
 A call begins where one of the openings is complete: the key of the tool's name (or of the arguments) after a brace, or
 the first marker of a form known by name. Where a grammar constrains the text, only its own spellings of the key count
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -37,17 +38,21 @@ from glyphscope.events import (
     Violation,
 )
 from glyphscope.registry import ToolRegistry
+from glyphscope.turns.answers import TextValidator, answer_validator_of
 from glyphscope.turns.form import TurnForm, TurnOptions, state_of
 from glyphscope.turns.own import own_call
 from glyphscope.turns.own_text import Openings, SectionMarkers, lone_opening, openings_of
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.streaming_validator import JudgedCall, Limits
+from glyphscope.validation.value import ValueValidator
 
 AFTER_BRACES = re.compile(r"(?<=\})")
 """Splits text after each closing brace, so that a call's end is the end of a piece."""
 MAX_CALLS = 100
 """Calls that are searched for in one text; the text after them counts as words."""
 
+_Call: TypeAlias = CallValidator | ValueValidator | TextValidator
+"""The judges of an open call, or of an answer other than a call."""
 Enforced: TypeAlias = Literal["grammar", "other", "nothing"]
 """The constraint of a text: the grammar of its form and options, another grammar, or nothing."""
 
@@ -73,14 +78,20 @@ class OwnValidator:
         """Raises NotationError if the registry has a tool that the shape cannot write."""
         call = own_call(form)
         assert call is not None, "the form's calls are in GLYPH or JSON"
-        self._new_call = partial(CallValidator, registry, call.notation, call.shape, limits=limits)
+        self._new_call: Callable[..., _Call]
+        self._is_answer = call.part == "answer"
+        if self._is_answer:
+            self._new_call = partial(answer_validator_of, call, limits, after_text=bool(call.marker))
+        else:
+            self._new_call = partial(CallValidator, registry, call.notation, call.shape, limits=limits)
+        self._answer: list[str] = []  # pieces of an answer other than a call
         self._silent = options.choice == "none"  # the answer is text, and has no other parts
         self._alone = not form.text_after and not self._silent  # the answer is one call
         self._words = options.choice != "required"
         self._most_calls = options.most_calls
         self._ends = enforced != "nothing"
         self._openings: Openings | None = None  # None: the call begins with the text, or there is none
-        self._call: CallValidator | None = None  # the open call; a lone one stays open
+        self._call: _Call | None = None  # the open call; a lone one stays open
         if not self._silent:
             first = self._new_call()  # raises at once
             if not self._alone:
@@ -150,7 +161,9 @@ class OwnValidator:
 
     @property
     def content(self) -> str:
-        """The text beside the calls, unless it is just what a lone call may follow."""
+        """The text beside the calls, unless it is just what a lone call may follow; an answer other than a call."""
+        if self._is_answer:
+            return "".join(self._answer).strip()
         return "" if self._alone else "".join(self._texts).strip()
 
     # text in
@@ -248,6 +261,8 @@ class OwnValidator:
             piece = self._markers.blanked(piece, complete=self._call.complete)
             if not piece:
                 return
+        if self._is_answer:
+            self._answer.append(piece)
         self._out += self._call.feed(piece, self._token)
 
     def _judge(self, text: str, start: int) -> int:

@@ -92,7 +92,7 @@ class StreamingValidator:
     ) -> None:
         """`roots` returns the candidates of the document, called `subject` in messages. `calls`: it is a call.
 
-        `at` is the position of a call's first character.
+        `at` is the position of its first character.
         """
         self.notation = notation
         self.violations: list[Violation] = []
@@ -104,7 +104,11 @@ class StreamingValidator:
         self._subject = subject
         self._explain = explain
         self._limits = limits or Limits()
-        self._reader = make_reader(notation, calls=calls, max_depth=self._limits.depth, at=at)
+        self._reader = make_reader(
+            notation, calls=calls, max_depth=self._limits.depth, at=at if calls else None
+        )
+        if at and not calls:
+            self._reader.feed("", at)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._token = -1  # index of the piece being judged
         self._out: list[RunEvent] = []  # the events that the current `feed` or `finish` returns

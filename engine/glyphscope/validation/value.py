@@ -37,8 +37,12 @@ class ValueValidator(StreamingValidator):
         subject: str = "the value",
         explain: Explain | None = None,
         limits: Limits | None = None,
+        at: int | None = None,
     ) -> None:
-        super().__init__(notation, self._root_candidates, limits=limits, subject=subject, explain=explain)
+        """The text begins at the character `at`."""
+        super().__init__(
+            notation, self._root_candidates, limits=limits, subject=subject, explain=explain, at=at
+        )
         problems = check_schema(schema)
         if problems:
             raise RegistryError(

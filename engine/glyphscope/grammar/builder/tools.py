@@ -57,6 +57,13 @@ class ToolRules:
             self._unlexed |= dict.fromkeys((name,) if entries is None else self._outermost(context))
         return RuleRef(name)
 
+    def include(self, grammar: Grammar) -> RuleRef:
+        """The rules of a grammar of anything but a schema, under their names if these are free."""
+        root = self.book.include(grammar)
+        if not grammar.lexed:
+            self._unlexed[root] = None
+        return RuleRef(root)
+
     def grammar(self, root: str) -> Grammar:
         """The rules that the root needs, and the notes. A tool of which no call can be valid is left out, with a note.
 
@@ -99,7 +106,7 @@ def build_value_grammar(
     """
     with limited():
         rules = ToolRules(RuleBook(), order, closed=False)
-        syntax, tool = notation_syntax(notation, white_space), _as_tool(schema)
+        syntax, tool = notation_syntax(notation, white_space), schema_tool(schema)
         return note_made(rules.grammar(rules.add("value", tool, syntax, whole_value).name))
 
 
@@ -110,7 +117,7 @@ def whole_value(context: ToolContext) -> Node:
     return seq(margin, context.ref((Place(""),), "value", hint), margin)
 
 
-def _as_tool(schema: Any) -> Tool:
+def schema_tool(schema: Any) -> Tool:
     """The schema as the parameters of a tool. Raises GrammarError for an invalid one."""
     schema, problems = plain(schema)
     if problems:
@@ -119,7 +126,9 @@ def _as_tool(schema: Any) -> Tool:
     if faults:
         reasons = "; ".join(reason.rstrip(".") for _, reason in faults[:MAX_LISTED])
         pointer = join("", *(str(step) for step in faults[0][0]))
-        raise GrammarError(f"Invalid JSON Schema: {reasons}.", where=f"{SCHEMA}: {pointer}")
+        raise GrammarError(
+            f"Invalid JSON Schema: {reasons}.", where=f"{SCHEMA}: {pointer}", hint="Correct the schema."
+        )
     normal = normalise(schema)
     if normal is True:
         normal = {}

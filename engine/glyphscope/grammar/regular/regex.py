@@ -114,6 +114,12 @@ def found_node(pattern: str) -> Node:
     return _found_by(_tree(pattern))
 
 
+@lru_cache(maxsize=64)
+def whole_node(pattern: str) -> Node:
+    """The texts that the pattern matches as a whole. Raises PatternNotEnforced."""
+    return alt(*(variant.body for variant in _variants(_node(_tree(pattern)))))
+
+
 def _found_by(tree: Tree) -> Node:
     options = []
     for starts, ends, body in _variants(_node(tree)):

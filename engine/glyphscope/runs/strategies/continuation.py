@@ -62,7 +62,7 @@ def continue_aborted(
         else:
             decoding = _from_start(context, state.prompt)
             yield from _new_events(state.tokens, decoding.events())
-        ending = yield from ending_of(decoding.generated, emitter)
+        ending = yield from ending_of(decoding.generated, emitter, adapted.answer)
         yield finished(context, ending)
     except GlyphscopeError as error:
         yield emitter.stamp(failed(error))

@@ -11,7 +11,9 @@ import msgspec
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import (
+    CALL,
     Aborted,
+    Answer,
     AnyEvent,
     CallReady,
     Code,
@@ -125,10 +127,17 @@ def calls_of(validator: AnswerValidator, text: str) -> tuple[CallReady, ...]:
     )
 
 
-def ending_of(generated: Generated, emitter: Emitter) -> Generator[AnyEvent, None, Ending]:
-    """The events of a valid answer's calls or text; and the ending of a strategy that ends with this answer."""
+def ending_of(
+    generated: Generated, emitter: Emitter, answer: Answer = CALL
+) -> Generator[AnyEvent, None, Ending]:
+    """The events of a valid answer's calls or text, or of an `answer` other than a call; and the ending of a strategy
+    that ends with this answer.
+    """
     if not generated.valid:
         return Ending(generated.reason, False)
+    if not answer.is_call:
+        yield emitter.stamp(FinalAnswer(text=generated.content))
+        return Ending(generated.reason, True)
     if not generated.calls:
         yield emitter.stamp(FinalAnswer(text=generated.content.strip()))
         return Ending("length" if generated.reason == "length" else "answered", True)

@@ -50,9 +50,13 @@ def call_task(
         messages=messages,
         generation=lambda prompt: generate_request(request, registry, prompt, expected, names=names),
         validator=lambda: answer_validator(request, registry),
-        bare_validator=lambda: CallValidator(registry, request.notation, request.shape),
+        bare_validator=lambda: (
+            CallValidator(registry, request.notation, request.shape)
+            if request.answer.is_call
+            else answer_validator(request, registry)
+        ),
         notation=request.notation,
-        key=shape_keys(request.shape).name_key,
+        key=shape_keys(request.shape).name_key if request.answer.is_call else "",
         deterministic=request.sampling.temperature == 0,
     )
 

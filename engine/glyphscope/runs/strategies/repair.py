@@ -74,7 +74,8 @@ def _extracted(
     context: Context, task: GenerationTask, generated: Generated
 ) -> Generator[AnyEvent, None, Generated]:
     """The same result with the extraction in place of its text, if something could be extracted."""
-    if generated.valid or generated.ended or not context.request.repair.extract:
+    extracts = context.request.repair.extract and context.request.answer.kind in ("call", "schema")
+    if generated.valid or generated.ended or not extracts:
         return generated
     found = extract(generated.text, task.notation, task.key, ended=generated.reason == "end-of-text")
     if not found.changes:

@@ -38,7 +38,7 @@ def direct(context: Context) -> Generator[AnyEvent, None, Ending]:
     names = special_tokens(request, context.model)
     task = call_task(request, context.prepared.enforced, messages, names=names)
     generated = yield from generate_repaired(context, task)
-    return (yield from ending_of(generated, context.emitter))
+    return (yield from ending_of(generated, context.emitter, request.answer))
 
 
 _STRATEGIES: dict[str, Strategy] = {

@@ -10,10 +10,11 @@ from glyphscope.grammar.builder.tools import Part
 from glyphscope.grammar.notation_syntax import WhiteSpace
 from glyphscope.models.chat import THINKING
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs.relaxation import enforced_answer
 from glyphscope.turns import TurnForm, TurnOptions, turn_triggers
 from glyphscope.turns.expected import AnswerValidator, Expected
 from glyphscope.turns.form import Choice, read_form
-from glyphscope.turns.own import ENDPOINTS_OWN, named_call, own_form
+from glyphscope.turns.own import ENDPOINTS_OWN, answer_form, named_call, own_form
 from glyphscope.turns.validator_own import Enforced
 
 
@@ -31,12 +32,23 @@ def triggers(request: RunRequest) -> tuple[str, ...]:
 
 def text_only(request: RunRequest) -> bool:
     """Whether the answer can only be text for the user, without a form, so that nothing constrains it."""
-    return request.tool_choice == "none" and request.native != "template"
+    return request.answer.is_call and request.tool_choice == "none" and request.native != "template"
 
 
 def expected_answer(request: RunRequest) -> Expected:
-    """The request's whole answer: calls in its notation, or a turn in the model's form. Raises PromptError."""
+    """The request's whole answer: calls in its notation, a turn in the model's form, or what its `answer` describes.
+
+    Raises PromptError, for relaxed keywords of a schema RegistryError, and GrammarError for an invalid schema.
+    """
     form = turn_form(request)
+    if not request.answer.is_call:
+        after_text = request.free_text or request.constrain_from == "call"
+        options = TurnOptions(
+            constrain_from="start" if request.constrain_from == "start" else "reasoning",
+            thinking=THINKING[request.thinking], free_text=after_text, order=request.order,
+        )  # fmt: skip
+        form = answer_form(enforced_answer(request), request.notation, model=form, after_text=after_text)
+        return Expected(form, options, _enforced(request))
     named = request.tool_choice not in TOOL_CHOICES
     options = TurnOptions(
         choice="required" if named else cast(Choice, request.tool_choice),

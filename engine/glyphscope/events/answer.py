@@ -1,0 +1,49 @@
+"""The answer of a run: a tool call, a value of a JSON Schema, a text of a pattern or grammar, or a listed text."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.base.shorten import shorten
+from glyphscope.events.setting import Choice
+
+AnswerKind: TypeAlias = Literal["call", "schema", "regex", "choice", "gbnf", "lark"]
+
+ANSWER_CHOICES = (
+    Choice("call", "Tool call", "A call of one of the tools, as the notation has it", "tool call"),
+    Choice("schema", "JSON Schema", "A value of a JSON Schema, in JSON or GLYPH", "schema"),
+    Choice("regex", "Pattern", "A text that a regular expression matches as a whole", "pattern"),
+    Choice("choice", "Choice", "One of several texts, one per line", "choice"),
+    Choice("gbnf", "GBNF", "A text of a grammar as llama.cpp reads it", "GBNF"),
+    Choice("lark", "Lark", "A text of a grammar as llguidance reads it", "Lark"),
+)
+_SHOWN = 40
+"""Characters of its text within a name."""
+
+
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`text` is the schema as JSON, the pattern, the listed texts (one per line), or the grammar; empty for a call."""
+
+    kind: AnswerKind = "call"
+    text: str = ""
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is a call of the request's tools."""
+        return self.kind == "call"
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The listed texts."""
+        return tuple(self.text.split("\n")) if self.kind == "choice" else ()
+
+    def __str__(self) -> str:
+        """Its words within a name: `tool call`, `choice yes|no`, `pattern [0-9]+`."""
+        words = next(choice.words for choice in ANSWER_CHOICES if choice.value == self.kind)
+        text = "|".join(self.choices) if self.kind == "choice" else " ".join(self.text.split())
+        return f"{words} {shorten(text, _SHOWN)}" if text else words
+
+
+CALL = Answer()

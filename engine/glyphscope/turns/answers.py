@@ -1,0 +1,264 @@
+"""Answers other than calls: the rules of their texts, what is wrong with them, and the validator of their texts.
+
+A value of a schema has the rules and the validator of a tool's arguments. All other answers are texts of a grammar: the
+same rules constrain them and judge them (`TextValidator`).
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from glyphscope.base.errors import GrammarError
+from glyphscope.events import Answer, Code, Notation, RunEvent, Violation
+from glyphscope.grammar import chars
+from glyphscope.grammar.match.earley import State
+from glyphscope.grammar.match.nullability import may_be_empty
+from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.grammar.match.words import END
+from glyphscope.grammar.regular.regex import PatternNotEnforced, whole_node
+from glyphscope.grammar.tree import (
+    EMPTY,
+    CharClass,
+    Grammar,
+    Node,
+    Rule,
+    RuleRef,
+    TokenMatch,
+    all_but,
+    alt,
+    repeat,
+    seq,
+    terminal,
+    walk,
+)
+from glyphscope.turns.own import ANSWER_MARKER, OwnCall
+from glyphscope.validation.reasons import one_of
+from glyphscope.validation.streaming_validator import JudgedCall, Limits
+from glyphscope.validation.value import ValueValidator
+
+if TYPE_CHECKING:  # builders of grammars, which a judge of texts does not need
+    from glyphscope.grammar.builder.tools import ToolRules
+    from glyphscope.registry import Tool
+
+MAX_RULES = 4
+"""The maximum number of open rules that a violation names."""
+_CODES: dict[str, Code] = {"regex": "CONSTRAINT_PATTERN", "choice": "CONSTRAINT_ENUM"}
+_SUBJECTS = {"regex": "the pattern", "choice": "the choices"}
+
+
+def schema_of(answer: Answer) -> Any:
+    """The schema of an answer of the kind schema. Raises GrammarError if its text is not JSON."""
+    try:
+        return json.loads(answer.text)
+    except (ValueError, RecursionError) as error:
+        raise GrammarError(
+            f"The schema is not JSON: {error}.", where="answer", hint="Give a JSON Schema, an object."
+        ) from None
+
+
+@lru_cache(maxsize=16)
+def schema_answer(answer: Answer) -> Tool:
+    """The schema as the parameters of a tool. Raises GrammarError for an invalid one."""
+    from glyphscope.grammar.builder.tools import schema_tool
+
+    return schema_tool(schema_of(answer))
+
+
+@lru_cache(maxsize=16)
+def answer_grammar(answer: Answer) -> Grammar:
+    """The texts of an answer that is neither a call nor a value.
+
+    Raises GrammarError, which says what is wrong with it, also for a grammar without a text that is not empty.
+    """
+    match answer.kind:
+        case "gbnf":
+            from glyphscope.grammar.gbnf.check import load_gbnf
+
+            grammar = load_gbnf(answer.text, where="answer")
+        case "lark":
+            raise GrammarError("Lark grammars cannot be an answer yet.", where="answer")
+        case "choice":
+            grammar = _lexeme("choice", alt(*_choices(answer)))
+        case _:
+            grammar = _lexeme("pattern", _pattern(answer.text))
+    _check(grammar, compile_grammar(grammar).start())
+    return grammar
+
+
+def _lexeme(name: str, body: Node) -> Grammar:
+    return Grammar({name: Rule(name, terminal(body))}, name, lexed=True)
+
+
+def _pattern(pattern: str) -> Node:
+    """The texts that the pattern matches, without the empty one."""
+    try:
+        node = whole_node(pattern)
+    except PatternNotEnforced as reason:
+        raise GrammarError(
+            f"The regular expression cannot be an answer: {reason}.",
+            where="answer",
+            hint="Write it without look-around, back references and word boundaries.",
+        ) from None
+    return all_but(node, EMPTY) if may_be_empty(node) else node
+
+
+def _choices(answer: Answer) -> tuple[str, ...]:
+    choices = answer.choices
+    if not all(choices) or not choices:
+        raise GrammarError(
+            "A choice is empty." if len(choices) > 1 else "There is nothing to choose from.",
+            where="answer",
+            hint="Give one text per line; in a command, separate them by |.",
+        )
+    if twice := next((text for text in choices if choices.count(text) > 1), ""):
+        raise GrammarError(f"The choice {twice!r} is listed twice.", where="answer", hint="List each once.")
+    return choices
+
+
+def _check(grammar: Grammar, start: State) -> None:
+    """Raises GrammarError for a grammar without a text, and for one that names tokens."""
+    from glyphscope.grammar.rules import RuleBook
+
+    if not start.alive:
+        way = RuleBook(grammar.rules).dead_end(grammar.root)
+        named = (
+            f": the rule {way[0] if way else grammar.root} never ends"
+            if grammar.rules[grammar.root].refs
+            else ""
+        )
+        raise GrammarError(
+            f"The answer's grammar matches no text{named}.",
+            where="answer",
+            hint="Give each rule an alternative that does not need the rule itself.",
+        )
+    if any(isinstance(node, TokenMatch) for rule in grammar.rules.values() for node in walk(rule.body)):
+        raise GrammarError(
+            "The answer's grammar names tokens of a vocabulary, and these are not text.",
+            where="answer",
+            hint="Write them as texts, or use the grammar in place of that of the tools (--grammar).",
+        )
+    if not start.next_chars():
+        raise GrammarError(
+            "The answer's grammar matches only the empty text.",
+            where="answer",
+            hint="Give it a text with at least one character.",
+        )
+
+
+def answer_rules(call: OwnCall, rules: ToolRules, *, after_text: bool) -> RuleRef:
+    """The rule of the answer, after a marker if text may precede it. Raises GrammarError."""
+    from glyphscope.grammar.builder.tools import whole_value
+    from glyphscope.grammar.notation_syntax import notation_syntax
+    from glyphscope.turns.own_text import up_to
+
+    book = rules.book
+    if call.answer.kind == "schema":
+        syntax = notation_syntax(call.notation, call.white_space)
+        root = rules.add("answer", schema_answer(call.answer), syntax, whole_value)
+    else:
+        root = rules.include(answer_grammar(call.answer))
+    if not after_text:
+        return root
+    name = book.reserve("answer")
+    gap = terminal(repeat(CharClass(chars.of(" \n")), 1, 2))
+    book.add(name, seq(up_to(ANSWER_MARKER), gap, root))
+    return RuleRef(name)
+
+
+def answer_validator_of(
+    call: OwnCall, limits: Limits | None = None, *, at: int = 0, after_text: bool = False
+) -> ValueValidator | TextValidator:
+    """The validator of an answer, whose text begins at that character. Raises GrammarError."""
+    if call.answer.kind == "schema":
+        schema = schema_answer(call.answer).parameters
+        return ValueValidator(schema, call.notation, subject="the answer", limits=limits, at=at)
+    return TextValidator(call.answer, at=at, spaced=after_text)
+
+
+class TextValidator:
+    """Judges a text of a grammar, fed in pieces of any size: where it left the grammar, and what was possible there."""
+
+    tool: None = None
+    arguments: dict[str, Any] | None = None
+    calls: tuple[JudgedCall, ...] = ()
+    content = reasoning = ""
+    turn = None
+    notation: Notation = "json"
+
+    def __init__(self, answer: Answer, *, at: int = 0, spaced: bool = False) -> None:
+        """`spaced`: white space may be before it. Raises GrammarError."""
+        self._answer = answer
+        self._state = compile_grammar(answer_grammar(answer)).start()
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._spaced = spaced
+        self._token = -1
+        self._start = at  # of the answer
+        self.chars = at
+        self.violations: list[Violation] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether the text is an answer, and no longer one begins with it."""
+        return self._state.accepted and not self._state.next_chars()
+
+    @property
+    def valid(self) -> bool:
+        """Whether the text so far is an answer."""
+        return not self.violations and self._state.accepted
+
+    def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
+        """The verdict that the next piece decides."""
+        if isinstance(text, bytes):
+            text = self._decoder.decode(text)
+        self._token = self._token + 1 if token is None else token
+        self.chars += len(text)
+        if self._spaced:
+            rest = text.lstrip(" \n")
+            self._start += len(text) - len(rest)
+            self._spaced, text = not rest, rest
+        if self.violations or not text:
+            return []
+        before = self._state
+        self._state = before.feed(text)
+        if (failed := self._state.failed_at) is None:
+            return []
+        return [self._left(text[failed - before.position], failed)]
+
+    def finish(self, token: int | None = None) -> list[RunEvent]:
+        """The verdict at the text's end."""
+        self._token = self._token if token is None else token
+        rest = self._decoder.decode(b"", final=True)
+        out = self.feed(rest, self._token) if rest else []
+        if not self.violations and not self._state.accepted:
+            words = "the text ends before the answer does" if self._state.position else "there is no answer"
+            out.append(self._violate("TRUNCATED", words, self._state.position))
+        return out
+
+    def _left(self, char: str, failed: int) -> Violation:
+        """Why the answer does not continue with the character."""
+        shown = json.dumps(char, ensure_ascii=False)
+        if self._state.expected() == (END,):
+            return self._violate("TRAILING_TEXT", f"{shown} follows the end of the answer", failed)
+        kind = self._answer.kind
+        subject = _SUBJECTS.get(kind) or _rule_words(self._state)
+        return self._violate(_CODES.get(kind, "SYNTAX"), f"{subject} cannot continue with {shown}", failed)
+
+    def _violate(self, code: Code, message: str, char: int) -> Violation:
+        rules = () if self._answer.kind in _SUBJECTS else self._state.active_rules()
+        found = Violation(
+            code=code, message=message, path="", char=self._start + char, token=self._token,
+            rule=rules[-1].name if rules else "", viable=one_of(self._state.expected()),
+        )  # fmt: skip
+        self.violations.append(found)
+        return found
+
+
+def _rule_words(state: State) -> str:
+    """`the rule term (in expr, in root)`: the open rules, innermost first."""
+    names = list(dict.fromkeys(rule.name for rule in reversed(state.active_rules())))
+    inner, *outer = names or ["root"]
+    around = ", ".join(f"in {name}" for name in outer[:MAX_RULES])
+    return f"the rule {inner}" + (f" ({around})" if around else "")

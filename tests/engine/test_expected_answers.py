@@ -1,0 +1,115 @@
+"""Answers other than calls: a schema's value, a text of a pattern or grammar, one of several texts."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+import pytest
+
+from glyphscope import open_model
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.events import Answer, RunRequest, Violation
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs import settle
+from glyphscope.runs.strategies import expected_answer
+
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer", "minimum": 0}},
+    "required": ["name", "age"],
+}
+SCHEMA = Answer("schema", json.dumps(PERSON))
+SUMS = Answer("gbnf", "root ::= term ([+] term)*\nterm ::= [0-9]+\n")
+WORDS = Answer("choice", "yes\nno\nnone")
+CODE = Answer("regex", "[0-9]{2}-[a-z]+")
+
+
+def request(answer: Answer, **settings) -> RunRequest:
+    return RunRequest(prompt="Go on.", registry=ToolRegistry().to_document(), answer=answer, **settings)
+
+
+@pytest.mark.parametrize(
+    "before", ["", "Let me think. An Answer follows.\nAnswer: "], ids=["alone", "after text"]
+)
+@pytest.mark.parametrize(
+    ("answer", "text", "char", "said"),
+    [
+        (SCHEMA, '{name="Ann" age=3}', None, ""),
+        (SCHEMA, '{name="Ann" age=-3}', 17, "age -3 cannot become at least 0"),
+        (SCHEMA, "Ann", 0, "the answer must be of type object"),
+        (SCHEMA, '{name="Ann"', 11, "the text ends before the answer does"),
+        (SCHEMA, '{name="Ann" age=3} and', 19, "'a' follows the end of the answer"),
+        (WORDS, "yes", None, ""),
+        (WORDS, "no", None, ""),
+        (WORDS, "none", None, ""),
+        (WORDS, "nope", 2, 'the choices cannot continue with "p"'),
+        (WORDS, "yes!", 3, '"!" follows the end of the answer'),
+        (WORDS, "", 0, "there is no answer"),
+        (CODE, "12-ab", None, ""),
+        (CODE, "1a", 1, 'the pattern cannot continue with "a"'),
+        (CODE, "12-", 3, "the text ends before the answer does"),
+        (SUMS, "1+23", None, ""),
+        (SUMS, "1+2-", 3, 'the rule term (in root) cannot continue with "-"'),
+        (SUMS, "1+", 2, "the text ends before the answer does"),
+    ],
+)
+def test_the_verdict_names_the_character_at_which_a_text_left_the_answer(answer, text, char, said, before):
+    validator = expected_answer(request(answer, free_text=bool(before))).validator(ToolRegistry())
+    events = [event for piece in before + text for event in validator.feed(piece)] + validator.finish()
+    found = [event for event in events if isinstance(event, Violation)]
+    assert [(one.char - len(before), one.message) for one in found[:1]] == (
+        [] if char is None else [(char, said)]
+    )
+    assert validator.valid == (char is None)
+    assert validator.content == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer("schema", "{"), "The schema is not JSON"),
+        (Answer("schema", '{"type": "number", "minimum": "a"}'), "Invalid JSON Schema"),
+        (Answer("schema", '{"type": "integer", "minimum": 3, "maximum": 2}'), "No value can be valid"),
+        (Answer("regex", "(?=a)b"), "it looks around"),
+        (Answer("regex", "(a"), "The regular expression cannot be an answer"),
+        (Answer("regex", ""), "matches no text"),
+        (Answer("choice", ""), "There is nothing to choose from"),
+        (Answer("choice", "a\n\nb"), "A choice is empty"),
+        (Answer("choice", "a\nb\na"), "The choice 'a' is listed twice"),
+        (Answer("gbnf", "root ::= a"), "line 1, column 10"),
+        (Answer("gbnf", 'root ::= "a" root'), "matches no text: the rule root never ends"),
+        (Answer("gbnf", 'root ::= ""'), "only the empty text"),
+        (Answer("gbnf", 'root ::= <[3]> "a"'), "names tokens"),
+    ],
+)
+def test_an_answer_that_no_text_can_be_is_a_problem_of_the_request(answer, said):
+    (problem,) = settle(request(answer), None).problems
+    assert problem.field == "answer"
+    assert said in problem.error.message
+    assert problem.error.hint
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"strategy": "loop"}, "answer"),
+        ({"strategy": "two-stage"}, "answer"),
+        ({"grammar": 'root ::= "a"'}, "grammar"),
+    ],
+)
+def test_what_excludes_an_answer_without_a_call_is_a_problem(settings, field):
+    assert [problem.field for problem in settle(request(WORDS, **settings), None).problems] == [field]
+
+
+def test_python_takes_literals_schemas_and_models_as_answers():
+    class Model:
+        model_json_schema = staticmethod(lambda: PERSON)
+
+    with open_model("scripted:no") as model:
+        assert model.run("?", answer=Literal["yes", "no"], constraint="off").answer == "no"
+        with pytest.raises(GlyphscopeError, match="An answer cannot be a int"):
+            model.run("?", answer=3)
+    with open_model('scripted:{"name":"Ann","age":3}') as model:
+        assert model.run("?", answer=Model, constraint="off").answer == {"name": "Ann", "age": 3}
+        assert model.run("?", answer=Literal[1, 2], constraint="off").valid is False
