@@ -435,7 +435,11 @@ def test_a_call_ends_reasoning_only_where_the_form_allows_it() -> None:
 
 
 HERE = Path(__file__).parent
-CASES = [json.loads(line) for line in (HERE / "test_turns_answers.jsonl").read_text("utf-8").splitlines()]
+CASES = [
+    json.loads(line)
+    for name in ("answers", "families")
+    for line in (HERE / f"test_turns_{name}.jsonl").read_text("utf-8").splitlines()
+]
 ANSWER_TOOLS = parse_document(json.loads((HERE / "test_turns_answers_tools.json").read_text("utf-8")))
 
 

@@ -388,6 +388,24 @@ def test_a_departure_is_reported_where_it_is_decided_and_only_values_that_are_re
     assert next(event.code for _, event in events if isinstance(event, Violation)) == "SYNTAX"
 
 
+HARMONY = ' to=functions.say<|channel|>commentary <|constrain|>json<|message|>{"text": "hi"}'
+
+
+@pytest.mark.parametrize(
+    "between", ["<|call|><|start|>assistant", "\n <|call|><|start|>assistant", "<|call|>\n<|start|>assistant", ""]
+)
+def test_calls_in_several_messages_are_each_valid(llama_data: Path, between: str) -> None:
+    turn, validator = both(llama_data, "openai-gpt-oss-120b", HARMONY + between + HARMONY)
+    assert turn.strict and validator.valid
+    assert [(call.tool, call.arguments) for call in validator.calls] == [ONE, ONE]
+
+
+def test_white_space_where_a_form_has_none_is_named_as_such(llama_data: Path) -> None:
+    call = '<|tool_call>call:say{text:<|"|>hi<|"|>}<tool_call|>'
+    turn, validator = both(llama_data, GEMMA, f"{call} {call}")
+    assert turn.left_why == validator.violations[0].message == "no white space was expected"
+
+
 def test_markers_of_reasoning_that_text_mentions_are_text(llama_data: Path) -> None:
     text = "The <think>tag</think> is literal."
     turn, validator = both(llama_data, HERMES, text)

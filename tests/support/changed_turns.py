@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,8 @@ def checker(of: TurnForm, thinking: bool | None, body: str, tools: TurnTools) ->
         events = [event for char in text for event in validator.feed(char)]
         shown = _shown(validator, [event for event in events if isinstance(event, FieldClosed)])
         validator.finish()
+        if any(map(_names_nothing, [turn.left_why, *(each.message for each in validator.violations)])):
+            return f"nothing was expected: {turn.left_why}, {validator.violations}"
         read = [(call.name, call.arguments) for call in turn.calls]
         if [(call.tool, call.arguments) for call in validator.calls] != read:
             return "the validator reads other calls"
@@ -221,6 +224,11 @@ def _not_read(turn: Turn, shown: list[tuple[int, str | None, dict[str, Any]]], t
             if key not in call.arguments or json.dumps(read) != json.dumps(arguments[path]):
                 return f"the validator shows {path} {arguments[path]!r}, which is read as {read!r}"
     return ""
+
+
+def _names_nothing(message: str) -> bool:
+    """Whether a message names an empty text, or none, as what was expected."""
+    return re.search(r"(?:^|or )(?:'')? ?was expected", message) is not None
 
 
 def _key(call: Any) -> tuple[str, str]:

@@ -361,7 +361,7 @@ class _Reader:
             before = alone.start()
             end = self._fence_closed(end) if alone.group().startswith("```") else end
         self._add_text(at, before)
-        self._between(form, at, found.start())
+        self._between(form, at, begin)
         self.calls += calls
         self.after_call, self.last_form = end, form
         self.open_end = self.open_end or calls[-1].cut or calls[-1].unclosed

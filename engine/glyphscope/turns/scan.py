@@ -18,6 +18,11 @@ class Departure(NamedTuple):
     expected: str = ""
 
 
+def in_words(text: str) -> str:
+    """An expected text in words; without one, the parts around its place follow each other."""
+    return repr(text) if text else "no white space"
+
+
 class MissingPart(Exception):
     """The text does not match the form at `at`."""
 
@@ -53,7 +58,7 @@ class Scan:
 
     def expect(self, at: int, text: str) -> None:
         """Note that this text is not there."""
-        self.notes.append(Departure(at, f"{text!r} was expected", text))
+        self.notes.append(Departure(at, f"{in_words(text)} was expected", text))
 
     def space(self, at: int) -> int:
         """The first place after white space."""

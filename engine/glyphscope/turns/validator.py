@@ -30,6 +30,7 @@ from glyphscope.notation.ahead import TextAhead
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import DEFAULT_OPTIONS, CallForm, CallObject, TurnForm, TurnOptions, state_of
 from glyphscope.turns.read import FOREIGN, Turn, read_turn
+from glyphscope.turns.scan import in_words
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_calls import Calls, beginnings_of
 from glyphscope.turns.validator_markers import (
@@ -130,7 +131,7 @@ class FormValidator:
         self._text_reported = False  # text where none is allowed was already reported
         self._broken = False  # the last call left the form: text after it is not another violation
         self._after_call = -1  # the end of the last call, -1 once text followed
-        self._gap = ""  # the white space since then
+        self._gap = ""  # the white space and markers since then
         self._before = ""  # the last characters of text
         self._last_form: CallForm | None = None
         self._ended = False  # a marker has ended the turn
@@ -311,7 +312,9 @@ class FormValidator:
         written = pending[found.start - start : found.end - start]
         if found.marker.kind == "call":
             self._begin_calls(found, written)
-        elif not self._mark(found):
+        elif self._mark(found):
+            self._add_gap(written)
+        else:
             self._take_text(written[0], found.start, found.left)
             self._text.put_back(written[1:])
             self._finder = Finder(self._finder.markers)
@@ -327,7 +330,7 @@ class FormValidator:
         self._before = (self._before + text)[-_MAX_BEFORE:]
         found = _NOT_SPACE.search(text)
         if found is None:
-            self._gap += text if self._after_call >= 0 and len(self._gap) < _MAX_GAP else ""
+            self._add_gap(text)
             return
         ink = at + found.start()
         if self._segment is None:
@@ -339,6 +342,9 @@ class FormValidator:
             return
         self._has_text, self._ended, self._after_call = True, False, -1
         self._report_text(max(left, ink, self._open_to))
+
+    def _add_gap(self, text: str) -> None:
+        self._gap += text if self._after_call >= 0 and len(self._gap) < _MAX_GAP else ""
 
     def _report_text(self, at: int) -> None:
         if self._text_may_come or self._text_reported:
@@ -437,10 +443,14 @@ class FormValidator:
             self._out = []
         else:
             self._certain(found.end - 1, calls)
-            if self._after_call >= 0 and self._gap.strip("\n") != form.separator.strip("\n"):
-                self._violate(
-                    "SYNTAX", f"{form.separator!r} was expected", found.end - 1, repr(form.separator)
-                )
+            self._compare_gap(self._gap.removesuffix(blank), form.separator, found.end - 1)
+
+    def _compare_gap(self, gap: str, separator: str, at: int) -> None:
+        """Report what is between two calls in place of the form's separator; a marker may begin another message."""
+        other_message = bool(gap.strip()) and not separator.strip()
+        if self._after_call >= 0 and not other_message and gap.strip("\n") != separator.strip("\n"):
+            separator = in_words(separator)
+            self._violate("SYNTAX", f"{separator} was expected", at, separator)
 
     def _certain(self, at: int, calls: Calls) -> None:
         """From here on, this is a call, no longer a trial."""

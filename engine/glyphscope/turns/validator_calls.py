@@ -19,6 +19,7 @@ from glyphscope.events import Code, RunEvent
 from glyphscope.notation import structure as s
 from glyphscope.notation.ahead import Ended, TextAhead
 from glyphscope.turns.form import CallForm, TurnForm
+from glyphscope.turns.scan import in_words
 from glyphscope.turns.starts import starts
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_arguments import CallText, Driver, JsonArguments, JsonCall, Members
@@ -249,9 +250,8 @@ class Calls:
             return
         assert best.call_at is not None
         if self._between and self._may_leave and not best.strict and not best.surplus:
-            self.violate(
-                "SYNTAX", f"{best.form.separator!r} was expected", best.call_at, repr(best.form.separator)
-            )
+            separator = in_words(best.form.separator)
+            self.violate("SYNTAX", f"{separator} was expected", best.call_at, separator)
         if best.surplus and not self.left_form:
             self.violate("TRAILING_TEXT", "no further call may follow", best.call_at, "the end of the turn")
         self.left_form = best.surplus or (self.left_form and not self._between)

@@ -215,7 +215,7 @@ def expected(path: Path) -> str:
     if path.text:
         return repr(path.text[path.read :])
     following = path.ops[path.op + 1] if path.kind == "name" and path.name else None
-    if following is not None and following.kind == "text":
-        return repr(following.options[0])
+    if following is not None and following.kind == "text" and any(following.options):
+        return repr(next(filter(None, following.options)))
     words = {"name": "a tool's name", "object": "'{'", "word": "an id"}
     return words.get(path.kind, "arguments")
