@@ -49,7 +49,10 @@ class JsonReader(Reader):
                 self._separate(char)
             else:
                 if opened in WITH_KEYS:
-                    yield from self._member_key(char)
+                    yield from self._written_key(char)
+                    while not (char := self._ink()):
+                        yield
+                    self._sign(char)
                     while not (char := self._ink()):
                         yield
                 yield from self._value(char)
@@ -67,19 +70,17 @@ class JsonReader(Reader):
         self._at += 1
         self._after, self._due = False, True
 
-    def _member_key(self, char: str) -> Iterable[None]:
-        """Read a key, which begins with that character, and the sign after it."""
-        yield from self._written_key(char)
-        while not (char := self._ink()):
-            yield
-        if char not in self.SIGNS:
-            self._reject(f"'{self.SIGNS[0]}' must follow a key, not '{char}'")
-        self._at += 1
-
     def _written_key(self, char: str) -> Iterable[None]:
+        """Read a key, which begins with that character."""
         if char != '"':
             self._reject(f"a key in double quotes must come here, not '{char}'")
         return self._string(key=True)
+
+    def _sign(self, char: str) -> None:
+        """Read the sign after a key."""
+        if char not in self.SIGNS:
+            self._reject(f"'{self.SIGNS[0]}' must follow a key, not '{char}'")
+        self._at += 1
 
     # values
 

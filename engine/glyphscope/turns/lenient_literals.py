@@ -121,6 +121,7 @@ class _Lenient(LiteralReader):
         self._text, self._at = text, at
         self._order = list(order)  # of the members that follow
         self._departures: list[Departure] = []
+        self._unwritten = False  # the member has no key
         self._begun = (0, 0)  # the last member's value: where it begins in the text, and among the events
 
     def whole(self) -> Literal:
@@ -180,21 +181,23 @@ class _Lenient(LiteralReader):
 
     # keys
 
-    def _member_key(self, char: str) -> Iterable[None]:
-        next_key = self._order.pop(0) if len(self._stack) == 1 and self._order else ""
-        if not next_key or _KEYWORD.match(self._text, self._at):
-            return super()._member_key(char)
-        self._depart("a keyword was expected")
-        self._emit(s.KEY_OPEN, 0)
-        self._emit(s.KEY_TEXT, 0, next_key)
-        self._emit(s.KEY_END, 0)
-        return ()
-
     def _written_key(self, char: str) -> Iterable[None]:
+        next_key = self._order.pop(0) if len(self._stack) == 1 and self._order else ""
+        self._unwritten = bool(next_key) and not _KEYWORD.match(self._text, self._at)
+        if self._unwritten:
+            self._depart("a keyword was expected")
+            self._emit(s.KEY_OPEN, 0)
+            self._emit(s.KEY_TEXT, 0, next_key)
+            self._emit(s.KEY_END, 0)
+            return ()
         if char not in self.RUNS or not self._takes_keyword:
             return super()._written_key(char)
         self._depart("a keyword without marks was expected")
         return self._string(key=True)
+
+    def _sign(self, char: str) -> None:
+        if not self._unwritten:
+            super()._sign(char)
 
     # strings, numbers and words
 

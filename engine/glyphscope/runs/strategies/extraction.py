@@ -248,8 +248,8 @@ class _Edited(JsonReader):
             self.edits.append(Edit(self._comma, self._comma + 1, "", "the comma after the last one left out"))
         super()._close(char)
 
-    def _member_key(self, char: str) -> Iterator[None]:
-        yield from super()._member_key(char)
+    def _sign(self, char: str) -> None:
+        super()._sign(char)
         if len(self._stack) == 1:
             self.keys.append(self._name)
 
