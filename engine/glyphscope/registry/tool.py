@@ -50,6 +50,9 @@ class ToolRegistry:
     tools: tuple[Tool, ...] = ()
     unknown_arguments: Literal["refuse", "allow"] = "refuse"
 
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
     def __iter__(self) -> Iterator[Tool]:
         return iter(self.tools)
 
@@ -97,5 +100,5 @@ class ToolRegistry:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of the document: equal registries have equal digests. The key of all caches of the registry."""
+        """SHA-256 (hex) of the document: equal registries have equal digests."""
         return hashlib.sha256(json.dumps(self.to_document(), ensure_ascii=True).encode()).hexdigest()

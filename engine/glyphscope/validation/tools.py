@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from glyphscope.base.pointer import to_pointer
@@ -87,15 +86,7 @@ class Tools:
         self.name_spec = Spec(kinds=STRING, enum=tuple(self.allowed))
 
 
-_CACHE: OrderedDict[str, Tools] = OrderedDict()  # by the registry's digest
-_CACHED = 16  # registries
-
-
+@lru_cache(maxsize=16)
 def tools_of(registry: ToolRegistry) -> Tools:
     """The tools of a registry; equal registries share one object, with the schemas compiled so far."""
-    tools = _CACHE.get(registry.digest)
-    if tools is None:
-        tools = _CACHE[registry.digest] = Tools(registry)
-        while len(_CACHE) > _CACHED:
-            _CACHE.popitem(last=False)
-    return tools
+    return Tools(registry)

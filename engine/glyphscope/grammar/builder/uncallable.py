@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from glyphscope.base.bounded_cache import BoundedCache
@@ -36,6 +36,7 @@ class Uncallable(NamedTuple):
     why: str
 
 
+@lru_cache(maxsize=16)
 def uncallable(registry: ToolRegistry) -> tuple[Uncallable, ...]:
     """The allowed tools of which no call can be written. A schema that is too large to be judged is not among them."""
     return tuple(found for tool in registry.allowed if (found := _reason(tool)) is not None)
@@ -104,11 +105,13 @@ _WORDS = (
 
 
 def _surely(
-    root: dict[str, Any], given: Iterable[facts.Whole], *, closed: bool = False, depth: int = 0
+    root: dict[str, Any], given: Sequence[facts.Whole], *, closed: bool = False, depth: int = 0
 ) -> bool:
     """Whether a value of these schemas together can certainly be written, seen without building rules."""
     if depth > _MAX_DEPTH:
         return False
+    if len(given) == 1 and isinstance(only := given[0].schema, dict) and only.keys() - SILENT == {"type"}:
+        return True  # the usual schema of an argument
     parts = [at for at in facts.applied(root, *given) if at.schema is not True]
     if not all(isinstance(at.schema, dict) for at in parts):
         return False
