@@ -392,7 +392,8 @@ HARMONY = ' to=functions.say<|channel|>commentary <|constrain|>json<|message|>{"
 
 
 @pytest.mark.parametrize(
-    "between", ["<|call|><|start|>assistant", "\n <|call|><|start|>assistant", "<|call|>\n<|start|>assistant", ""]
+    "between",
+    ["<|call|><|start|>assistant", "\n <|call|><|start|>assistant", "<|call|>\n<|start|>assistant", ""],
 )
 def test_calls_in_several_messages_are_each_valid(llama_data: Path, between: str) -> None:
     turn, validator = both(llama_data, "openai-gpt-oss-120b", HARMONY + between + HARMONY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from glyphscope.base.errors import NotationError
@@ -29,11 +30,15 @@ def parse_value(text: str, notation: Notation) -> Any:
     """
     reader = make_reader(notation, calls=False)
     builder = Builder(notation)
-    for event in [*reader.feed(text), *reader.finish()]:
-        builder.take(event)
+    builder.take([*reader.feed(text), *reader.finish()])
     if not reader.done:
         raise NotationError("The text ends before the value does.", where=f"character {len(text)}")
     return builder.root[0]
+
+
+_BEGINS, _TEXTS = (s.KEY_OPEN, s.STRING_OPEN), (s.KEY_TEXT, s.STRING_TEXT, s.PENDING_TEXT)
+_STRING_ENDS, _CLOSES = (s.STRING_END, s.QUOTE_END), (s.OBJECT_CLOSE, s.ARRAY_CLOSE)
+_ERRORS = (s.SYNTAX, s.TRAILING_TEXT, s.TOO_DEEP)
 
 
 class Builder:
@@ -51,30 +56,31 @@ class Builder:
         self._pieces: list[str] = []
         self._begun = -1  # where the string or key begins
 
-    def take(self, event: Structural) -> None:
-        kind, start, _, text = event
-        if kind in (s.SYNTAX, s.TRAILING_TEXT, s.TOO_DEEP):
-            why = f"'{text}' follows the value" if kind == s.TRAILING_TEXT else text
-            raise NotationError(f"{why}.", where=f"character {start}")
-        if kind in (s.KEY_OPEN, s.STRING_OPEN):
-            self._pieces, self._begun = [], start
-        elif kind in (s.KEY_TEXT, s.STRING_TEXT, s.PENDING_TEXT):
-            self._pieces.append(text)
-        elif kind == s.KEY_END:
-            key = "".join(self._pieces)
-            if not self.repeated[0] and key in self._stack[-1]:
-                self.repeated = (key, self._begun)
-            self._keys.append(key)
-        elif kind in (s.STRING_END, s.QUOTE_END):
-            self._put("".join(self._pieces))
-        elif kind == s.SCALAR_END:
-            self._put(scalar_value(text, self._notation)[1])
-        elif kind == s.OBJECT_OPEN:
-            self._enter({})
-        elif kind == s.ARRAY_OPEN:
-            self._enter([])
-        elif kind in (s.OBJECT_CLOSE, s.ARRAY_CLOSE):
-            self._stack.pop()
+    def take(self, events: Iterable[Structural]) -> None:
+        """Read on. Raises NotationError with the character in `where`."""
+        for kind, start, _, text in events:
+            if kind in _TEXTS:
+                self._pieces.append(text)
+            elif kind in _BEGINS:
+                self._pieces, self._begun = [], start
+            elif kind == s.KEY_END:
+                key = "".join(self._pieces)
+                if not self.repeated[0] and key in self._stack[-1]:
+                    self.repeated = (key, self._begun)
+                self._keys.append(key)
+            elif kind in _STRING_ENDS:
+                self._put("".join(self._pieces))
+            elif kind == s.SCALAR_END:
+                self._put(scalar_value(text, self._notation)[1])
+            elif kind == s.OBJECT_OPEN:
+                self._enter({})
+            elif kind == s.ARRAY_OPEN:
+                self._enter([])
+            elif kind in _CLOSES:
+                self._stack.pop()
+            elif kind in _ERRORS:
+                why = f"'{text}' follows the value" if kind == s.TRAILING_TEXT else text
+                raise NotationError(f"{why}.", where=f"character {start}")
 
     def _enter(self, container: list[Any] | dict[str, Any]) -> None:
         self._put(container)

@@ -7,8 +7,6 @@ from functools import reduce
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-import msgspec
-
 from glyphscope.base.lines import begun_length
 from glyphscope.turns.form import ArgumentsForm, CallForm
 from glyphscope.turns.lenient_literals import whole_value
@@ -102,9 +100,7 @@ class _Tagged:
         self.follow = call.after_arguments
         close = (*call.call_closes, call.section_close)[0]
         self.before_close = close[: len(close) - len(close.lstrip())]
-        self.bounds: Bounds = bounds_of(
-            msgspec.json.encode(call), tools.properties(tool), tuple(tools.longest_first)
-        )
+        self.bounds: Bounds = bounds_of(call, tools.properties(tool), tuple(tools.longest_first))
         self.begins = pattern_of(self.opening) if self.opening.strip() else self.bounds.begins
 
     def read(self, at: int) -> ReadArguments:

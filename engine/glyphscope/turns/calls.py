@@ -6,8 +6,6 @@ import re
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import msgspec
-
 from glyphscope.turns.arguments import read_arguments
 from glyphscope.turns.form import CallForm, CallObject, Piece
 from glyphscope.turns.lenient_literals import NotAValue, read_value, whole_value
@@ -154,7 +152,7 @@ class _OneCall:
 
     @cached_property
     def bounds(self) -> Bounds:
-        return bounds_of(msgspec.json.encode(self.form), (), ())
+        return bounds_of(self.form, (), ())
 
     def read(self) -> ReadCall:
         at = self.start

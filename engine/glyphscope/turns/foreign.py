@@ -65,7 +65,7 @@ def find_foreign(text: str, start: int, end: int, form: TurnForm) -> Foreign | N
     """The first marker between two places of a text, of the form or of another notation. Takes linear time."""
     if not any(sign in text[start:end] for sign in ("<", "[")):
         return None
-    own_tags, call_tags, own_beginnings = _own(msgspec.json.encode(form))
+    own_tags, call_tags, own_beginnings = _own(form)
     gate, pattern, by_group = _beginnings()
     at = start
     while (place := gate.search(text, at, end)) is not None:
@@ -86,9 +86,8 @@ def find_foreign(text: str, start: int, end: int, form: TurnForm) -> Foreign | N
 
 
 @lru_cache(maxsize=64)
-def _own(key: bytes) -> tuple[str, str, frozenset[str]]:
-    """All texts of a form, those of its calls, and the patterns of these. `key` is the form as JSON, hashable."""
-    form = msgspec.json.decode(key, type=ready(TurnForm))
+def _own(form: TurnForm) -> tuple[str, str, frozenset[str]]:
+    """All texts of a form, those of its calls, and the patterns of these."""
     patterns = (pattern for call in form.calls for pattern in _patterns(call))
     return "".join(_texts(form)), "".join(_call_texts(form)), frozenset(patterns)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -106,7 +107,18 @@ class ArgumentsForm(msgspec.Struct, frozen=True, omit_defaults=True):
         return next(place for place, piece in enumerate(self.parameter) if piece.kind == kind)
 
 
-class CallForm(msgspec.Struct, frozen=True, omit_defaults=True):
+class HashableForm(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
+    """A form that can be the key of a cache, although it has dictionaries."""
+
+    @cached_property
+    def _json(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    def __hash__(self) -> int:
+        return hash(self._json)
+
+
+class CallForm(HashableForm, frozen=True):
     """The form of calls: a section around all of them, pieces for each one, a separator between two.
 
     `lead` is the white space before the first call, `text_lead` the same after text. `listed`: the calls are the items
@@ -210,7 +222,7 @@ class Correction(msgspec.Struct, frozen=True, omit_defaults=True):
     source: str
 
 
-class TurnForm(msgspec.Struct, frozen=True, omit_defaults=True):
+class TurnForm(HashableForm, frozen=True):
     """A turn of the assistant.
 
     `header` begins it in the prompt; `begun` is the prompt's text after the header by state of thinking, which is

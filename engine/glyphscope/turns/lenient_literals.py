@@ -132,8 +132,7 @@ class _Lenient(LiteralReader):
             next(self._reading, None)
         if self.broken:
             raise NotAValue(self.place, self._departures)
-        for event in self._out:
-            builder.take(event)
+        builder.take(self._out)
         if not builder.root:
             raise CutOff
         key, place = builder.repeated
@@ -237,7 +236,7 @@ class _Lenient(LiteralReader):
         """Whether a word that may also be a text without marks is another value."""
         types = self._own_types
         value = scalar_value(meant, "json")[1]
-        return not types.only_string and (types.fits(value) or not types.fits(word))
+        return not types.string or (not types.only_string and (types.fits(value) or not types.fits(word)))
 
 
 def _in_json(word: str) -> str:

@@ -79,9 +79,11 @@ class LiteralReader(JsonReader):
         return self.done or (word and scalar_value(self._meant, "json")[0] != 0)
 
     def _ink(self, blanks: str = "") -> str:
-        if found := _SPACE.match(self._text, self._at):
+        char = self._text[self._at : self._at + 1]
+        if char.isspace() and (found := _SPACE.match(self._text, self._at)):
             self._at = found.end()
-        return self._text[self._at : self._at + 1]
+            char = self._text[self._at : self._at + 1]
+        return char
 
     def _close(self, char: str) -> None:
         if self._stack[-1] in _OUTSIDE:
@@ -224,7 +226,8 @@ class LiteralReader(JsonReader):
     def _end_scalar(self) -> None:
         word = self._word
         kind, value = scalar_value(self._meant, "json")
-        if kind and self._may_be_bare and not self._own_types.fits(value) and self._own_types.fits(word):
+        types = self._own_types if self._may_be_bare else None
+        if kind and types is not None and types.string and not types.fits(value) and types.fits(word):
             self._in_scalar = False
             self._emit(s.DEPARTURE, 1, MARKS)
             self._emit(s.BARE_END, 1, word)

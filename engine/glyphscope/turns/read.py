@@ -19,7 +19,7 @@ from glyphscope.turns.calls import CallReader, ReadCall
 from glyphscope.turns.foreign import Foreign, find_foreign
 from glyphscope.turns.form import CallForm, Piece, TurnForm, state_of
 from glyphscope.turns.scan import BrokenOff, Departure, MissingPart, Scan, pattern_of
-from glyphscope.turns.starts import Start, edges, marker_pattern, openings_alone, starts
+from glyphscope.turns.starts import Start, edges, marker_pattern, may_break_off, openings_alone
 from glyphscope.turns.tools import TurnTools
 
 FOREIGN = "a marker that belongs to no call is in the text"
@@ -100,10 +100,7 @@ class _Reader:
         self.scan = Scan(self.whole, self.form.ends)
         if again:
             self.scan.note(0, "the prompt has this already")
-        key = msgspec.json.encode(self.form)
-        self.pattern, self.starts = marker_pattern(key)
-        self.alone = openings_alone(key)
-        self.edges = edges(key)
+        self.pattern, self.starts = marker_pattern(self.form)
         self.after_call = -1  # the end of the last call
         self.last_form: CallForm | None = None
         self.has_text = False
@@ -178,24 +175,15 @@ class _Reader:
 
     def _half_marker(self, at: int) -> int:
         """The beginning of an incomplete marker at the end of the text, or the end of the text."""
-        openings = self._openings()
-        longest = max(map(len, openings), default=0)
-        for place in range(max(at, self.scan.end - longest), self.scan.end - 1):
-            first = self.whole[place]
-            if first.isalnum() or first.isspace():
-                continue
-            rest = self.whole[place:]
-            if any(opening.startswith(rest) and rest != opening for opening in openings):
+        first, markers = may_break_off(self.form)
+        longest = max(map(len, markers), default=0)
+        for found in first.finditer(self.whole, max(at, self.scan.end - longest), self.scan.end - 1):
+            place, rest = found.start(), self.whole[found.start() :]
+            if any(marker.startswith(rest) and rest != marker for marker in markers):
                 self.open_end = True
                 self.scan.note(place, "the text ends in the middle of a marker")
                 return place
         return self.scan.end
-
-    def _openings(self) -> list[str]:
-        own = [call for call in self.form.calls if call.strict and not call.unmarked]
-        out = [text for call in own for text, whole in starts(call) if whole]
-        out += [*self.form.wrap_markers, *self.form.ends, *self.form.reasoning_markers]
-        return list(dict.fromkeys(text.strip() for text in out if text.strip()))
 
     def _end(self, found: re.Match[str], at: int) -> int | None:
         """An end of the turn: only at the end of the text, or before another marker."""
@@ -357,7 +345,7 @@ class _Reader:
             del self.scan.notes[notes:]
             return None
         before = found.start()
-        if not form.strict and (alone := self.alone.search(self.whole, at, before)):
+        if not form.strict and (alone := openings_alone(self.form).search(self.whole, at, before)):
             before = alone.start()
             end = self._fence_closed(end) if alone.group().startswith("```") else end
         self._add_text(at, before)
@@ -376,7 +364,7 @@ class _Reader:
         ):  # quotation marks protect texts
             return call
         texts = _texts(call.arguments) if encoding == "dict" else call.arguments.values()
-        if any(isinstance(text, str) and self.edges.search(text) for text in texts):
+        if any(isinstance(text, str) and edges(self.form).search(text) for text in texts):
             return call._replace(arguments=None, broken_at=min(left))
         return call
 

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-import msgspec
-
-from glyphscope.base.structs import ready
 from glyphscope.turns.form import ArgumentsForm, CallForm, TurnForm
 from glyphscope.turns.markup import is_tag, loose, tags_of, tokens
 
@@ -21,6 +18,7 @@ CALL_KEYS = ("name", "type", "function", "parameters", "arguments", "tool_name")
 """The possible first keys of a JSON object that is a call, if there is no marker."""
 _MIN_MARK = 4
 """The minimum length of a parameter's text that no value contains by chance."""
+_FIRST = re.compile(r"\\\W|[^\\(\[]")
 _BARE_OBJECT = rf"\{{\s*[\"'](?:{'|'.join(CALL_KEYS)})[\"']\s*:"
 
 
@@ -64,9 +62,8 @@ class Bounds(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def bounds_of(key: bytes, properties: tuple[str, ...], tools: tuple[str, ...]) -> Bounds:
-    """The bounds of a parameter's value in a call's form; `key` is the form as JSON, which is hashable."""
-    call = msgspec.json.decode(key, type=ready(CallForm))
+def bounds_of(call: CallForm, properties: tuple[str, ...], tools: tuple[str, ...]) -> Bounds:
+    """The bounds of a parameter's value in a call's form."""
     form = call.arguments
     tagged = form.encoding == "tagged"
     links = [loose(link) for link in links_of(form) if link.strip()] if tagged else []
@@ -124,12 +121,11 @@ def closing_texts(call: CallForm) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def marker_pattern(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
+def marker_pattern(form: TurnForm) -> tuple[re.Pattern[str], list[list[Start]]]:
     """Every marker of a form in one pattern; a text in its group `m{i}` means one of the `i`-th starts.
 
-    The starts of a text are in the order in which they are tried. `key` is the form as JSON, which is hashable.
+    The starts of a text are in the order in which they are tried.
     """
-    form = msgspec.json.decode(key, type=ready(TurnForm))
     found: list[tuple[str, Start]] = []
     used = "".join([*(call.opening for call in form.calls), *form.wrap_markers])
     found += [(loose(text), Start("wrap")) for text in form.wrap_markers]
@@ -150,7 +146,14 @@ def marker_pattern(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
         return re.compile(r"(?!)"), []
     ordered = sorted(by_pattern, key=len, reverse=True)
     whole = "|".join(f"(?P<m{place}>{pattern})" for place, pattern in enumerate(ordered))
-    return re.compile(whole), [by_pattern[pattern] for pattern in ordered]
+    first = "".join(sorted(set(map(_first, ordered))))  # most characters of a text begin none of them
+    return re.compile(f"(?=[{first}])(?:{whole})"), [by_pattern[pattern] for pattern in ordered]
+
+
+def _first(pattern: str) -> str:
+    """The first character of a marker's pattern, as it is written in a class; all of them if it is not a certain one."""
+    found = _FIRST.match(pattern)
+    return found[0] if found else r"\s\S"
 
 
 def _order(start: Start) -> tuple[bool, bool, bool]:
@@ -159,23 +162,34 @@ def _order(start: Start) -> tuple[bool, bool, bool]:
 
 
 @lru_cache(maxsize=64)
-def openings_alone(key: bytes) -> re.Pattern[str]:
+def openings_alone(form: TurnForm) -> re.Pattern[str]:
     """Markup directly before a call in another notation: a tag that opens calls of the form, or a fence."""
-    form = msgspec.json.decode(key, type=ready(TurnForm))
     tags = {token for call in form.calls for token in tokens(call.opening) if is_tag(token)}
     return re.compile("(?:" + "|".join((r"```\w*", *map(re.escape, sorted(tags)))) + r")\s*\Z")
 
 
 @lru_cache(maxsize=64)
-def edges(key: bytes) -> re.Pattern[str]:
-    """A marker of a form at the beginning or end of a text; `key` is the form as JSON."""
-    form = msgspec.json.decode(key, type=ready(TurnForm))
+def edges(form: TurnForm) -> re.Pattern[str]:
+    """A marker of a form at the beginning or end of a text."""
     texts = [*form.wrap_markers, *form.reasoning_markers, *form.ends, *form.skips]
     for call in (call for call in form.calls if call.strict):
         pieces = (*call.pieces, *call.arguments.parameter)
         texts += [call.section_open, call.section_close, *(text for piece in pieces for text in piece.texts)]
     any_mark = _one_of(loose(mark) for text in texts for mark in _marks_of(text))
     return re.compile(rf"\A\s*{any_mark}|{any_mark}\s*\Z")
+
+
+@lru_cache(maxsize=64)
+def may_break_off(form: TurnForm) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """The markers in which a text may end, the whole openings of calls and those around other parts, and a pattern of
+    their first characters, other than letters and digits.
+    """
+    own = [call for call in form.calls if call.strict and not call.unmarked]
+    texts = [text for call in own for text, whole in starts(call) if whole]
+    texts += [*form.wrap_markers, *form.ends, *form.reasoning_markers]
+    markers = tuple(dict.fromkeys(text.strip() for text in texts if text.strip()))
+    first = sorted({marker[0] for marker in markers if not marker[0].isalnum()})
+    return re.compile(_one_of(map(re.escape, first))), markers
 
 
 def marker_like(text: str) -> bool:

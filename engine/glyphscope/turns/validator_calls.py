@@ -11,10 +11,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
-from glyphscope.base.structs import ready
 from glyphscope.events import Code, RunEvent
 from glyphscope.notation import structure as s
 from glyphscope.notation.ahead import Ended, TextAhead
@@ -403,14 +401,9 @@ def _at_opening(path: Path) -> bool:
     return path.kind == "text" and path.ops[path.op - 1].kind == "call"
 
 
+@lru_cache(maxsize=64)
 def beginnings_of(form: TurnForm) -> tuple[Beginning, ...]:
     """Every way in which calls of a form begin, strict ones first."""
-    return _beginnings(msgspec.json.encode(form))
-
-
-@lru_cache(maxsize=64)
-def _beginnings(key: bytes) -> tuple[Beginning, ...]:
-    form = msgspec.json.decode(key, type=ready(TurnForm))
     found = []
     for call in form.calls:
         found.append(Beginning(call, beginning_of(call, None, section=True), call.strict))

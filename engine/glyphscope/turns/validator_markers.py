@@ -10,9 +10,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import msgspec
-
-from glyphscope.base.structs import ready
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import loose_tokens, tags_of
 from glyphscope.turns.own_text import Sign
@@ -54,14 +51,9 @@ class Marker(NamedTuple):
     text: str = ""
 
 
+@lru_cache(maxsize=64)
 def markers_of(form: TurnForm, names: tuple[str, ...]) -> tuple[Marker, ...]:
     """The markers of a form: those that end a turn or separate its parts, and every beginning of a call."""
-    return _markers(msgspec.json.encode(form), names)
-
-
-@lru_cache(maxsize=64)
-def _markers(key: bytes, names: tuple[str, ...]) -> tuple[Marker, ...]:
-    form = msgspec.json.decode(key, type=ready(TurnForm))
     found = [Marker("wrap", signs_of(text)) for text in form.wrap_markers]
     if form.reasoning is not None:
         found.append(Marker("open", signs_of(form.reasoning.open)))
@@ -125,12 +117,11 @@ def _unmarked(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker
 
 
 @lru_cache(maxsize=512)
-def heads_of(key: bytes, core: str, keys: tuple[str, ...]) -> tuple[Marker, ...]:
-    """The markers that can follow a parameter of a call's form, `key` as JSON, which is hashable.
+def heads_of(call: CallForm, core: str, keys: tuple[str, ...]) -> tuple[Marker, ...]:
+    """The markers that can follow a parameter of a call's form.
 
     `core` is the parameter's closing, which may be written again; without one, `keys` are the tool's arguments.
     """
-    call = msgspec.json.decode(key, type=ready(CallForm))
     form = call.arguments
     closings = [tag for text in closing_texts(call) for tag in tags_of(text)]
     openings = [text for text, _ in starts(call) if "<" in text or "[" in text]
@@ -154,11 +145,10 @@ def _shortest(markers: Iterable[Marker]) -> tuple[Marker, ...]:
 
 
 @lru_cache(maxsize=512)
-def lost_of(key: bytes, keys: tuple[str, ...], names: tuple[str, ...]) -> tuple[Marker, ...]:
+def lost_of(call: CallForm, keys: tuple[str, ...], names: tuple[str, ...]) -> tuple[Marker, ...]:
     """The markers inside a value that show that its closing is missing: another of the arguments `keys`, or a call of
-    one of the tools `names`. `key` is the call's form as JSON.
+    one of the tools `names`.
     """
-    call = msgspec.json.decode(key, type=ready(CallForm))
     form = call.arguments
     links = [signs_of(link) for link in links_of(form) if link.strip()]
     found = [_joined(signs_of(form.opening), signs_of(name), link) for name in keys for link in links]

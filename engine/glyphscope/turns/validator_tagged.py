@@ -14,8 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from glyphscope.base.lines import common_length
 from glyphscope.notation import structure as s
 from glyphscope.notation.ahead import Ended
@@ -167,9 +165,7 @@ class Parameter(Driver):
         parameter's closing once more.
         """
         core = self._closing.strip()
-        return heads_of(
-            msgspec.json.encode(self.call.form), core, () if core else self.call.tools.properties(self._tool)
-        )
+        return heads_of(self.call.form, core, () if core else self.call.tools.properties(self._tool))
 
     def _read_unclosed(self) -> Iterator[None]:
         """Read a value that nothing closes: up to another parameter, or to a marker of the call."""
@@ -196,8 +192,8 @@ class Parameter(Driver):
         self._core = core = closing.strip()
         self._lead = lead = closing[: len(closing) - len(closing.lstrip())]  # the white space before it
         self._first = self.text.place
-        form, tools = msgspec.json.encode(self.call.form), self.call.tools
-        lost = lost_of(form, tools.properties(self._tool), tuple(tools.longest_first))
+        tools = self.call.tools
+        lost = lost_of(self.call.form, tools.properties(self._tool), tuple(tools.longest_first))
         lost_closing, follow = Finder(lost), Finder(self._heads())
         begins = {marker.signs[0].char for marker in lost}
         first = "".join({(lead or core)[0], core[0], *begins})
