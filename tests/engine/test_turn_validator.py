@@ -459,7 +459,8 @@ def test_answers_of_many_families_have_the_verdict_of_the_reader(llama_data: Pat
         expected = [(call.name, call.arguments) for call in turn.calls]
         assert [(call.tool, call.arguments) for call in validator.calls] == expected
         assert (validator.content, validator.reasoning) == (turn.content, turn.reasoning)
-        if turn.strict and not any(call_violations(call, tools) for call in turn.calls):
+        clean = turn.strict or (turn.complete and turn.left_why == FOREIGN)
+        if clean and not any(call_violations(call, tools) for call in turn.calls):
             assert (validator.violations, streamed) == ([], expected), case
         else:
             assert validator.violations, case

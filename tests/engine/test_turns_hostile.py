@@ -407,6 +407,22 @@ def test_white_space_where_a_form_has_none_is_named_as_such(llama_data: Path) ->
     assert turn.left_why == validator.violations[0].message == "no white space was expected"
 
 
+@pytest.mark.parametrize(
+    ("template", "text", "expected"),
+    [
+        ("meta-llama-Llama-3.1-8B-Instruct", 2 * '{"name": "say", "parameters": {"text": "hi"}}\n', "; "),
+        (LIST, "<|tool_calls_section_begin|><|tool_call_begin|>functions.say:0 <|tool_call_argument_begin|>"
+               '{"text": "hi"}<|tool_call_end|><|tool_calls_section_end|>', "<|tool_call_argument_begin|>"),
+    ],
+)  # fmt: skip
+def test_what_is_around_the_parts_of_a_call_departs_for_reader_and_validator(
+    llama_data: Path, template: str, text: str, expected: str
+) -> None:
+    turn, validator = both(llama_data, template, text)
+    assert {(call.name, call.complete) for call in turn.calls} == {("say", True)}
+    assert (turn.left_expected, bool(validator.violations)) == (expected, True)
+
+
 def test_markers_of_reasoning_that_text_mentions_are_text(llama_data: Path) -> None:
     text = "The <think>tag</think> is literal."
     turn, validator = both(llama_data, HERMES, text)

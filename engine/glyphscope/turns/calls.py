@@ -115,6 +115,7 @@ class CallReader:
                 if form.listed:
                     del scan.notes[notes:]
                     return None
+                scan.expect(at, form.separator)
                 end = scan.space(at)
             start = at if end is None else end
         if scan.space(start) >= scan.end:
@@ -423,12 +424,14 @@ class _OneCall:
                 self.cut = True
                 return scan.end
             raise MissingPart(at)
-        word = scan.text[at : min(ends)].strip()
-        if _NAME.fullmatch(word or "0") is None:
+        word = scan.text[at : min(ends)].rstrip()
+        if _NAME.fullmatch(word.lstrip() or "0") is None:
             raise MissingPart(at)
+        if word != word.lstrip():
+            scan.expect(at, "")
         if piece.kind == "id":
-            self.id = word
-        return min(ends)
+            self.id = word.lstrip()
+        return at + len(word)
 
     def _arguments(self, at: int) -> int:
         found = read_arguments(self.scan, at, self.form, self.name, self.tools)

@@ -151,7 +151,7 @@ def marker_pattern(form: TurnForm) -> tuple[re.Pattern[str], list[list[Start]]]:
 
 
 def _first(pattern: str) -> str:
-    """The first character of a marker's pattern, as it is written in a class; all of them if it is not a certain one."""
+    """The first character of a marker's pattern, as a class has it; all of them if it is not a certain one."""
     found = _FIRST.match(pattern)
     return found[0] if found else r"\s\S"
 

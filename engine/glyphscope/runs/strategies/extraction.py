@@ -8,7 +8,7 @@ has a meaning, is only extracted. A valid text is returned unchanged. Takes line
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import ClassVar, NamedTuple
 
