@@ -13,6 +13,7 @@ from glyphscope.grammar import build_value_grammar
 from glyphscope.grammar.regular import fractions_node, integer_node, number_node
 from glyphscope.grammar.tree import NEVER
 from glyphscope.registry import Range
+from glyphscope.validation import ValueValidator
 from lark_reader import lark_reader
 
 
@@ -143,6 +144,16 @@ def test_bounds_beyond_plain_decimals_are_enforced(ends, good, bad):
     accepts = reader(number_node(between(*map(Decimal, ends))))
     assert [text for text in good if not accepts(text)] == []
     assert [text for text in bad if accepts(text)] == []
+
+
+@pytest.mark.parametrize(("ends", "good", "bad"), FAR, ids=[str(row[0]) for row in FAR])
+def test_what_a_grammar_writes_within_far_bounds_is_valid_at_every_character(ends, good, bad):
+    for text in good:
+        validator = ValueValidator({"type": "number", "minimum": float(ends[0]), "maximum": float(ends[1])})
+        for char in text:
+            validator.feed(char)
+        validator.finish()
+        assert validator.valid, (text, validator.violations)
 
 
 @at_most(60)

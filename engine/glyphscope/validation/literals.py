@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from glyphscope.events import Notation
 from glyphscope.grammar.checking import identity
+from glyphscope.grammar.regular.numbers import has_exponents
 from glyphscope.notation.scalars import (
     BOOLEAN,
     DECIMAL,
@@ -65,6 +66,8 @@ def can_satisfy(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) ->
 
 
 def _number_possible(spec: Spec, text: str, kinds: int) -> bool:
+    if spec.enum is None and kinds & DECIMAL and has_exponents(spec.span):
+        return True
     if _has_exponent(text):  # grammars write bounded numbers as plain decimals, so calls allow only these
         return False
     if spec.enum is None:

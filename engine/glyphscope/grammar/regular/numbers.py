@@ -281,6 +281,12 @@ def _between(low: Decimal, low_open: bool, high: Decimal, high_open: bool, decim
     )
 
 
+def has_exponents(span: Range) -> bool:
+    """Whether numbers within these bounds are written with an exponent: those beyond the digits of plain decimals."""
+    bounds = [abs(bound) for bound in (span.low, span.high) if bound and not span.step]
+    return any(bound > MAX_INTEGER or bound < Fraction(1, 10 ** (PRECISION - 1)) for bound in bounds)
+
+
 def _scientific(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Node:
     """The numbers within bounds that are not plain decimals: a digit, a fraction, an exponent."""
     options = []
