@@ -218,3 +218,68 @@ def test_the_dialog_says_when_a_template_is_missing(page, qtbot):
 
 def test_the_action_is_in_the_menu_of_runs(page):
     assert page.menu_actions[MenuId.RUN] == [page.readers_action]
+
+
+# -- lint and comparison ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def faulty(page, qtbot, example, tmp_path):
+    """A template whose turns with calls stay open."""
+    path = tmp_path / "open.jinja"
+    source = example.read_text(encoding="utf-8")
+    path.write_text(
+        source.replace("<|end|>\n{% elif", "{% if not message.tool_calls %}<|end|>{% endif %}\n{% elif")
+    )
+    page.open(path)
+    qtbot.waitUntil(lambda: page.lint.found is not None and not page.is_busy)
+    return page
+
+
+@pytest.mark.slow
+def test_the_errors_of_a_template_are_listed_with_their_conversations(faulty):
+    details = faulty.view.details
+    assert details.views.button("lint").text() == "Lint (1)"
+    details.show_view("lint")
+    level, words, conversations = cells(details.lint)[0]
+    assert level == "error" and words.startswith("The turn of the assistant is not closed by <|end|>.")
+    assert conversations.startswith("The result of a call is last")
+
+
+@pytest.mark.slow
+def test_an_error_is_shown_in_its_prompt_beside_the_messages(faulty):
+    faulty.view.details.lint.selectRow(0)
+    pair = faulty.view.pair
+    assert pair.names[0].text() == "Messages" and "user: When can I leave Olten?" in pair.texts[0].text
+    (mark,) = pair.texts[1].extraSelections()
+    assert mark.cursor.selectedText().startswith("<|assistant|>")
+    assert not pair.before_link.isEnabled() and not pair.after_link.isEnabled()
+
+
+@pytest.mark.slow
+def test_two_templates_are_compared_by_conversation(faulty, qtbot, example):
+    faulty.lint.compare(example)
+    qtbot.waitUntil(lambda: bool(faulty.lint.pairs))
+    rows = {row[0]: row[1:] for row in cells(faulty.view.details.compared)}
+    assert rows["A question"] == ["same", ""]
+    assert rows["A question after a result"][0] == "different"
+    place = next(n for n, pair in enumerate(faulty.lint.pairs) if not pair.same)
+    faulty.view.details.compared.selectRow(place)
+    assert [name.text() for name in faulty.view.pair.names] == ["open.jinja", "example.jinja"]
+    assert [len(text.extraSelections()) for text in faulty.view.pair.texts] == [0, 1]
+
+
+@pytest.mark.slow
+def test_a_template_that_cannot_be_compared_is_an_error_in_the_table(faulty, qtbot, tmp_path):
+    bad = tmp_path / "bad.jinja"
+    bad.write_text("{% for", encoding="utf-8")
+    faulty.lint.compare(bad)
+    qtbot.waitUntil(lambda: "damaged" in cells(faulty.view.details.compared)[0][0])
+    assert faulty.lint.pairs == ()
+
+
+@pytest.mark.slow
+def test_the_lint_of_a_template_without_errors_says_so(inspected, qtbot):
+    qtbot.waitUntil(lambda: inspected.lint.found is not None)
+    assert inspected.view.details.views.button("lint").text() == "Lint"
+    assert [row[0] for row in cells(inspected.view.details.lint)] == ["note"]

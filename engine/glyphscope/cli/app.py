@@ -41,6 +41,7 @@ COMMANDS = {
     "gui": "gui.gui",
     "grammar": "grammar.grammar",
     "models": "models.app",
+    "template": "template.app",
     "mcp": "mcp.app",
     "keys": "keys.app",
     "suite": "suite.app",

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from glyphscope.cli.inputs import read_text
+from glyphscope.cli.inputs import STDIN, read_text
 from glyphscope.models.templates import TemplateSource
-from glyphscope.models.turn_forms import derived_form, template_of_model, template_of_text
+from glyphscope.models.turn_forms import derived_form, open_template, template_of_text
 from glyphscope.turns import TurnForm, load_form
 
 
 def read_template(path: str) -> TemplateSource:
-    """The template of a GGUF file, or of a text file (`-` for standard input), for which `eos_token` is assumed.
+    """The template of a GGUF file, a `tokenizer_config.json` or the folder with it, or a text file (`-` for standard
+    input), for which `eos_token` is assumed.
 
     Raises InputError, ModelError and PromptError.
     """
-    if path.lower().endswith(".gguf"):
-        return template_of_model(Path(path))
-    return template_of_text(read_text(path), path)
+    if path == STDIN:
+        return template_of_text(read_text(path), path)
+    return open_template(Path(path))
 
 
 def read_turn_form(path: str) -> TurnForm:

@@ -19,6 +19,7 @@ from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.gguf import read_header, read_special_texts
 from glyphscope.models.template_environment import Noted, copied
 from glyphscope.models.templates import TemplateSource, limited_work
+from glyphscope.models.tokenizer_config import TOKENIZER_CONFIG, template_of_config
 from glyphscope.processes.limited import SECONDS, ProcessLimitReached
 from glyphscope.turns import TurnForm, form_of
 
@@ -139,9 +140,16 @@ def renderer_of(template: TemplateSource, seconds: float = SECONDS / 2) -> Templ
 
 
 def open_template(path: Path) -> TemplateSource:
-    """The template in a file, read as its extension says; it is not compiled. Raises ModelError and PromptError."""
-    if path.suffix.lower() == ".gguf":
-        return template_of_model(path)
+    """The template of a model's folder, or in a file, read as its extension says: a GGUF, a `tokenizer_config.json` or
+    a text. It is not compiled. Raises ModelError and PromptError.
+    """
+    if path.is_dir():
+        path /= TOKENIZER_CONFIG
+    match path.suffix.lower():
+        case ".gguf":
+            return template_of_model(path)
+        case ".json":
+            return template_of_config(path)
     return template_of_text(_text(path), str(path))
 
 

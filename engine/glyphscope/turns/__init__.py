@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
+    from glyphscope.turns.conversations import CONVERSATIONS
     from glyphscope.turns.correcting import corrections
     from glyphscope.turns.derive import Derived, form_of
     from glyphscope.turns.expected import AnswerValidator, Expected
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         save_form,
     )
     from glyphscope.turns.grammar import build_call_grammar, build_turn_grammar, turn_triggers
+    from glyphscope.turns.lint import FAULTS, TemplateLint, find_faults
     from glyphscope.turns.own import NAMED, named_call, own_form
     from glyphscope.turns.parts import after_name, before_arguments, whole_call
     from glyphscope.turns.proving import FormProof, Prover, Transcription, prove

@@ -131,7 +131,7 @@ class Probe:
     def _rest(self, more: list[dict[str, Any]], thinking: bool | None, generate: bool) -> str | None:
         messages = [{"role": "user", "content": USER}, *more]
         if self.dialect.ids == "functions":
-            messages = _with_function_ids(messages)
+            messages = with_function_ids(messages)
         try:
             text = self.renderer.render(
                 messages, self.tools, thinking=thinking, add_generation_prompt=generate
@@ -180,7 +180,8 @@ def function_id(name: str, place: int) -> str:
     return f"functions.{name}:{place}"
 
 
-def _with_function_ids(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def with_function_ids(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with ids of calls in which the tool's name is, also in the results."""
     ids: dict[str, str] = {}
     out = []
     for message in messages:

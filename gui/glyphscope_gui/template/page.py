@@ -37,7 +37,9 @@ from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.template.marked_text import MarkedText
 from glyphscope_gui.template.tables import (
+    COMPARED,
     HISTORY,
+    LINT,
     MARKERS,
     NOTES,
     READERS,
@@ -126,19 +128,23 @@ DETAILS = (
     ("history", tr("Kept"), tr("Parts of a conversation that the template keeps and drops")),
     ("notes", tr("Notes"), tr("Warnings, and the corrections that apply, with their reasons")),
     ("values", tr("Values"), tr("Values of arguments that survive a round trip")),
+    ("lint", tr("Lint"), tr("Errors that conversations of every shape show")),
+    ("compared", tr("Compared"), tr("Conversations of every shape, as this template and another write them")),
 )
 
 
 class Details(Card):
-    """One of four tables: those of `DETAILS`, in that order."""
+    """One of the tables of `DETAILS`, in that order."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.thinking = RowsTable(THINKING, tr("Prompt by thinking setting"))
         self.history = RowsTable(HISTORY, tr("Kept and dropped parts"))
         self.notes = RowsTable(NOTES, tr("Warnings and corrections"))
         self.values = RowsTable(VALUES, tr("Round trip of values"))
-        self.stack = stack(self.thinking, self.history, self.notes, self.values)
-        self.views = named(Segmented(DETAILS, small=True), words=tr("Thinking, kept, notes or values"))
+        self.lint = RowsTable(LINT, tr("Errors of the template"))
+        self.compared = RowsTable(COMPARED, tr("Comparison of two templates"))
+        self.stack = stack(self.thinking, self.history, self.notes, self.values, self.lint, self.compared)
+        self.views = named(Segmented(DETAILS, small=True), words=tr("Details of the template"))
         super().__init__(tr("Thinking"), self.stack, actions=(self.views,), padded=False, parent=parent)
         self.views.chosen.connect(self.show_view)
 
@@ -173,6 +179,10 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         self.prove_link = link(
             tr("Test again"), tr("Render 1,000 random turns with the template and parse them again"), self
         )
+        tip = tr(
+            "Show where another template, such as that of the model’s source, writes conversations otherwise"
+        )
+        self.compare_link = link(tr("Compare…"), tip, self, name="compareTemplateButton")
         tip = tr("Parse an answer strictly and leniently by this form, and by the notations of other models")
         self.readers_button = push_button(tr("Parse an answer…"), self, name="readersButton", tip=tip)
         self.slots = RowsTable(SLOTS, tr("Slots of the form"), "templateSlots")
@@ -195,6 +205,7 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         self.stack.setCurrentWidget(self.empty)
         self.pill.set_words("", "open")
         self.prove_link.setEnabled(False)
+        self.compare_link.setEnabled(False)
 
     def show_error(self, error: BaseException) -> None:
         """Show why there is no form, where, and how to fix it."""
@@ -207,6 +218,7 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
     def show_form(self) -> None:
         self.stack.setCurrentWidget(self.parts)
         self.prove_link.setEnabled(True)
+        self.compare_link.setEnabled(True)
 
     def files_dropped(self, paths: list[Path]) -> None:
         self.fileDropped.emit(str(paths[0]))
@@ -222,6 +234,7 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
             self.open_link,
             self.model_link,
             self.prove_link,
+            self.compare_link,
             self.readers_button,
             spacing=GAP,
         )

@@ -21,12 +21,12 @@ from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shared.run_words import model_name
+from glyphscope_gui.template.lint import TEMPLATE_FILES, LintPresenter
 from glyphscope_gui.template.page import ReadersDialog, TemplatePage, last_answer
 from glyphscope_gui.template.tables import Row, TextCell, on_one_line
 
 TURNS, MORE_TURNS = 200, 1000
 """Number of random turns that prove a form at first, and when the user tests it again."""
-_FILES = tr("Templates and models (*.jinja *.gguf);;All files (*)")
 _NONE = tr(
     "No template: the open model has no file with one.\nOpen a chat template (.jinja) or "
     "a model (.gguf), or choose another model."
@@ -192,6 +192,7 @@ class TemplatePresenter(Page):
         self._markers: tuple[str, ...] = ()
         """The markers that the pair shows marked."""
         self._background = Background(self)
+        self.lint = LintPresenter(self.view, self)
         self.readers_action = QAction(tr("Parse an &answer…"), self)
         self.readers_action.setObjectName("readersAction")
         self.readers_action.setToolTip(
@@ -265,7 +266,7 @@ class TemplatePresenter(Page):
 
     def _ask_for_file(self) -> None:
         window, title = self.context.window, tr("Inspect a template")
-        ask_for_file(window, title, self.open, _FILES, name="openTemplateDialog")
+        ask_for_file(window, title, self.open, TEMPLATE_FILES, name="openTemplateDialog")
 
     # -- what is inspected -------------------------------------------------------------------------------------
 
@@ -279,6 +280,7 @@ class TemplatePresenter(Page):
 
     def _inspect(self, source: _Source) -> None:
         self.found = self._unproved = None
+        self.lint.inspect(source.path)
         self._show_source(source)
         self.view.show_words(tr("Rendering the template…"))
         work = partial(_look, source)
@@ -334,6 +336,7 @@ class TemplatePresenter(Page):
 
     def _show_nothing(self) -> None:
         self.found = self._unproved = None
+        self.lint.inspect(None)
         opening = self.context.runs.model.phase == "opening"
         self.view.source.setText("")
         self.view.model_link.setEnabled(False)

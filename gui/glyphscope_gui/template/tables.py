@@ -84,6 +84,20 @@ HISTORY = (
     ),
 )
 NOTES = (TextColumn(tr("Kind"), kind="pill"), TextColumn(tr("Note"), share=1))
+LINT = (
+    TextColumn(tr("Level"), kind="pill"),
+    TextColumn(
+        tr("Error"), tr("Parts of the prompt that are lost, left open or rejected, and the consequence"), 3
+    ),
+    TextColumn(
+        tr("Conversations"), tr("Shapes of conversations that show it; select a row to see the first"), 2
+    ),
+)
+COMPARED = (
+    TextColumn(tr("Conversation"), tr("A shape of conversations; select a row to see both renderings"), 1),
+    TextColumn(tr("Result"), tr("Whether both templates write the same text"), 0, "pill"),
+    TextColumn(tr("First difference"), tr("The line and column where the renderings begin to differ"), 1),
+)
 VALUES = (
     TextColumn(tr("Kind of value"), tr("Rendered as an argument and parsed again"), 1),
     TextColumn(tr("Round trip"), tr("Whether the parsed value is identical"), 0, "pill"),

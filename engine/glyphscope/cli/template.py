@@ -1,0 +1,147 @@
+"""`glyphscope template …`: `lint` names the errors of chat templates, and `compare` shows where two of them differ."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from glyphscope.base.figures import pluralize
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
+from glyphscope.cli.inputs import InputError, shown_source
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import print_json, print_text
+from glyphscope.cli.template_forms import read_template
+from glyphscope.models.template_lint import ConversationPair, compare_templates, lint_template
+from glyphscope.turns.conversations import CONVERSATIONS
+from glyphscope.turns.lint import LEVELS, Fault, Level, TemplateLint
+
+app = typer.Typer(help="Chat templates: their errors, and where two differ.", no_args_is_help=True)
+
+_METAVAR = "FILE.gguf|TEMPLATE.jinja|FOLDER"
+_MARKS: dict[Level, tuple[str, str]] = {
+    "error": ("✗", "red"),
+    "warning": ("!", "yellow"),
+    "note": ("·", "dim"),
+}
+_BEFORE, _AFTER = 60, 60
+"""Characters of two renderings beside their first difference."""
+
+
+@app.command("lint")
+def lint_(
+    templates: Annotated[
+        list[str],
+        typer.Argument(
+            metavar=f"{_METAVAR}…",
+            help="Models, chat templates, and tokenizer_config.json files or the folders with them.",
+        ),
+    ],
+    conversation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY", help="Print this conversation as the template writes it, and nothing else."
+        ),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 for warnings too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Render conversations of every shape, and name what the template loses, leaves open or rejects.
+
+    Exit code 1 when a template has an error.
+    """
+    known = [each.key for each in CONVERSATIONS]
+    if conversation is not None and conversation not in known:
+        raise InputError(
+            f"There is no conversation “{conversation}”.", hint=f"Choose one of: {', '.join(known)}."
+        )
+    failed = False
+    answers = []
+    for template in templates:
+        found = lint_template(read_template(template))
+        counts = {level: found.count(level) for level in LEVELS}
+        failed |= bool(counts["error"] or (strict and counts["warning"]))
+        name = shown_source(template)
+        if as_json:
+            answers.append(
+                {"template": name, **{f"{level}s": n for level, n in counts.items()}, "lint": found}
+            )
+        elif conversation is not None:
+            _print_conversation(found, conversation)
+        else:
+            _print_lint(name, found, counts)
+    if as_json:
+        print_json(answers)
+    raise typer.Exit(1 if failed and conversation is None else 0)
+
+
+def _print_conversation(found: TemplateLint, key: str) -> None:
+    shown = next(each for each in found.conversations if each.key == key)
+    print_text(f"The template raises: {shown.raised}" if shown.raised else shown.text, lines=True)
+
+
+def _print_lint(name: str, found: TemplateLint, counts: dict[Level, int]) -> None:
+    words = ", ".join(pluralize(counts[level], level) for level in LEVELS)
+    print_text(f"{name}: {words} in {pluralize(len(found.conversations), 'conversation')}", "bold")
+    titles = {each.key: each.title for each in found.conversations}
+    for fault in found.faults:
+        _print_fault(fault, titles, found)
+
+
+def _print_fault(fault: Fault, titles: dict[str, str], found: TemplateLint) -> None:
+    mark, style = _MARKS[fault.level]
+    print_text(f"{mark} {fault.code}  {visible(fault.message)} {fault.why}", style)
+    for key in fault.conversations:
+        print_text(f"    {titles[key]} ({key})")
+    if fault.end:
+        text = next(each.text for each in found.conversations if each.key == fault.conversations[0])
+        shown = shorten(text[fault.start : fault.end], _BEFORE + _AFTER, keep="ends")
+        print_text(f"    {_visible(shown)}", "dim")
+
+
+@app.command()
+def compare(
+    first: Annotated[str, typer.Argument(metavar=_METAVAR, help="A model or a chat template.")],
+    second: Annotated[str, typer.Argument(metavar=_METAVAR, help="The one to compare it with.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Render conversations of every shape with two templates, and show the first difference in each.
+
+    Exit code 1 when they differ. A template in a file without special tokens gets those of the other.
+    """
+    pairs = compare_templates(read_template(first), read_template(second))
+    different = [pair for pair in pairs if not pair.same]
+    if as_json:
+        print_json({"same": not different, "conversations": pairs})
+    else:
+        _print_pairs(pairs, different, (shown_source(first), shown_source(second)))
+    raise typer.Exit(1 if different else 0)
+
+
+def _print_pairs(
+    pairs: tuple[ConversationPair, ...], different: list[ConversationPair], names: tuple[str, str]
+) -> None:
+    same = pluralize(len(pairs) - len(different), "conversation")
+    if not different:
+        print_text(f"✓ All {same} are the same.", "green")
+        return
+    print_text(f"{len(different)} of {pluralize(len(pairs), 'conversation')} differ.", "bold")
+    for letter, name in zip("AB", names):
+        print_text(f"{letter}: {name}")
+    for pair in different:
+        place = f"line {pair.line}, column {pair.column}"
+        print_text(f"✗ {pair.title} ({pair.key}): {place}", "red")
+        for letter, side in zip("AB", (pair.first, pair.second)):
+            shown = f"raises: {visible(side.raised)}" if side.raised else _around(side.text, pair.at or 0)
+            print_text(f"    {letter}  {shown}")
+
+
+def _around(text: str, at: int) -> str:
+    """The text around its first difference."""
+    before = shorten(text[:at], _BEFORE, keep="end")
+    return f"{_visible(before)}⟦{_visible(shorten(text[at:], _AFTER))}⟧"
+
+
+def _visible(text: str) -> str:
+    return visible(text).replace("␊", "⏎")

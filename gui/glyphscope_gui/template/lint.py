@@ -1,0 +1,153 @@
+"""The errors of the inspected template, and its comparison with another: two tables, whose rows the pair shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, QObject
+
+from glyphscope.models.template_lint import ConversationPair, compare_templates, lint_template
+from glyphscope.models.turn_forms import open_template
+from glyphscope.turns.conversations import BY_KEY
+from glyphscope.turns.lint import Fault, Level, TemplateLint
+from glyphscope.turns.pairs import Pair, Side, differences
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.dialogs import ask_for_file
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.template.page import TemplatePage
+from glyphscope_gui.template.tables import Row, RowsTable, TextCell
+
+TEMPLATE_FILES = tr("Templates and models (*.jinja *.gguf *.json);;All files (*)")
+_LEVELS: dict[Level, tuple[str, str]] = {
+    "error": (tr("error"), "impossible"),
+    "warning": (tr("warning"), "open"),
+    "note": (tr("note"), "forced"),
+}
+
+
+def lint_rows(found: TemplateLint) -> list[Row]:
+    rows: list[Row] = []
+    for fault in found.faults:
+        level, role = _LEVELS[fault.level]
+        titles = "; ".join(BY_KEY[key].title for key in fault.conversations)
+        words = f"{fault.message} {fault.why}"
+        rows.append((TextCell(level, fault.code, role), TextCell(words), TextCell(titles or tr("all"))))
+    return rows
+
+
+def fault_pair(fault: Fault, found: TemplateLint) -> Pair | None:
+    """The messages of the first conversation that shows a fault, and its rendering with the fault marked."""
+    if not fault.conversations:
+        return None
+    key = fault.conversations[0]
+    shown = next(each for each in found.conversations if each.key == key)
+    marks = ((fault.start, fault.end),) if fault.end else ()
+    sides = Side(tr("Messages"), BY_KEY[key].words), Side(tr("Prompt"), shown.text or shown.raised, marks)
+    return Pair(key, shown.title, f"{fault.message} {fault.why}", sides)
+
+
+def compared_rows(pairs: Sequence[ConversationPair]) -> list[Row]:
+    return [_compared_row(pair) for pair in pairs]
+
+
+def _compared_row(pair: ConversationPair) -> Row:
+    if pair.same:
+        return TextCell(pair.title), TextCell(tr("same"), pill="holds"), TextCell("")
+    result = TextCell(tr("different"), pill="impossible")
+    place = tr("line {line}, column {column}", line=pair.line, column=pair.column)
+    raised = [side.raised for side in (pair.first, pair.second) if side.raised]
+    return TextCell(pair.title), result, TextCell(tr("raises: {error}", error=raised[0]) if raised else place)
+
+
+class LintPresenter(QObject):
+    """`found` are the errors of the template in `path`, None while there is none; `pairs` the last comparison."""
+
+    def __init__(self, view: TemplatePage, parent: QObject) -> None:
+        super().__init__(parent)
+        self.found: TemplateLint | None = None
+        self.pairs: tuple[ConversationPair, ...] = ()
+        self._view = view
+        self._path: Path | None = None
+        self._other = ""
+        self._background = Background(self)
+        view.compare_link.clicked.connect(self._ask_for_other)
+        for table, show in ((view.details.lint, self._show_fault), (view.details.compared, self._show_pair)):
+            table.clicked.connect(show)
+            table.selectionModel().currentRowChanged.connect(show)
+
+    def inspect(self, path: Path | None) -> None:
+        """Look for the errors of another template; None clears the tables."""
+        self._path, self.found, self.pairs = path, None, ()
+        self._view.details.views.button("lint").setText(tr("Lint"))
+        self._fill(self._view.details.lint, [])
+        self._fill(self._view.details.compared, _one_row(tr("Choose another template with Compare…")))
+        if path is not None:
+            self._background.start("lint", partial(_lint, path), self._linted, self._failed)
+
+    def compare(self, other: Path) -> None:
+        """Compare the inspected template with that of another file."""
+        if self._path is None:
+            return
+        self._other = other.name
+        self._view.details.show_view("compared")
+        self._fill(self._view.details.compared, _one_row(tr("Rendering both templates…")))
+        work = partial(_compare, self._path, other)
+        self._background.start("compare", work, self._compared, self._not_compared)
+
+    def _ask_for_other(self) -> None:
+        title = tr("Compare with a template")
+        ask_for_file(self._view.window(), title, self.compare, TEMPLATE_FILES, name="compareTemplateDialog")
+
+    def _linted(self, found: TemplateLint) -> None:
+        self.found = found
+        count = found.count("error")
+        self._view.details.views.button("lint").setText(
+            tr("Lint ({count})", count=count) if count else tr("Lint")
+        )
+        none = (TextCell(tr("none"), pill="holds"), TextCell(tr("No errors.")), TextCell(""))
+        self._fill(self._view.details.lint, lint_rows(found) or [none])
+
+    def _failed(self, error: BaseException) -> None:
+        self._fill(self._view.details.lint, [(TextCell(""), TextCell(str(error)), TextCell(""))])
+
+    def _compared(self, pairs: tuple[ConversationPair, ...]) -> None:
+        self.pairs = pairs
+        self._fill(self._view.details.compared, compared_rows(pairs))
+
+    def _not_compared(self, error: BaseException) -> None:
+        self.pairs = ()
+        self._fill(self._view.details.compared, _one_row(str(error)))
+
+    def _fill(self, table: RowsTable, rows: list[Row]) -> None:
+        table.rows.show_rows(rows)
+
+    def _show_fault(self, index: QModelIndex, _before: QModelIndex | None = None) -> None:
+        if self.found is None or not 0 <= index.row() < len(self.found.faults):
+            return
+        pair = fault_pair(self.found.faults[index.row()], self.found)
+        if pair is not None:
+            self._view.pair.show_pair(pair, 0, 0)
+
+    def _show_pair(self, index: QModelIndex, _before: QModelIndex | None = None) -> None:
+        if not 0 <= index.row() < len(self.pairs):
+            return
+        pair = self.pairs[index.row()]
+        texts = [side.raised or side.text for side in (pair.first, pair.second)]
+        marks = differences(*texts)
+        assert self._path is not None
+        sides = Side(self._path.name, texts[0], marks[0]), Side(self._other, texts[1], marks[1])
+        self._view.pair.show_pair(Pair(pair.key, pair.title, BY_KEY[pair.key].words, sides), 0, 0)
+
+
+def _one_row(words: str) -> list[Row]:
+    return [(TextCell(words), TextCell(""), TextCell(""))]
+
+
+def _lint(path: Path) -> TemplateLint:
+    return lint_template(open_template(path))
+
+
+def _compare(path: Path, other: Path) -> tuple[ConversationPair, ...]:
+    return compare_templates(open_template(path), open_template(other))
