@@ -127,7 +127,7 @@ def test_an_error_is_shown_at_its_scenario_and_nothing_is_written(edit, tmp_path
     editor.press("Save")
     editor.until("prompt is empty")
     assert editor.chosen("Scenarios").startswith("scenario") and not (tmp_path / "suites").exists()
-    editor.press("Remove")
+    editor.press("Remove this scenario")
     assert len(editor.saved().scenarios) == 12
 
 
@@ -227,7 +227,7 @@ def test_an_invalid_assertion_is_not_saved_and_its_place_is_shown(asserted):
     editor.last(FUNCTION).write(FUNCTION, "checks.py:two")
     editor.press("Save")
     editor.until("checks.py has no function two. It has one.")
-    editor.press("Remove this assertion")
+    editor.press("Remove assertion 1")
     assert "checks.py" not in editor and not editor.named("Kind of assertion")
 
 

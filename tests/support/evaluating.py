@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QCheckBox
 from glyphscope.evals.results import ResultFolder
 from glyphscope.models import ScriptedModel
 from glyphscope.store import places
-from glyphscope_gui.shared import Card, PageId, explain
+from glyphscope_gui.shared import PageId, explain
 from made_results import GOOD
 from on_screen import Screen
 
@@ -64,9 +64,9 @@ class EvalScreen(Screen):
 
     # -- set-up --------------------------------------------------------------------------------------------------
 
-    def add(self, card, path):
-        """Add a file to the suites or models, which ticks it."""
-        Screen(self.qtbot, self.find(card, Card)).press("Add file…")
+    def add(self, kind, path):
+        """Add a file to the "Suites" or "Models", which ticks it."""
+        self.press(f"{kind}: Add file…")
         self.pick_file(path)
 
     def tick(self, name, *words):
@@ -89,7 +89,7 @@ class EvalScreen(Screen):
         self.qtbot.waitUntil(lambda: [suite.stem] in [row[:1] for row in self.rows(SUITES)])
         self.tick(SUITES, suite.stem)
         for name in models:
-            self.add("Arms", suite.parent / name)
+            self.add("Models", suite.parent / name)
         if models:
             self.tick(MODELS, *(name.removesuffix(".gguf") for name in models))
         self.vary("Notation", "GLYPH")

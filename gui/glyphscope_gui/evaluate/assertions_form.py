@@ -38,6 +38,10 @@ class FormLine(QWidget):
         self.remove = push_button(tr("Remove"), self, role="link", clicked=self.removed)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
+    def removal(self, number: int) -> str:
+        """Return the name of the button that removes this line, the one with that number."""
+        raise NotImplementedError
+
     def choice_box(self, words: str, choices: tuple[tuple[str, str, str], ...], chosen: str) -> QComboBox:
         """Make a combo box; `choices` are the value, words and hint of each."""
         box = choice_box(self, words=words, choices=((value, shown, "") for value, shown, _hint in choices))
@@ -68,7 +72,12 @@ class LinesForm(QWidget, Generic[Line]):
         self._column.insertWidget(self._column.indexOf(self.add), line)
         line.changed.connect(self.changed)
         line.removed.connect(lambda: self._remove(line))
+        self._number()
         return line
+
+    def _number(self) -> None:
+        for number, line in enumerate(self._lines, 1):
+            named(line.remove, words=line.removal(number))
 
     def _remove(self, line: Line) -> None:
         self._drop(line)
@@ -84,6 +93,7 @@ class LinesForm(QWidget, Generic[Line]):
         self._column.removeWidget(line)
         line.hide()
         line.deleteLater()
+        self._number()
 
 
 KINDS: tuple[tuple[AssertionKind, str, str], ...] = (
@@ -119,7 +129,6 @@ class _Line(FormLine):
         self.browse.setToolTip(tr("A Python file; then write its function after the colon"))
         self.test = self.choice_box(tr("Check of the selected values"), TESTS, line.test)
         self.value = named(LineEdit(loose_text(line.test, line.value), self), words=tr("Value"))
-        self.remove.setAccessibleName(tr("Remove this assertion"))
         column = vbox(parent=self, spacing=6)
         column.addLayout(hbox(self.kind, self.test, STRETCH, self.remove, spacing=8))
         top = Qt.AlignmentFlag.AlignTop
@@ -141,6 +150,9 @@ class _Line(FormLine):
             return AssertionLine(kind, target)
         test: PathTest = self.test.currentData()
         return AssertionLine(kind, target, test, loose_value(test, self.value.text()))
+
+    def removal(self, number: int) -> str:
+        return tr("Remove assertion {number}", number=number)
 
     def edit_target(self) -> None:
         """Focus the target, with the cursor at its end."""

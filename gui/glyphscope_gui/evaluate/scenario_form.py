@@ -79,6 +79,9 @@ class _Line(FormLine):
             self.name.currentText(), kind, field_value(kind, self.value.text(), is_text=self._is_text)
         )
 
+    def removal(self, number: int) -> str:
+        return tr("Remove check {number}", number=number)
+
     def _kind_changed(self, _place: int) -> None:
         self._show_kind()
         self.changed.emit()

@@ -189,12 +189,15 @@ class EvalSetupView(FollowsSize, QWidget):
         self.results = _Results(
             results, "evalResults", tr("Earlier results"), self, description=tr("Enter opens a result.")
         )
+        add = tr("Add file…")
         self.add_suite = link(
-            tr("Add file…"), tr("Add a suite, also of promptfoo or Inspect; you can also drop its file here")
+            add, tr("Add a suite, also of promptfoo or Inspect; you can also drop its file here")
         )
         self.new_suite = link(tr("New…"), tr("Create a suite"))
         self.edit_suite = link(tr("Edit…"), tr("Edit this suite; a bundled suite is copied"))
-        self.add_model = link(tr("Add file…"), tr("Add a GGUF file; you can also drop it here"))
+        self.add_model = link(add, tr("Add a GGUF file; you can also drop it here"))
+        for button, title in ((self.add_suite, tr("Suites")), (self.add_model, tr("Models"))):
+            named(button, words=f"{title}: {add}")
         self.add_endpoint = link(tr("Endpoint…"), tr("Add a served model by the address of its endpoint"))
         self.judge = JudgeChoice(self)
         self.repetitions = StructForm(Matrix(suites=(), models=()), 2)

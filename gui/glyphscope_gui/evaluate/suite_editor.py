@@ -95,6 +95,7 @@ class SuiteEditor(PlainDialog):
         self.add = link(tr("Add"), tr("Add a scenario"), clicked=self._add)
         self.copy = link(tr("Duplicate"), tr("Add a copy of this scenario"), clicked=self._copy)
         self.remove = link(tr("Remove"), tr("Remove this scenario"), clicked=self._remove)
+        named(self.remove, words=tr("Remove this scenario"))
         self.form = ScenarioForm(self)
         self.problem = words_label(role="problem", parent=self, name="suiteProblem")
         self.problem.hide()
