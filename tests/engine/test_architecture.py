@@ -26,7 +26,6 @@ MOST = {
 
 Raised for answers that are no calls, grammars in Lark, templates and their variables, sampling, and what in a prompt
 decided: each is a row or a form of what was there, with the engine that it needs.
-Answers other than calls: a schema, a pattern, a choice or a grammar is the answer of a run.
 """
 PLUGINS = "glyphscope_plugins"
 
