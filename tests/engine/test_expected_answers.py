@@ -51,6 +51,9 @@ def request(answer: Answer, **settings) -> RunRequest:
         (CODE, "12-", 3, "the text ends before the answer does"),
         (SUMS, "1+23", None, ""),
         (SUMS, "1+2-", 3, 'the rule term (in root) cannot continue with "-"'),
+        (SUMS, " 1+2\n", None, ""),
+        (SUMS, "1+2\n3", 4, '"3" follows the end of the answer'),
+        (SUMS, "1 +2", 2, '"+" follows the end of the answer'),
         (SUMS, "1+", 2, "the text ends before the answer does"),
     ],
 )

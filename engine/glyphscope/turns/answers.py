@@ -169,17 +169,20 @@ def answer_rules(call: OwnCall, rules: ToolRules, *, after_text: bool) -> RuleRe
 
 
 def answer_validator_of(
-    call: OwnCall, limits: Limits | None = None, *, at: int = 0, after_text: bool = False
+    call: OwnCall, limits: Limits | None = None, *, at: int = 0
 ) -> ValueValidator | TextValidator:
     """The validator of an answer, whose text begins at that character. Raises GrammarError."""
     if call.answer.kind == "schema":
         schema = schema_answer(call.answer).parameters
         return ValueValidator(schema, call.notation, subject="the answer", limits=limits, at=at)
-    return TextValidator(call.answer, at=at, spaced=after_text)
+    return TextValidator(call.answer, at=at)
 
 
 class TextValidator:
-    """Judges a text of a grammar, fed in pieces of any size: where it left the grammar, and what was possible there."""
+    """Judges a text of a grammar, fed in pieces of any size: where it left the grammar, and what was possible there.
+
+    White space around the answer does not belong to it where the grammar has none.
+    """
 
     tool: None = None
     arguments: dict[str, Any] | None = None
@@ -188,21 +191,20 @@ class TextValidator:
     turn = None
     notation: Notation = "json"
 
-    def __init__(self, answer: Answer, *, at: int = 0, spaced: bool = False) -> None:
-        """`spaced`: white space may be before it. Raises GrammarError."""
+    def __init__(self, answer: Answer, *, at: int = 0) -> None:
+        """Raises GrammarError."""
         self._answer = answer
         self._state = compile_grammar(answer_grammar(answer)).start()
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._spaced = spaced
+        self._ended = False  # white space follows the answer
         self._token = -1
-        self._start = at  # of the answer
         self.chars = at
         self.violations: list[Violation] = []
 
     @property
     def complete(self) -> bool:
         """Whether the text is an answer, and no longer one begins with it."""
-        return self._state.accepted and not self._state.next_chars()
+        return self._state.accepted and (self._ended or not self._state.next_chars())
 
     @property
     def valid(self) -> bool:
@@ -215,17 +217,27 @@ class TextValidator:
             text = self._decoder.decode(text)
         self._token = self._token + 1 if token is None else token
         self.chars += len(text)
-        if self._spaced:
-            rest = text.lstrip(" \n")
-            self._start += len(text) - len(rest)
-            self._spaced, text = not rest, rest
-        if self.violations or not text:
+        if self.violations:
             return []
-        before = self._state
-        self._state = before.feed(text)
-        if (failed := self._state.failed_at) is None:
-            return []
-        return [self._left(text[failed - before.position], failed)]
+        if not self._state.position:
+            while text[:1].isspace() and not self._state.feed(text[0]).alive:
+                text = text[1:]
+        left = 0
+        if not self._ended:
+            after = self._state.feed(text)
+            if after.failed_at is None:
+                self._state = after
+                return []
+            left = after.failed_at - self._state.position
+            self._state = self._state.feed(text[:left])
+        rest = text[left:]
+        ink = rest.lstrip() if self._state.accepted else rest
+        self._ended = self._state.accepted and (self._ended or ink != rest)
+        return [self._left(ink[0], self.chars - len(ink))] if ink else []
+
+    def skip(self, count: int) -> None:
+        """Skip characters that are not a part of the answer."""
+        self.chars += count
 
     def finish(self, token: int | None = None) -> list[RunEvent]:
         """The verdict at the text's end."""
@@ -234,23 +246,24 @@ class TextValidator:
         out = self.feed(rest, self._token) if rest else []
         if not self.violations and not self._state.accepted:
             words = "the text ends before the answer does" if self._state.position else "there is no answer"
-            out.append(self._violate("TRUNCATED", words, self._state.position))
+            out.append(self._violate("TRUNCATED", words, self.chars))
         return out
 
-    def _left(self, char: str, failed: int) -> Violation:
+    def _left(self, char: str, at: int) -> Violation:
         """Why the answer does not continue with the character."""
         shown = json.dumps(char, ensure_ascii=False)
-        if self._state.expected() == (END,):
-            return self._violate("TRAILING_TEXT", f"{shown} follows the end of the answer", failed)
+        if self._ended or self._state.expected() == (END,):
+            return self._violate("TRAILING_TEXT", f"{shown} follows the end of the answer", at)
         kind = self._answer.kind
         subject = _SUBJECTS.get(kind) or _rule_words(self._state)
-        return self._violate(_CODES.get(kind, "SYNTAX"), f"{subject} cannot continue with {shown}", failed)
+        return self._violate(_CODES.get(kind, "SYNTAX"), f"{subject} cannot continue with {shown}", at)
 
-    def _violate(self, code: Code, message: str, char: int) -> Violation:
+    def _violate(self, code: Code, message: str, at: int) -> Violation:
         rules = () if self._answer.kind in _SUBJECTS else self._state.active_rules()
+        expected = (END,) if self._ended else self._state.expected()
         found = Violation(
-            code=code, message=message, path="", char=self._start + char, token=self._token,
-            rule=rules[-1].name if rules else "", viable=one_of(self._state.expected()),
+            code=code, message=message, path="", char=at, token=self._token,
+            rule=rules[-1].name if rules else "", viable=one_of(expected),
         )  # fmt: skip
         self.violations.append(found)
         return found

@@ -81,7 +81,7 @@ class OwnValidator:
         self._new_call: Callable[..., _Call]
         self._is_answer = call.part == "answer"
         if self._is_answer:
-            self._new_call = partial(answer_validator_of, call, limits, after_text=bool(call.marker))
+            self._new_call = partial(answer_validator_of, call, limits)
         else:
             self._new_call = partial(CallValidator, registry, call.notation, call.shape, limits=limits)
         self._answer: list[str] = []  # pieces of an answer other than a call
@@ -483,9 +483,12 @@ class ReasonedValidator(OwnValidator):
         """Skip characters outside of text and calls; an open call gets white space instead."""
         if count:
             if self._call is not None:
-                reported = len(self._out)
-                self._feed_call(" " * count)
-                del self._out[reported:]
+                if isinstance(self._call, TextValidator):
+                    self._call.skip(count)
+                else:
+                    reported = len(self._out)
+                    self._feed_call(" " * count)
+                    del self._out[reported:]
             self._read_token = self._token
             self.chars += count
             self._pending = self._pending[count:]

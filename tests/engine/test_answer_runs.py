@@ -1,0 +1,89 @@
+"""Masked runs of untrained models whose answer is not a call: it matches and is never cut off.
+
+At temperature 1, without filters. With `GLYPHSCOPE_EXAMPLES=deep` each of three vocabularies runs 200 times per kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from examples import rounds
+from glyphscope.events import Answer, FinalAnswer, LoadOptions, RunFinished, RunRequest, Sampling
+from glyphscope.models import Model, open_model
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs.strategies import answer_validator, run
+from untrained_models import PAIRS, model_file
+
+pytestmark = [pytest.mark.slow]
+pytest.importorskip("llama_cpp")
+
+RUNS = rounds(2, 200)
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 20},
+        "age": {"type": "integer", "minimum": 0, "maximum": 130},
+        "likes": {"type": "array", "items": {"enum": ["tea", "café"]}, "maxItems": 3},
+    },
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+ANSWERS = {
+    "schema": Answer("schema", json.dumps(PERSON)),
+    "a list": Answer("schema", '{"type": "array", "items": {"type": "number"}, "minItems": 2}'),
+    "a number": Answer("schema", '{"type": "integer", "minimum": 10}'),
+    "regex": Answer("regex", "[A-Z][a-z]+( [A-Z][a-z]+)*, [0-9]{4}"),
+    "choice": Answer("choice", "positive\npositively\nnegative\nunknown: é"),
+    "gbnf": Answer(
+        "gbnf",
+        'root ::= expr\nexpr ::= term (ws [-+*/] ws term)*\nterm ::= [0-9]+ | "(" expr ")"\nws ::= " "?\n',
+    ),
+}
+WAYS: dict[str, dict[str, Any]] = {
+    "alone": {"constrain_from": "start"},
+    "json": {"notation": "json"},
+    "after text": {"constrain_from": "call", "max_tokens": 80},
+    "gbnf": {"constraint": "gbnf", "max_tokens": 1000},
+}
+REQUEST = RunRequest(
+    prompt="Answer.",
+    registry=ToolRegistry().to_document(),
+    sampling=Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0),
+    max_tokens=60,
+    evidence="none",
+    alternatives=0,
+)
+
+
+@pytest.fixture(scope="module", params=PAIRS[:3], ids=lambda pair: f"{pair.vocabulary}, {pair.template}")
+def model(request: pytest.FixtureRequest, llama_data: Path) -> Iterator[Model]:
+    opened = open_model(model_file(llama_data, request.param), options=LoadOptions(context=2048))
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+@pytest.mark.parametrize("way", ["alone", "json", "after text"])
+def test_every_masked_run_of_an_untrained_model_ends_in_a_matching_answer(
+    model: Model, kind: str, way: str
+) -> None:
+    wrong, asked = [], msgspec.structs.replace(REQUEST, answer=ANSWERS[kind], **WAYS[way])
+    for seed in range(RUNS):
+        sampling = msgspec.structs.replace(REQUEST.sampling, seed=seed)
+        events = list(run(msgspec.structs.replace(asked, sampling=sampling), model))
+        end, said = events[-1], [event.text for event in events if isinstance(event, FinalAnswer)]
+        if not (isinstance(end, RunFinished) and end.valid and end.reason != "length" and len(said) == 1):
+            wrong.append((seed, end))
+            continue
+        validator = answer_validator(msgspec.structs.replace(asked, constrain_from="start"), ToolRegistry())
+        validator.feed(said[0])
+        validator.finish()
+        if not validator.valid:
+            wrong.append((seed, said))
+    assert not wrong, f"{len(wrong)} of {RUNS}: {wrong[:3]}"
