@@ -24,7 +24,7 @@ MOST = {
 }
 """They only fall; raise one with the reason here.
 
-Raised for answers that are no calls, grammars in Lark, templates and their variables, sampling, and what in a prompt
+Raised for answers other than calls, grammars in Lark, templates and their variables, sampling, and what in a prompt
 decided: each is a row or a form of what was there, with the engine that it needs.
 """
 PLUGINS = "glyphscope_plugins"

@@ -38,6 +38,11 @@ def example_of(schema: dict):
         ({"anyOf": [{"type": "integer"}, {"type": "string"}], "minimum": 3}, 3),
         ({"allOf": [{"type": "integer", "minimum": 3}, {"maximum": 4}]}, 3),
         ({"type": "string", "pattern": "^[A-Z]{3}-\\d+$"}, "AAA-0"),
+        ({"x-grammar": r'"\"" [a-z]+ "\""'}, "v"),
+        ({"x-grammar": r'"\"" [0-9] ".go" "\""', "type": "string"}, "0.go"),
+        ({"x-grammar": r'root ::= "[" [7] ("," [7])* "]"', "type": "array", "minItems": 3}, [7, 7, 7]),
+        ({"x-grammar": r'"\"" [a-z]'}, "v"),  # never a value: what is usual
+        ({"x-grammar": r'no ::= "grammar'}, "v"),
     ],
 )
 def test_an_example_follows_the_schema(schema, value):

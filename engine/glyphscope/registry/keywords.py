@@ -17,6 +17,9 @@ from glyphscope.events import Code
 
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
 
+CUSTOM = "x-grammar"
+"""Our own keyword: GBNF for the text of the value."""
+
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 
 Measure: TypeAlias = Literal["value", "length", "items", "members"]
@@ -192,7 +195,7 @@ KEYWORDS: dict[str, Keyword] = {
         Keyword("additionalItems", inside="one", relaxable=False),
         Keyword("dependencies", inside="named", in_place=True, relaxable=False),
         Keyword("contentSchema", inside="one", relaxable=False),
-        Keyword("x-grammar"),
+        Keyword(CUSTOM),
         # without a type, almost any text is accepted
         Keyword("type", both=_both_types, rejects=_always, code="TYPE_MISMATCH", said=True),
         _definitions("$defs"),

@@ -26,7 +26,7 @@ from glyphscope.grammar.tree import (
     terminal,
 )  # fmt: skip
 from glyphscope.registry.facts import EVERY_NUMBER, written_types
-from glyphscope.registry.keywords import ABOUT, CHOICES, TYPES
+from glyphscope.registry.keywords import ABOUT, CHOICES, CUSTOM, TYPES
 from glyphscope.turns.arguments_tagged import MAX_KEY
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.grammar_markers import Markers
@@ -242,7 +242,7 @@ def _any_text(context: ToolContext, parts: Parts, depth: int = 0) -> bool:
         "string" not in written_types(parts) and any("type" in part.schema for part in parts)
     ) or depth > _MAX_DEPTH:
         return False
-    limits = ABOUT["string"] | {"enum", "const", "not", "if", "x-grammar"}
+    limits = ABOUT["string"] | {"enum", "const", "not", "if", CUSTOM}
     for part in parts:
         if limits & part.schema.keys():
             return False

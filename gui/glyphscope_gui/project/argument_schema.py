@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from glyphscope.base.pointer import follow_reference
-from glyphscope.registry.keywords import LIMITS, Measure, names_with
+from glyphscope.registry.keywords import CUSTOM, LIMITS, Measure, names_with
 from glyphscope_gui.shared.language import tr
 
 Schema = dict[str, Any]
@@ -80,6 +80,8 @@ def _is_listed(schema: Schema) -> bool:
 def _type_words(schema: Any, root: Schema, depth: int = 0) -> str:
     if not isinstance(schema, dict):
         return tr("any") if schema is not False else tr("nothing")
+    if CUSTOM in schema:
+        return tr("custom grammar")
     if "const" in schema:
         return tr("constant")
     if isinstance(schema.get("enum"), list):

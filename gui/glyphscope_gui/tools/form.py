@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 from glyphscope.base.pointer import readable, to_pointer
 from glyphscope.grammar.builder.contradictions import Contradiction, contradictions
 from glyphscope.registry import Tool
+from glyphscope.registry.keywords import CUSTOM
 from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.shared.background import Background
@@ -200,7 +201,7 @@ class ToolForm(QScrollArea):
         self._item = item
 
 
-Kind = Literal["text", "number", "count", "values", "flag", "format", "items"]
+Kind = Literal["text", "words", "number", "count", "values", "flag", "format", "items"]
 
 
 class KeywordInput(NamedTuple):
@@ -245,6 +246,11 @@ KEYWORDS = (
         "enum", tr("Enum"), "values", ("string", *_NUMBERS, ""),
         tr("The allowed values, separated by commas (enum)."), tr("low, high"),
     ),
+    KeywordInput(
+        CUSTOM, tr("Grammar"), "words", ("string",),
+        tr("GBNF for the text of the value, with its quotes: a constraint then writes exactly its texts (x-grammar)."),
+        r'"\"" [a-z ]+ "\""',
+    ),
 )  # fmt: skip
 
 
@@ -262,13 +268,15 @@ def keyword_field(keyword: KeywordInput) -> Field:
             field = ValuesField()
         case "flag":
             field = FlagSetting()
+        case "words":
+            field = TextField()
         case "format":
             field = ChoiceField(schema.FORMATS, none=tr("any"))
         case "items":
             field = ChoiceField(schema.TYPES, none=tr("any"))
         case _:
             field = LineField()
-    if isinstance(field, LineField):
+    if isinstance(field, LineField | TextField):
         field.setPlaceholderText(keyword.example or "–")
         field.setProperty("role", "mono")
     return field

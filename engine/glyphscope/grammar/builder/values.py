@@ -26,7 +26,7 @@ from glyphscope.grammar.builder.context import (
 )
 from glyphscope.grammar.builder.schema import Part, Parts, Place, join, sizes_of, type_of
 from glyphscope.grammar.checking import listed_by_all
-from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.gbnf.check import load_custom
 from glyphscope.grammar.lark.lexeme_partition import as_lexeme
 from glyphscope.grammar.lexemes import is_possible
 from glyphscope.grammar.regular.automaton import Automaton
@@ -54,9 +54,8 @@ from glyphscope.grammar.tree import (
     terminal,
 )
 from glyphscope.registry import facts
-from glyphscope.registry.keywords import CHOICES, KEYWORDS, LIMITS, TYPES, Keyword, companions
+from glyphscope.registry.keywords import CHOICES, CUSTOM, KEYWORDS, LIMITS, TYPES, Keyword, companions
 
-CUSTOM = "x-grammar"
 _MAX_STATES = 2_000  # of a custom grammar that becomes one lexeme
 _FOLLOWED = frozenset({"$ref", "allOf", CUSTOM})
 """Their schemas are among the parts."""
@@ -134,20 +133,12 @@ def _custom(context: ToolContext, name: str, part: Part, parts: Parts, form: For
         for keyword in other.schema:
             if keyword in KEYWORDS and KEYWORDS[keyword].decides and keyword not in _FOLLOWED:
                 context.note_unenforced(other, keyword, "the value's own grammar replaces it")
-    grammar = _read_custom(part.schema[CUSTOM], where)
+    grammar = load_custom(part.schema[CUSTOM], where)
     piece = as_lexeme(grammar)
     if piece is not None and not any(p.place.taken for p in parts) and _closes_itself(piece):
         return terminal(piece)
     context.lexed = False  # its lexemes may be in conflict and must be partitioned
     return _imported(context, name, grammar)
-
-
-def _read_custom(text: object, where: str) -> Grammar:
-    """The grammar of an `x-grammar`. Raises GrammarError with its problems and their places."""
-    if not isinstance(text, str):
-        raise GrammarError(f"{CUSTOM} is a text, not {type(text).__name__}.", where=where)
-    before = "" if "::=" in text else "root ::= "
-    return load_gbnf(before + text, where=where, before=len(before))
 
 
 def _closes_itself(piece: Node) -> bool:

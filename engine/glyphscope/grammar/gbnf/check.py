@@ -36,6 +36,7 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 )
 from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule
+from glyphscope.registry.keywords import CUSTOM
 
 MAX_DIAGNOSED = 1_000
 """The maximum number of errors, and of other diagnostics, of each check: more would not be read."""
@@ -179,6 +180,14 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
     raise GrammarError(
         "\n".join(shown), where=where, hint="Correct it: llama.cpp rejects it, or crashes on it."
     )
+
+
+def load_custom(text: object, where: str) -> Grammar:
+    """The grammar of an `x-grammar`: an expression or rules. Raises GrammarError as `load_gbnf` does."""
+    if not isinstance(text, str):
+        raise GrammarError(f"{CUSTOM} is a text, not {type(text).__name__}.", where=where)
+    before = "" if "::=" in text else "root ::= "
+    return load_gbnf(before + text, where=where, before=len(before))
 
 
 @lru_cache(maxsize=4)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from glyphscope.base.errors import GrammarError
+from glyphscope.base.errors import GrammarError, NotationError
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.checking import SafeValidator
@@ -16,8 +17,9 @@ from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.shortest import shortest_path
+from glyphscope.notation import parse_value, write_value
 from glyphscope.registry import facts
-from glyphscope.registry.keywords import ABOUT, CHOICES, OTHERS, TYPES
+from glyphscope.registry.keywords import ABOUT, CHOICES, CUSTOM, OTHERS, TYPES
 
 _MAX_DEPTH = 24  # levels of an example
 _MAX_OPTIONAL_DEPTH = 4  # levels with optional members, which may contain themselves
@@ -25,6 +27,7 @@ _MAX_VALUES = 2_000  # in an example
 _MAX_STATES = 500  # visited for a pattern's shortest text
 _MAX_LENGTH = 200
 """The maximum number of characters of a pattern's shortest text."""
+_SAMPLES = 20  # of a custom grammar, among which one is valid
 _MAX_FILLED = 10_000
 """The maximum number of characters of a text that is made as long as the schema demands."""
 _USUAL = "a0x-_ ~é"
@@ -140,6 +143,10 @@ class _Maker:
                 rest = {key: value for key, value in schema.items() if key != keyword}
                 chosen = choices[0] if depth < _MAX_OPTIONAL_DEPTH else _ending(choices)
                 return self.value({"allOf": [rest, chosen]}, name, depth + 1)
+        made = self._made(schema, name, depth)
+        return made if CUSTOM not in schema else _written(schema, made)
+
+    def _made(self, schema: dict[str, Any], name: str, depth: int) -> Any:
         kind = _kind(schema)
         if kind == "object":
             return self._object(schema, depth)
@@ -249,6 +256,30 @@ def _text(schema: dict[str, Any], name: str) -> str:
         usual += " " + "text " * (least // 5 + 1)
         return usual[: max(least, 1)].rstrip().ljust(least, "x")
     return usual[:most]
+
+
+def _written(schema: dict[str, Any], usual: Any) -> Any:
+    """The usual value if the custom grammar of the schema can write it, else the shortest one that it writes, which
+    satisfies the rest of the schema if possible.
+    """
+    from glyphscope.grammar.gbnf.check import load_custom  # which few registries need
+    from glyphscope.grammar.generate.sample import covering_texts, sample_texts
+    from glyphscope.grammar.match.report import match_text
+
+    found = []
+    try:
+        grammar = load_custom(schema[CUSTOM], CUSTOM)
+        if match_text(grammar, write_value(usual, "json")).accepted:
+            return usual
+        texts = sorted((*covering_texts(grammar, limit=1), *sample_texts(grammar, _SAMPLES)), key=len)
+    except GrammarError:  # it is reported where the grammar is built
+        return usual
+    for text in texts:
+        for notation in ("json", "glyph"):
+            with suppress(NotationError):
+                found.append(parse_value(text, notation))
+    valid = SafeValidator({key: value for key, value in schema.items() if key != CUSTOM}).is_valid
+    return next(filter(valid, found), found[0] if found else usual)
 
 
 def _distinct(value: Any, index: int, schema: Any) -> Any:
