@@ -21,6 +21,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -160,8 +161,10 @@ def untrained_model(
     return gguf({**own, **values}, dict(_weights(_count(values[_TOKENS]), width, seed)))
 
 
-def retemplated(model: bytes, *, name: str, template: str) -> bytes:
-    """The model file with another name and chat template; tokens and weights are unchanged.
+def retemplated(
+    model: bytes, *, name: str, template: str, named: Mapping[str, str] = MappingProxyType({})
+) -> bytes:
+    """The model file with another name and chat template, and others by name; tokens and weights are unchanged.
 
     The template's markers are text, unless the vocabulary already has them as tokens.
     """
@@ -169,6 +172,7 @@ def retemplated(model: bytes, *, name: str, template: str) -> bytes:
     start = 24 + sum(8 + len(key.encode()) + len(value) for key, value in values.items())
     end = _after_tensors(model, start)
     new = {**values, "general.name": name, "tokenizer.chat_template": template}
+    new |= {f"tokenizer.chat_template.{each}": source for each, source in named.items()}
     parts = [b"GGUF", struct.pack("<IQQ", 3, _count(model), len(new))]
     parts += [_string(key) + _value(value) for key, value in new.items()]
     head = b"".join((*parts, model[start:end]))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.events import Message, RunRequest, Thinking
+from glyphscope.events import ChatOptions, Message, RunRequest, Thinking
 from glyphscope.models import EMBEDDED, LlamaModel, embedded_path, open_model
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
@@ -44,7 +44,7 @@ def test_the_model_recognizes_the_switch_of_its_template(switched: LlamaModel) -
 
 
 def test_each_state_has_its_own_prompt(switched: LlamaModel) -> None:
-    rendered = [switched.render_chat(MESSAGES, (), state) for state in STATES]
+    rendered = [switched.render_chat(MESSAGES, (), ChatOptions(thinking=state)) for state in STATES]
     assert [prompt.text.rpartition("assistant\n")[2] for prompt in rendered] == [
         "",
         "<think>",
@@ -73,6 +73,8 @@ def test_the_cache_of_one_state_is_not_used_for_another(switched: LlamaModel) ->
 def test_the_embedded_model_has_no_switch_and_says_so() -> None:
     with closing(open_model(EMBEDDED)) as model:
         assert model.info.reads_thinking is False
-        plain, off = (model.render_chat(MESSAGES, (), state) for state in ("auto", "off"))
+        plain, off = (
+            model.render_chat(MESSAGES, (), ChatOptions(thinking=state)) for state in ("auto", "off")
+        )
     assert plain.text == off.text
     assert plain.note == "" and "no switch" in off.note

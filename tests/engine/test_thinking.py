@@ -11,6 +11,7 @@ from cli_command import command
 from glyphscope.base.errors import PromptError
 from glyphscope.evals.suites import scenario_of_run
 from glyphscope.events import (
+    ChatOptions,
     LoopSettings,
     Message,
     PromptRendered,
@@ -80,7 +81,10 @@ def test_every_stage_of_a_strategy_has_the_same_thinking_state(strategy):
 def test_the_template_of_tools_has_the_thinking_state_too():
     model = ScriptedModel(template=WITH_TOOLS)
     tools = ({"type": "function", "function": {"name": "f", "parameters": {}}},)
-    rendered = {state: model.render_chat([Message("user", "Hi")], tools, state) for state in ENDS}
+    rendered = {
+        state: model.render_chat([Message("user", "Hi")], tools, ChatOptions(thinking=state))
+        for state in ENDS
+    }
     assert all(rendered[state].text.endswith(end) for state, end in ENDS.items())
     assert {prompt.added for prompt in rendered.values()} == {json.dumps(list(tools))}
 
@@ -111,7 +115,7 @@ def test_the_default_state_is_not_in_a_record():
     members = json.loads(msgspec.json.encode(reported[0]))
     usual = members["request"].keys() - started["request"].keys()
     early = {name: members["request"].pop(name) for name in usual}
-    of_model = {name: members["model"].pop(name) for name in ("reads_thinking", "load")}
+    of_model = {name: members["model"].pop(name) for name in ("reads_thinking", "reads_effort", "load")}
     assert early["thinking"] == "auto" and not early["form"] and of_model["reads_thinking"] is False
     before = msgspec.json.encode(members)
     old = decode_event(before)
@@ -150,7 +154,7 @@ def test_a_recorded_model_repeats_itself_in_every_state():
 
 
 def test_a_request_for_a_generation_has_its_thinking_state():
-    assert generate_request(request(thinking="on"), default_registry(), "p").thinking == "on"
+    assert generate_request(request(thinking="on"), default_registry(), "p").chat.thinking == "on"
 
 
 # -- the command line ------------------------------------------------------------------------------------------------
@@ -209,4 +213,5 @@ def test_the_curl_line_sends_the_state():
     reported = tuple(run(request(thinking="off"), ScriptedModel(CALL, template=SWITCH)))
     assert '"chat_template_kwargs": {"enable_thinking": false}' in export(RecordedRun(reported, "r"), "curl")
     with pytest.raises(PromptError):
-        ScriptedModel(template="{{ raise_exception('no') }}").render_chat([Message("user", "x")], (), "on")
+        model = ScriptedModel(template="{{ raise_exception('no') }}")
+        model.render_chat([Message("user", "x")], (), ChatOptions(thinking="on"))

@@ -59,6 +59,8 @@ class Axes(TypedDict, total=False):
     profiles: Sequence[str]
     workarounds: Sequence[Workarounds]
     thinking: Sequence[Thinking]
+    reasoning_efforts: Sequence[str]
+    template_vars: Sequence[str]
     constrain_from: Sequence[ConstrainFrom]
     orders: Sequence[ArgumentOrder | None]
     levels: Sequence[str]

@@ -286,6 +286,9 @@ class RunSettings(TypedDict, total=False):
     order: ArgumentOrder
     free_text: bool
     thinking: Thinking
+    reasoning_effort: str
+    template_vars: dict[str, Any]
+    chat_template: str
     tool_choice: str
     most_calls: int | None
     strategy: Strategy

@@ -17,6 +17,7 @@ from rich.text import Text
 from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import byte_size, duration_ms, parameter_count, rate
 from glyphscope.base.inputs import home_path
+from glyphscope.base.shorten import listed, shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.models_hub import get, search
@@ -25,7 +26,7 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import TextTable, console, diagnostics, facts_table, print_json, print_text
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.cli.template_forms import read_template
-from glyphscope.events import LoadOptions
+from glyphscope.events import LoadOptions, pair_value
 from glyphscope.events.load_options import USUAL_BATCH
 from glyphscope.models.batch_sizes import BatchFile, BatchTimes
 from glyphscope.models.files import inspect_file
@@ -43,6 +44,8 @@ from glyphscope.turns.slots import PROMPT_PARTS, Slot
 
 _MAX_LENGTH = 1000
 """Characters of a rendering that are shown beside a difference."""
+_MAX_VALUE, _MAX_NAMED = 48, 12
+"""Characters of a value or a difference in a table, and names of templates that are listed."""
 _NO_MODEL = "No model was found. Try --folder, or: glyphscope models get OWNER/NAME, or: pip install 'glyphscope[demo]'"
 
 app = typer.Typer(
@@ -235,10 +238,16 @@ def inspect(
             help="Show the markers as tokens of this vocabulary; default: that of the model itself.",
         ),
     ] = None,
+    name: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="The chat template of that name in the model's file, if it has several."
+        ),
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Show how a model writes its turns: markers, calls, reasoning, ends. Exit code 1 when it writes no calls."""
-    source = read_template(template)
+    source = read_template(template, name)
     if vocabulary is None and template.lower().endswith(".gguf"):
         vocabulary = Path(template)
     inspection = with_proof(inspect_template(source, vocabulary), source, turns)
@@ -246,6 +255,10 @@ def inspect(
         print_json(inspection)
     else:
         _print(Path(template).name, inspection)
+        if others := [each for each in source.others if each]:
+            print_text(
+                f"The model has other chat templates: {listed(others, _MAX_NAMED)}. --name shows one of them."
+            )
     raise typer.Exit(0 if any(call.strict for call in inspection.form.calls) else 1)
 
 
@@ -256,6 +269,8 @@ def _print(name: str, inspection: Inspection) -> None:
     out.print(facts_table((each.title, *_slot(each, numbers)) for each in inspection.slots))
     if inspection.thinking:
         _print_part("The prompt by state of thinking", facts_table(_thinking(inspection)))
+    if inspection.variables:
+        _print_part("The variables that can be set", _variables(inspection))
     if inspection.markers:
         rows = [
             (_shown(each.text), each.words, " ".join(str(token.id) for token in each.tokens))
@@ -303,6 +318,24 @@ def _thinking(inspection: Inspection) -> list[tuple[str, str, str]]:
         words = PROMPT_PARTS.get(each.part, "") + (f" (as {each.like})" if each.like else "")
         out.append((each.state, _shown(each.prompt), words.strip()))
     return out
+
+
+def _variables(inspection: Inspection) -> TextTable:
+    """A row for each value that was tried, with what it changes first."""
+    table = TextTable("variable", "value", "where", "without it", "with it")
+    for each in inspection.variables:
+        for place, tried in enumerate(each.values):
+            default = tuple(each.default) == (tried.value,)
+            where = "the default" if default and not tried.changes else tried.conversation
+            table.add_row(
+                each.name if not place else "",
+                shorten(pair_value(tried.value), _MAX_VALUE),
+                where
+                or (f"rejected: {tried.error}" if tried.error else "changes nothing in these conversations"),
+                shorten(_shown(tried.before), _MAX_VALUE),
+                shorten(_shown(tried.after), _MAX_VALUE),
+            )
+    return table
 
 
 def _pair(pair: Pair) -> list[Text]:

@@ -17,8 +17,8 @@ import typer
 from msgspec import UNSET
 from typer.core import TyperCommand
 
-from glyphscope.cli.inputs import ANSWER_METAVAR, read_answer
-from glyphscope.events import Answer, Choice, Field, settings_of
+from glyphscope.cli.inputs import ANSWER_METAVAR, InputError, read_answer
+from glyphscope.events import Answer, Choice, Field, read_pairs, settings_of
 from glyphscope.events.setting import literals
 
 Settings = TypeVar("Settings", bound=msgspec.Struct)
@@ -126,6 +126,8 @@ def command_option(field: Field) -> Any:
         return Annotated[Literal[tuple(names)] | None, typer.Option(help=setting_help(field))]
     if kind is Answer:
         return Annotated[str | None, typer.Option(help=setting_help(field), metavar=ANSWER_METAVAR)]
+    if field.is_mapping:
+        return Annotated[list[str] | None, typer.Option(help=setting_help(field), metavar="NAME=VALUE")]
     least, most = (field.least, setting.most) if setting.is_bounded else (None, None)
     metavar = None
     if setting.choices:  # of a text with other values too
@@ -166,6 +168,8 @@ def setting_help(field: Field) -> str:
         usual = "on" if default else "off"
     elif setting.choices:
         usual = _choice_name(Choice(default, ""))
+    elif field.is_mapping:
+        usual = "none; repeatable"
     else:
         usual = setting.special_words if default == setting.special else f"{default:g}"
     return f"{words}. [{usual}]".replace("’", "'")
@@ -174,13 +178,28 @@ def setting_help(field: Field) -> str:
 def _given(options: dict[str, Field], given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for field in options.values():
         value = given.get(field.key)
-        if value is not None and field.kind is Answer:
+        if value is None:
+            continue
+        if field.kind is Answer:
             yield field.name, read_answer(value)
-        elif value is not None:
-            yield (
-                field.name,
-                _choice_names(field).get(value, value) if field.setting.choices else field.read(value),
-            )
+        elif field.is_mapping:
+            yield field.name, pairs(value, field.key)
+        elif field.setting.choices:
+            yield field.name, _choice_names(field).get(value, value)
+        else:
+            yield field.name, field.read(value)
+
+
+def pairs(texts: Iterable[str], key: str) -> dict[str, Any]:
+    """The values of an option of texts NAME=VALUE. Raises InputError."""
+    try:
+        return read_pairs(texts)
+    except ValueError as error:
+        raise InputError(
+            f"{error}.",
+            where=f"--{key.replace('_', '-')}",
+            hint="Write NAME=VALUE, with JSON or text as value.",
+        ) from None
 
 
 def _choice_names(field: Field) -> dict[str, Any]:

@@ -15,9 +15,10 @@ from glyphscope.base.visible import visible
 from glyphscope.cli.conversation import MessagesOption, SystemOption, conversation_members
 from glyphscope.cli.inputs import InputError, read_registry
 from glyphscope.cli.load_options import LoadingOption, opened
-from glyphscope.cli.option_groups import with_groups
+from glyphscope.cli.option_groups import pairs, with_groups
 from glyphscope.cli.options import AnyNotationOption, JsonOption, ModelOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import TextTable, console, print_json, print_text
+from glyphscope.cli.template_forms import ChatTemplateOption, read_chat_template
 from glyphscope.events import (
     AnyNotation,
     PromptEvaluated,
@@ -83,6 +84,15 @@ def prompt(
             help="The switch for thinking in the model's chat template. Default: the project's, else auto."
         ),
     ] = None,
+    reasoning_effort: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The reasoning effort. Default: the project's, else auto."),
+    ] = None,
+    template_var: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A variable of the chat template: JSON or text. Repeatable."),
+    ] = None,
+    chat_template: ChatTemplateOption = None,
     loading: LoadingOption,
     run: Annotated[
         Path | None,
@@ -106,7 +116,11 @@ def prompt(
         loading.refuse("A recorded prompt needs no model", "Leave them out, or leave out --run.")
         rendered, loss, name = _prompt_of(run, before)
     else:
-        request = _request(said, project, registry, notation, shape, system, messages, thinking)
+        request = _request(said, project, registry, notation, shape, system, messages)
+        chat: dict[str, Any] = {"thinking": thinking, "reasoning_effort": reasoning_effort}
+        chat["template_vars"] = None if template_var is None else pairs(template_var, "template_var")
+        chat["chat_template"] = read_chat_template(chat_template) or None
+        request = msgspec.structs.replace(request, **{k: v for k, v in chat.items() if v is not None})
         with opened(model, options=loading.options(model), quiet=as_json) as source:
             rendered, loss, name = first_prompt(request, source), None, source.info.name
     report = _report(rendered, name, before, loss)
@@ -139,12 +153,11 @@ def _request(
     shape: Shape,
     system: str | None,
     messages: str | None,
-    thinking: Thinking | None,
 ) -> RunRequest:
     if project is not None:
         request = load_project(project).project.request
         words = said or (None if messages else request.prompt)
-        changes = conversation_members(words, system, messages, None) | {"thinking": thinking}
+        changes = conversation_members(words, system, messages, None)
         if registry is not None:
             changes["registry"] = read_registry(registry).to_document()
         return msgspec.structs.replace(request, **{k: v for k, v in changes.items() if v is not None})
@@ -153,7 +166,6 @@ def _request(
         registry=read_registry(registry).to_document(),
         **notation_members(notation),
         shape=shape,
-        thinking=thinking or "auto",
     )
 
 

@@ -46,6 +46,7 @@ from glyphscope.cli.run_printer import RunView
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sources import open_sources
 from glyphscope.cli.streaming import BAD_REQUEST, interrupted, interruptible, recorded, run_all
+from glyphscope.cli.template_forms import ChatTemplateOption, read_chat_template
 from glyphscope.evals.answers import Distribution, Divergence, SeedResults, divergence_words, option_words
 from glyphscope.evals.matrix.profiles import profile as profile_named
 from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, seeds_of
@@ -244,6 +245,7 @@ def run(
         Path | None,
         typer.Option(metavar="G.gbnf", help="GBNF file that replaces the registry's grammar."),
     ] = None,
+    chat_template: ChatTemplateOption = None,
     how: StrategyOptions,
     system: SystemOption = None,
     messages: MessagesOption = None,
@@ -273,7 +275,7 @@ def run(
         **given,
         **notation_members(given.get("notation", usual.notation)),
     }
-    own = _own_grammar(grammar, constraint)
+    own, template = _own_grammar(grammar, constraint), read_chat_template(chat_template)
     before = None if continued is None else recorded_state(continued)
     own_tools = read_registry(registry)
     if before is not None and before.started is not None and registry is None:
@@ -284,6 +286,7 @@ def run(
         registry=own_tools.to_document(),
         model=model,
         grammar=own,
+        chat_template=template,
         stop=stop_strings(sampling.stop or ()),
         **{**how.members, **members},
         sampling=sampling.of(model),
@@ -292,6 +295,7 @@ def run(
         named = {
             "answer": "answer" in given,
             "grammar": bool(grammar),
+            "chat_template": bool(chat_template),
             "router": bool(how.router or how.reply),
         }
         named |= {"loop": bool(how.preset or how.loop), "stop": bool(sampling.stop)}

@@ -1,24 +1,51 @@
-"""Read the chat templates of files, for `models inspect` and `check --template`; and stated forms, for the latter."""
+"""Read the chat templates of files, for runs, `models inspect` and `check --template`; and stated forms for that."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Annotated, TypeAlias
 
-from glyphscope.cli.inputs import STDIN, read_text
-from glyphscope.models.templates import TemplateSource
+import typer
+
+from glyphscope.cli.inputs import STDIN, read_text, shown_source
+from glyphscope.models.templates import TemplateSource, checked_template
 from glyphscope.models.turn_forms import derived_form, open_template, template_of_text
 from glyphscope.turns import TurnForm, load_form
 
+ChatTemplateOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--chat-template",
+        metavar="FILE|NAME",
+        help="Replace the model's chat template with that of a file (.jinja, or another model's .gguf), or with the "
+        "one of that name in the model's file.",
+    ),
+]
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+"""A name of a template in a model's file; any other text is a path."""
 
-def read_template(path: str) -> TemplateSource:
-    """The template of a GGUF file, a `tokenizer_config.json` or the folder with it, or a text file (`-` for standard
-    input), for which `eos_token` is assumed.
+
+def read_template(path: str, name: str = "") -> TemplateSource:
+    """The template of a GGUF file (that of this `name`, if it has several), a `tokenizer_config.json` or the folder of
+    one, or a text file (`-` for standard input), for which `eos_token` is assumed.
 
     Raises InputError, ModelError and PromptError.
     """
     if path == STDIN:
         return template_of_text(read_text(path), path)
-    return open_template(Path(path))
+    return open_template(Path(path), name)
+
+
+def read_chat_template(given: str | None) -> str:
+    """The chat template of a request: the Jinja in a file, or the name of one of the model's; empty without any.
+
+    Raises InputError, ModelError and PromptError.
+    """
+    if not given or (_NAME.fullmatch(given) and not Path(given).exists()):
+        return given or ""
+    source = read_text(given) if given == STDIN else open_template(Path(given)).source
+    return checked_template(source, shown_source(given))
 
 
 def read_turn_form(path: str) -> TurnForm:

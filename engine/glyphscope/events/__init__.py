@@ -12,6 +12,7 @@ shape, `/args/max_results` in the tool-args shape); `rule` is a JSON Pointer int
 from glyphscope.events.answer import ANSWER_CHOICES, CALL, Answer, AnswerKind
 from glyphscope.events.base import Code, ModelInfo, RunEvent, Status, TemplateForm
 from glyphscope.events.choices import (
+    AUTO,
     NOTATIONS,
     SHAPES,
     STRATEGIES,
@@ -34,9 +35,11 @@ from glyphscope.events.choices import (
 from glyphscope.events.evidence import BEGUN, Alternative, Filter, Narrowed, Origin, PromptPart, TokenStep
 from glyphscope.events.load_options import DEFAULT_LOAD, MAX_SEQUENCES, FlashAttention, KvType, LoadOptions
 from glyphscope.events.request import (
+    DEFAULT_CHAT,
     SAMPLING_OFF,
     ApprovalRule,
     BranchPoint,
+    ChatOptions,
     LoopSettings,
     Message,
     PrefixPart,
@@ -48,7 +51,17 @@ from glyphscope.events.request import (
     ToolCall,
     under_constraint,
 )
-from glyphscope.events.setting import Choice, Field, Setting, settings_of, wrong_value, wrong_values
+from glyphscope.events.setting import (
+    Choice,
+    Field,
+    Setting,
+    pair_value,
+    read_pairs,
+    settings_of,
+    written_pairs,
+    wrong_value,
+    wrong_values,
+)
 from glyphscope.events.stages import (
     CandidatesFound,
     Change,

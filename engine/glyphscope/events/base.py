@@ -29,7 +29,8 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     `path` of a remote model is its URL without secrets, and `server` is the server program with its version, if
     reported; values that an endpoint does not report are 0 or empty. `reads_thinking`: its chat template has a switch
-    for thinking; None if unknown. `load`: how a GGUF file was loaded; None in older records and for other models.
+    for thinking; None if unknown; `reads_effort`: a variable for the reasoning effort. `load`: how a GGUF file was
+    loaded; None in older records and for other models.
     """
 
     name: str
@@ -46,6 +47,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: TemplateForm = ""
     server: str = ""
     reads_thinking: bool | None = None
+    reads_effort: bool | None = None
     load: LoadOptions | None = None
 
 

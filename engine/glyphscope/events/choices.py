@@ -107,6 +107,16 @@ THINKING_CHOICES = (
     Choice("on", "On", "The model reasons before it answers", "thinking on"),
     Choice("off", "Off", "The model answers without reasoning", "thinking off"),
 )
+AUTO = "auto"
+EFFORT_CHOICES = (
+    Choice(AUTO, "Template default", "Not set: the chat template or the server decides", "default effort"),
+    Choice("none", "None", "For templates and servers with this value", "effort none"),
+    Choice("minimal", "Minimal", "For templates and servers with this value", "effort minimal"),
+    Choice("low", "Low", "The model reasons little", "effort low"),
+    Choice("medium", "Medium", "", "effort medium"),
+    Choice("high", "High", "The model reasons much", "effort high"),
+    Choice("max", "Maximal", "For templates and servers with this value", "effort max"),
+)
 TOOL_CHOICE_CHOICES = (
     Choice("required", "Required", "The answer must call a tool"),
     Choice("auto", "Auto", "The model decides whether to call a tool or answer in text"),

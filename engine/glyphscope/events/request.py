@@ -9,7 +9,9 @@ from msgspec import UNSET
 
 from glyphscope.events.answer import CALL, Answer
 from glyphscope.events.choices import (
+    AUTO,
     CONSTRAINT_CHOICES,
+    EFFORT_CHOICES,
     EVIDENCE_CHOICES,
     FAILURE_CHOICES,
     NOTATION_CHOICES,
@@ -255,6 +257,21 @@ class Relaxed(msgspec.Struct, frozen=True):
     pointer: str
 
 
+class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a chat template is rendered, besides its messages and tools; the members of a request of these names.
+
+    `chat_template` is Jinja, or the name of one of the model's own templates; empty: the one that the model chooses.
+    """
+
+    thinking: Thinking = "auto"
+    reasoning_effort: str = AUTO
+    template_vars: dict[str, Any] = {}
+    chat_template: str = ""
+
+
+DEFAULT_CHAT = ChatOptions()
+
+
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot of everything that determines a run. Nothing outside it may change the run.
 
@@ -267,18 +284,20 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     are in that `order`. With `native`, the model's chat template renders the tools and requests the call, in the
     format of its training: `auto` is the template's form, any other name is used as it is. Notation and shape are
     then those of the form. `thinking` is passed to the model's chat template in every notation; a template without
-    such a switch gives a note. `form` is the form of the model's turns (`glyphscope.turns.TurnForm` as JSON), which a
-    run fills in: all of it with the native notation `template`, otherwise only the reasoning. `tool_choice` is `auto`
-    (text or calls), `required`, `none` or the name of the one tool to call. An answer has at most `most_calls` calls;
-    None: unlimited. `reasoning_budget` is the number of tokens after which reasoning must end; None: no separate
-    limit. `repeatable` uses the model's cache only where it cannot change any figure: the same request then gives the
-    same tokens whatever ran before, with up to 63 more prompt tokens to evaluate. The model's text ends before the
-    first of the `stop` strings, with any strategy and in every stage. With `dispatch`, the call of a strategy other
-    than the loop is executed too. `sources` maps each tool to its executor: "demo", the default, or an MCP server;
-    `approvals` are the rules for permissions. With `written`, the answer begins with these pieces, and `max_tokens`
-    counts the tokens after them; only with the strategy direct. `branch_of` is only the origin. `relaxed` keywords
-    are removed from the registry for the constraint and the verdict, in this order, but not for the prompt; only with
-    the strategy direct.
+    such a switch gives a note. So are `reasoning_effort`, as the variable by which the template sets it, and the
+    variables `template_vars`, by name; an endpoint gets them in the fields that its server has for them.
+    `chat_template`, Jinja or the name of one of the model's own, replaces the template. `form` is the form of the
+    model's turns (`glyphscope.turns.TurnForm` as JSON), which a run fills in: all of it with the native notation
+    `template`, otherwise only the reasoning. `tool_choice` is `auto` (text or calls), `required`, `none` or the
+    name of the one tool to call. An answer has at most `most_calls` calls; None: unlimited. `reasoning_budget` is
+    the number of tokens after which reasoning must end; None: no separate limit. `repeatable` uses the model's
+    cache only where it cannot change any figure: the same request then gives the same tokens whatever ran before,
+    with up to 63 more prompt tokens to evaluate. The model's text ends before the first of the `stop` strings, with
+    any strategy and in every stage. With `dispatch`, the call of a strategy other than the loop is executed too.
+    `sources` maps each tool to its executor: "demo", the default, or an MCP server; `approvals` are the rules for
+    permissions. With `written`, the answer begins with these pieces, and `max_tokens` counts the tokens after them;
+    only with the strategy direct. `branch_of` is only the origin. `relaxed` keywords are removed from the registry
+    for the constraint and the verdict, in this order, but not for the prompt; only with the strategy direct.
     """
 
     prompt: str
@@ -305,6 +324,15 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
         "Thinking", "Whether the model reasons first, for chat templates with such a switch; auto is their default",
         choices=THINKING_CHOICES,
     )] = "auto"  # fmt: skip
+    reasoning_effort: Annotated[str, Setting(
+        "Reasoning effort", "How much the model reasons, for chat templates and servers with such a setting",
+        choices=EFFORT_CHOICES,
+    )] = AUTO  # fmt: skip
+    template_vars: Annotated[dict[str, Any], Setting(
+        "Template variables", "Variables of the chat template, each as NAME=VALUE with JSON or text as value",
+        key="template_var",
+    )] = {}  # fmt: skip
+    chat_template: str = ""
     form: dict[str, Any] = {}
     tool_choice: Annotated[str, Setting(
         "Tool choice",
@@ -369,6 +397,11 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     written: tuple[PrefixPart, ...] = ()
     branch_of: BranchPoint | None = None
     relaxed: tuple[Relaxed, ...] = ()
+
+    @property
+    def chat(self) -> ChatOptions:
+        """How the chat template is rendered."""
+        return ChatOptions(**{name: getattr(self, name) for name in ChatOptions.__struct_fields__})
 
 
 def under_constraint(request: RunRequest, constraint: ConstraintKind) -> RunRequest:

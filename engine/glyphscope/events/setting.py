@@ -7,13 +7,16 @@ window translates them.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, UnsetType
+
+from glyphscope.base.json_values import json_or_text
 
 MAX_INTEGER = 2**53 - 1
 """The largest integer that every reader of a record reads exactly (RFC 8259, section 6)."""
@@ -86,6 +89,11 @@ class Field(NamedTuple):
         return self.setting.least - (1 if self.setting.special is None else 0)
 
     @property
+    def is_mapping(self) -> bool:
+        """Whether it is values by name, which people write as NAME=VALUE."""
+        return get_origin(self.kind) is dict
+
+    @property
     def is_share(self) -> bool:
         """Whether it is a share, which people write in percent."""
         return self.setting.unit == "%"
@@ -96,7 +104,9 @@ class Field(NamedTuple):
         return self.setting.special if self.setting.special_words == OFF else UNSET
 
     def written(self, value: Any) -> Any:
-        """A value as a number: None as the one below the bounds."""
+        """A value as people write it: None as the number below the bounds, values by name as texts."""
+        if self.is_mapping:
+            return written_pairs(value)
         return self.least if value is None else value
 
     def read(self, value: Any) -> Any:
@@ -111,6 +121,28 @@ class Field(NamedTuple):
             if choice.value == value:
                 return choice.words or choice.title
         return self.setting.words or "{value}"
+
+
+def read_pairs(texts: Iterable[str]) -> dict[str, Any]:
+    """The values in texts `NAME=VALUE`: JSON, or else the text itself. Raises ValueError with the reason in words."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(f"{text!r} is not NAME=VALUE")
+        found[name.strip()] = json_or_text(value.strip())
+    return found
+
+
+def written_pairs(values: Mapping[str, Any]) -> list[str]:
+    """The inverse of `read_pairs`."""
+    return [f"{name}={pair_value(value)}" for name, value in values.items()]
+
+
+def pair_value(value: Any) -> str:
+    """A value as it is written after the name."""
+    plain = isinstance(value, str) and value == value.strip() and "\n" not in value
+    return value if plain and json_or_text(value) is value else json.dumps(value, ensure_ascii=False)
 
 
 def settings_of(settings: type[msgspec.Struct]) -> dict[str, Field]:

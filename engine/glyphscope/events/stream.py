@@ -246,6 +246,9 @@ _LEFT_OUT: dict[str, dict[str, Any]] = {
     "request": {
         "order": "schema",
         "thinking": "auto",
+        "reasoning_effort": "auto",
+        "template_vars": {},
+        "chat_template": "",
         "form": {},
         "tool_choice": "required",
         "most_calls": 1,
@@ -253,7 +256,7 @@ _LEFT_OUT: dict[str, dict[str, Any]] = {
         "reasoning_budget": None,
         "stop": (),
     },
-    "model": {"reads_thinking": None, "load": None},
+    "model": {"reads_thinking": None, "reads_effort": None, "load": None},
 }
 """Members of a run's start that early records do not have, with the values at which they are left out, so that a
 record without them is written again byte for byte.

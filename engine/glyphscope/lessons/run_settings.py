@@ -20,6 +20,7 @@ from glyphscope.evals.scoring.matching import shown
 from glyphscope.evals.suites.registries import only_allowed, open_registry
 from glyphscope.evals.suites.structure import Found, problems_of
 from glyphscope.events import (
+    AUTO,
     ApprovalRule,
     ConstrainFrom,
     ConstraintKind,
@@ -67,6 +68,9 @@ class LessonRunSettings(Sampling, frozen=True, kw_only=True):
     notation: Notation | Literal["native"] = "glyph"
     shape: Shape = "flat"
     thinking: Thinking = "auto"
+    reasoning_effort: str = AUTO
+    template_vars: dict[str, Any] = msgspec.field(default_factory=dict)
+    chat_template: str = ""
     tool_choice: str = "required"
     calls: int = 1
     constrain_from: ConstrainFrom = "reasoning"
@@ -90,12 +94,14 @@ _Made = TypeVar("_Made")
 NAMES = frozenset(LessonRunSettings.__struct_fields__)
 _SAMPLING = tuple(settings_of(Sampling))
 VARY = (
-    "prompt", "notation", "shape", "constraint", "constrain_from", "thinking", "stop_on", "max_tokens", *_SAMPLING,
+    "prompt", "notation", "shape", "constraint", "constrain_from", "thinking", "reasoning_effort", "stop_on",
+    "max_tokens", *_SAMPLING,
 )  # fmt: skip
 """The settings that can be varied, in addition to places in the registry."""
 _SAME = (
     "prompt", "system", "preset", "shape", "constraint", "grammar", "free_text", "strategy", "stop_on", "max_tokens",
-    "thinking", "tool_choice", "constrain_from", "reasoning_budget",
+    "thinking", "reasoning_effort", "template_vars", "chat_template", "tool_choice", "constrain_from",
+    "reasoning_budget",
 )  # fmt: skip
 """Settings that are members of the request with the same name."""
 _BOUNDS: dict[str, tuple[float, float]] = {

@@ -60,6 +60,12 @@ if TYPE_CHECKING:
     from glyphscope.models.response_prefix import OTHER_TOKENS, place_prefix, tokenize_after
     from glyphscope.models.scripted import ScriptedModel, cut, split_turns
     from glyphscope.models.template_lint import compare_templates, lint_template
+    from glyphscope.models.template_variables import (
+        CONVERSATIONS,
+        TemplateVariable,
+        find_variables,
+        variables_of,
+    )
     from glyphscope.models.templates import TemplateSource, render_template, template_form
     from glyphscope.models.tokens import read_ends, read_pieces, read_special
     from glyphscope.models.turn_forms import (

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from jinja2 import TemplateError
@@ -17,7 +18,8 @@ from jinja2.exceptions import TemplateSyntaxError, UndefinedError
 
 from glyphscope.base.errors import PromptError
 from glyphscope.base.lines import common_length
-from glyphscope.events import Message, Thinking
+from glyphscope.base.shorten import shorten
+from glyphscope.events import AUTO, Message, Thinking
 from glyphscope.models.chat_messages import (
     REASONING_KEYS,
     CallStyle,
@@ -28,6 +30,7 @@ from glyphscope.models.chat_messages import (
 )
 from glyphscope.models.chat_probe import PROBE_TOOLS, Drops, Render, find_drops, find_style
 from glyphscope.models.template_environment import TemplateEnvironment, copied
+from glyphscope.models.template_uses import EFFORTS, Uses, uses_of
 from glyphscope.processes.limited import ProcessLimitReached
 
 NO_TEMPLATE = (
@@ -55,6 +58,8 @@ _DATES = {"date_string": "%d %b %Y", "datetime": "%b %d %Y"}
 _OFTEN_LEFT_OUT = ("system", "tool")
 """Roles whose messages some templates leave out without an error."""
 
+_MAX_VALUE = 60
+"""Characters of a variable's value in a note."""
 HINT = "Use another model, or a prompt with a user's message only."
 
 
@@ -67,12 +72,22 @@ def render_plain(messages: Sequence[Message]) -> str:
 class ChatTemplate:
     """A GGUF's `tokenizer.chat_template`. It is downloaded code, so it runs in a sandbox and within limits.
 
-    `reads` are the variables that it uses; no others are passed to it.
+    `reads` are the names that it uses; no others are passed to it. `given` are the values of variables that its user
+    sets, and `effort` that of the variable for the reasoning effort; they override those that it would get.
     """
 
-    def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
+    def __init__(
+        self,
+        source: str,
+        *,
+        bos: str = "",
+        eos: str = "",
+        given: Mapping[str, Any] = MappingProxyType({}),
+        effort: str = AUTO,
+    ) -> None:
         """Raises PromptError for a template that is not Jinja."""
         environment = TemplateEnvironment()
+        self._source, self._given, self._effort = source, given, effort
         self.noted = environment.noted
         self._tokens = {"bos_token": bos, "eos_token": eos}
         self._reasoning_keys = [key for key in REASONING_KEYS if re.search(rf"\b{key}\b", source)]
@@ -133,13 +148,46 @@ class ChatTemplate:
             offered |= {"tools": list(tools), described: list(tools)}
         if thinking is not None:
             offered |= {name: values[thinking] for name, values in _SWITCHES.items()}
-        offered |= variables or {}
+        if self._effort != AUTO:
+            offered |= dict.fromkeys(EFFORTS, self._effort)
+        offered |= {**self._given, **(variables or {})}
         return {name: value for name, value in offered.items() if name in self.reads}
 
     @property
     def reads_thinking(self) -> bool:
         """Whether the template has a switch for thinking; without one, all three states render the same text."""
         return not self.reads.isdisjoint(_SWITCHES)
+
+    @property
+    def reads_effort(self) -> bool:
+        """Whether the template has a variable for the reasoning effort."""
+        return not self.reads.isdisjoint(EFFORTS)
+
+    @cached_property
+    def uses(self) -> dict[str, Uses]:
+        """How it uses the variables that a user may set, in the order of their first use."""
+        environment = TemplateEnvironment()
+        return uses_of(environment.parse(self._source), environment.globals)
+
+    @cached_property
+    def notes(self) -> str:
+        """Notes on values that were given and that the template makes nothing of."""
+        words = []
+        if self._effort != AUTO and not self.reads_effort:
+            words.append(
+                f"The reasoning effort was set to {self._effort}, and the chat template has no variable for it."
+            )
+        effort = {} if self._effort == AUTO else dict.fromkeys(EFFORTS, self._effort)
+        for name, value in {
+            **{name: effort[name] for name in self.uses if name in effort},
+            **self._given,
+        }.items():
+            if name not in self.uses:
+                known = ", ".join(self.uses) or "none"
+                words.append(f"The chat template does not read the variable {name}; it reads: {known}.")
+            elif wrong := self.uses[name].wrong(name, value):
+                words.append(f"The chat template's variable {name} is {_shown(value)}, but it is {wrong}.")
+        return " ".join(words)
 
     @cached_property
     def call_style(self) -> CallStyle:
@@ -177,7 +225,9 @@ class ChatTemplate:
         except ProcessLimitReached as error:
             raise _unusable(f"was stopped: {error.message}.") from error
         except Exception as error:  # any: RecursionError, MemoryError, an error in a filter
-            raise _unusable(f"cannot take these messages: {_reason(error)}") from error
+            given = ", ".join(f"{name} = {_shown(value)}" for name, value in self._given.items())
+            given = f" with {given}" if given else ""
+            raise _unusable(f"cannot take these messages{given}: {_reason(error)}") from error
 
     def _same_twice(self, messages: Sequence[Message], style: CallStyle, variables: Mapping[str, Any]) -> str:
         """The text, once two renderings in a row are equal; a clock may advance by a second between two of them."""
@@ -199,6 +249,10 @@ def _with_defaults(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 def _unusable(why: str, where: str = "chat template") -> PromptError:
     return PromptError(f"The model's chat template {why}", where=where, hint=HINT)
+
+
+def _shown(value: Any) -> str:
+    return shorten(json.dumps(value, ensure_ascii=False), _MAX_VALUE)
 
 
 def _reason(error: Exception) -> str:
@@ -270,7 +324,8 @@ def render_chat(
         start = common_length(text, without)
         rest, other = text[start:], without[start:]
         added = rest[: len(rest) - common_length(rest[::-1], other[::-1])]
-    return text, f"{note} {_no_switch(template, thinking)}".strip(), added
+    notes = (note, "" if template is None else template.notes, _no_switch(template, thinking))
+    return text, " ".join(filter(None, notes)), added
 
 
 def _no_switch(template: ChatTemplate | None, thinking: Thinking) -> str:

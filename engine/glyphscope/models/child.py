@@ -300,7 +300,7 @@ class ModelChild:
                 session = self._session = Session(
                     load, progress=lambda share: self._reply(number, wire.Loading(share)), log=self._log
                 )
-                self._reply(number, wire.Loaded(session.info, session.template, session.tool_template))
+                self._reply(number, wire.Loaded(session.info, session.templates))
             case wire.Generate(request=request, prompts=prompts, sha256=sha256, sequence=place):
                 session = self._loaded()
                 self._forget(

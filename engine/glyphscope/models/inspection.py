@@ -16,6 +16,7 @@ from glyphscope.models.chat_probe import Drops
 from glyphscope.models.gguf import read_token_types
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.models.template_environment import Noted
+from glyphscope.models.template_variables import TemplateVariable, variables_of
 from glyphscope.models.templates import TemplateSource, limited_work
 from glyphscope.models.turn_forms import ASSUMED_END, TemplateRenderer, renderer_of
 from glyphscope.processes import limited
@@ -111,8 +112,8 @@ class Inspection(msgspec.Struct, frozen=True):
     """The output of --json. `form` has every slot; `renderings` are the texts it was derived from.
 
     `drops` are the parts of a turn that the template omits; `history` has the same for whole conversations.
-    `markers` and `end_tokens` belong to the vocabulary, and are empty without one. `proof` has `proved` and the counts;
-    it is None if no proof was run yet.
+    `variables` are those that its user may set, with what they change. `markers` and `end_tokens` belong to the
+    vocabulary, and are empty without one. `proof` has `proved` and the counts; it is None if no proof was run yet.
     """
 
     form: TurnForm
@@ -127,6 +128,7 @@ class Inspection(msgspec.Struct, frozen=True):
     thinking: tuple[ThinkingState, ...] = ()
     history: Drops | None = None
     arguments_as: str = "object"
+    variables: tuple[TemplateVariable, ...] = ()
     markers: tuple[TemplateMarker, ...] = ()
     end_tokens: tuple[MarkerToken, ...] = ()
 
@@ -184,6 +186,7 @@ def _inspected(template: TemplateSource) -> Inspection:
         thinking=thinking_states(form),
         history=_history(renderer),
         arguments_as="string" if derived.dialect.as_string else "object",
+        variables=() if renderer.stopped else variables_of(template),
     )
 
 

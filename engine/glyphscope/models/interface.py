@@ -11,13 +11,14 @@ import msgspec
 
 from glyphscope.base.errors import ModelError
 from glyphscope.events import (
+    DEFAULT_CHAT,
+    ChatOptions,
     ConstraintKind,
     EvidenceKind,
     Message,
     ModelInfo,
     PrefixPart,
     Sampling,
-    Thinking,
     TokenStep,
 )
 from glyphscope.turns import TurnForm
@@ -26,7 +27,7 @@ from glyphscope.turns import TurnForm
 class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One generation. `grammar` is Lark for the constraint `mask`, and GBNF for `gbnf` and `endpoint`.
 
-    `messages` and `tools` (in OpenAI's form) are the source of `prompt`, with `thinking`; the rendered prompt ends with
+    `messages` and `tools` (in OpenAI's form) are the source of `prompt`, with `chat`; the rendered prompt ends with
     `begun`, the beginning of the answer. Endpoints receive these, because they apply their own template; other models
     read only `prompt`. `schema` is the constraint as JSON Schema, for endpoints that take no grammar; None if it cannot
     be expressed. `evidence` selects the tokens whose `alternatives` are reported. `build_ms` is the time of writing the
@@ -46,7 +47,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[dict[str, Any], ...] = ()
     tool_choice: str = "required"
     most_calls: int | None = 1
-    thinking: Thinking = "auto"
+    chat: ChatOptions = DEFAULT_CHAT
     begun: str = ""
     sampling: Sampling = Sampling()
     max_tokens: int = 512
@@ -210,16 +211,17 @@ class Model(Protocol):
         self,
         messages: Sequence[Message],
         tools: Sequence[dict[str, Any]] = (),
-        thinking: Thinking = "auto",
+        chat: ChatOptions = DEFAULT_CHAT,
     ) -> RenderedPrompt:
         """The messages in the model's chat template, up to the beginning of the assistant's answer. Raises PromptError.
 
-        The template renders `tools`, in OpenAI's form; PromptError if it does not use them. If it has no switch for
-        `thinking`, the note says so.
+        The template renders `tools`, in OpenAI's form; PromptError if it does not use them. The note names the options
+        that it has no variable for.
         """
 
-    def turn_form(self) -> TurnForm | None:
-        """The form of the model's turns, derived from its chat template; None if that is not possible.
+    def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> TurnForm | None:
+        """The form of the model's turns, derived from its chat template under these options; None if that is not
+        possible.
 
         Derived at the first call, in up to half a second, and cached. Raises ModelError.
         """
@@ -238,6 +240,11 @@ class Model(Protocol):
 
     def close(self) -> None:
         """Free the model's memory and process. Later calls open it again if that is possible."""
+
+
+def _asked(chat: ChatOptions) -> tuple[ChatOptions, ...]:
+    """The options, if they are not the default: a model needs the parameter only for these."""
+    return () if chat == DEFAULT_CHAT else (chat,)
 
 
 class ForwardingModel:
@@ -263,14 +270,15 @@ class ForwardingModel:
         return self._model.vocabulary()
 
     def render_chat(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = (), thinking: Thinking = "auto"
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        chat: ChatOptions = DEFAULT_CHAT,
     ) -> RenderedPrompt:
-        if thinking == "auto":  # a model needs the parameter only for a requested state
-            return self._model.render_chat(messages, tools)
-        return self._model.render_chat(messages, tools, thinking)
+        return self._model.render_chat(messages, tools, *_asked(chat))
 
-    def turn_form(self) -> TurnForm | None:
-        return self._model.turn_form()
+    def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> TurnForm | None:
+        return self._model.turn_form(*_asked(chat))
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         return self._model.generate(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from glyphscope.base.errors import ModelDied, ModelError, PromptError, Stopped
 from glyphscope.base.figures import duration
-from glyphscope.events import DEFAULT_LOAD, LoadOptions, Message, ModelInfo, Thinking
+from glyphscope.events import DEFAULT_CHAT, DEFAULT_LOAD, ChatOptions, LoadOptions, Message, ModelInfo
 from glyphscope.models import wire
 from glyphscope.models.batch_sizes import BatchFile, BatchTimes, with_measured_batch
 from glyphscope.models.chat import NO_TEMPLATE
@@ -30,7 +30,7 @@ from glyphscope.models.interface import (
 from glyphscope.models.process import Interrupt, ModelProcess, next_process
 from glyphscope.models.prompt_cache import PromptCaches
 from glyphscope.models.sequence_group import SequenceGroup
-from glyphscope.models.templates import TemplateSource, reads_thinking, render_template
+from glyphscope.models.templates import ModelTemplates, reads_switches, render_template
 from glyphscope.models.turn_forms import template_turn_form
 from glyphscope.processes import limited
 from glyphscope.turns import TurnForm
@@ -77,8 +77,7 @@ class LlamaModel:
         self._alone = OneAtATime()
         self._running: tuple[ModelProcess, int] | None = None
         self._vocabulary: Vocabulary | None = None
-        self._templates: tuple[TemplateSource | None, TemplateSource | None] = (None, None)
-        """The chat templates for prompts without tools and with them."""
+        self._templates = ModelTemplates()
         self._hash = FileHash(path)
         try:
             self._started(progress)
@@ -125,15 +124,15 @@ class LlamaModel:
         self,
         messages: Sequence[Message],
         tools: Sequence[dict[str, Any]] = (),
-        thinking: Thinking = "auto",
+        chat: ChatOptions = DEFAULT_CHAT,
     ) -> RenderedPrompt:
-        template = self._templates[bool(tools)]
-        text, note, added = render_template(template, messages, tools, thinking, no_template=NO_TEMPLATE)
+        template = self._templates.chosen(chat, tools=bool(tools))
+        text, note, added = render_template(template, messages, tools, chat.thinking, no_template=NO_TEMPLATE)
         tokens = self._ask(wire.Tokenize(text, begin=True), wire.Tokens).ids
         return RenderedPrompt(text, len(tokens), note, added)
 
-    def turn_form(self) -> TurnForm | None:
-        template = self._templates[True]
+    def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> TurnForm | None:
+        template = self._templates.chosen(chat, tools=True)
         return None if template is None else template_turn_form(template)
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
@@ -249,10 +248,10 @@ class LlamaModel:
             with process.request(wire.Load(str(self._path), self._header, self._options)) as number:
                 while True:
                     match process.receive(number, patience):
-                        case wire.Loaded(info=info, template=template, tool_template=tool_template):
-                            self._templates = (template, tool_template)
-                            thinks = _reads_thinking(self._templates)
-                            return msgspec.structs.replace(info, reads_thinking=thinks)
+                        case wire.Loaded(info=info, templates=templates):
+                            self._templates = templates
+                            thinking, effort = _reads_switches(templates)
+                            return msgspec.structs.replace(info, reads_thinking=thinking, reads_effort=effort)
                         case wire.Loading(share=share) if progress is not None:
                             progress(share)
         except TimeoutError:
@@ -270,12 +269,16 @@ class LlamaModel:
             ) from death
 
 
-def _reads_thinking(templates: Iterable[TemplateSource | None]) -> bool | None:
-    """Whether one of them has a switch for thinking; None for a damaged template: the next prompt raises the error."""
+def _reads_switches(templates: ModelTemplates) -> tuple[bool | None, bool | None]:
+    """Whether one of those that it uses has a switch for thinking, and a variable for the reasoning effort; None for a
+    damaged template: the next prompt raises the error.
+    """
+    used = {templates.chosen(tools=tools) for tools in (False, True)} - {None}
     try:
-        return any(reads_thinking(template) for template in set(templates) if template is not None)
+        found = [reads_switches(template) for template in used if template is not None]
     except PromptError:
-        return None
+        return None, None
+    return any(thinking for thinking, _ in found), any(effort for _, effort in found)
 
 
 def _last_line(stderr: str) -> str:

@@ -6,7 +6,7 @@ import ctypes
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import llama_cpp as llama
@@ -29,6 +29,9 @@ costs as much as two tokens there. In larger batches, which are for machines whe
 """
 _SPREAD = 7919
 """The distance of the ids of a timed batch's tokens: the experts of some models are chosen by the tokens."""
+_NAMED_TEMPLATE = b"tokenizer.chat_template."
+_MAX_KEY = 256
+"""Bytes of a key of the metadata; of a longer one, the beginning is read."""
 _ENCODERS_HINT = "Open a model that generates text, not one for embeddings or re-ranking."
 
 
@@ -156,18 +159,23 @@ class LlamaEngine:
         return int(llama.llama_model_n_params(self._model))
 
     @property
-    def chat_template(self) -> str | None:
-        """The source of the model's chat template."""
-        return self._template(None)
+    def chat_templates(self) -> dict[str, str]:
+        """The sources of the model's chat templates by name; under "" that without a name."""
+        names = [key.removeprefix(_NAMED_TEMPLATE) for key in self._keys() if key.startswith(_NAMED_TEMPLATE)]
+        found = {b"": llama.llama_model_chat_template(self._model, None)}
+        found |= {name: llama.llama_model_chat_template(self._model, name) for name in names}
+        return {
+            name.decode("utf-8", errors="replace"): source.decode("utf-8", errors="replace")
+            for name, source in found.items()
+            if source
+        }
 
-    @property
-    def tool_template(self) -> str | None:
-        """The source of the template for prompts with tools: some files have a separate one."""
-        return self._template(b"tool_use") or self.chat_template
-
-    def _template(self, name: bytes | None) -> str | None:
-        template = llama.llama_model_chat_template(self._model, name)
-        return template.decode("utf-8", errors="replace") if template else None
+    def _keys(self) -> Iterator[bytes]:
+        """The keys of the metadata in the model's file."""
+        buffer = ctypes.create_string_buffer(_MAX_KEY)
+        for index in range(llama.llama_model_meta_count(self._model)):
+            llama.llama_model_meta_key_by_index(self._model, index, buffer, len(buffer))
+            yield buffer.value
 
     @property
     def tokenize_address(self) -> int:

@@ -12,7 +12,9 @@ from glyphscope.base.errors import ModelError, RecordedFailure
 from glyphscope.base.structs import ready
 from glyphscope.events import (
     BEGUN,
+    DEFAULT_CHAT,
     AnyEvent,
+    ChatOptions,
     ConstraintReady,
     Message,
     ModelInfo,
@@ -21,7 +23,6 @@ from glyphscope.events import (
     RunFailed,
     RunStarted,
     StageFinished,
-    Thinking,
     Token,
     TokenStep,
 )
@@ -76,7 +77,7 @@ class RecordedModel(TextModel):
         self,
         messages: Sequence[Message],
         tools: Sequence[dict[str, Any]] = (),
-        thinking: Thinking = "auto",
+        chat: ChatOptions = DEFAULT_CHAT,
     ) -> RenderedPrompt:
         """The recorded prompt of the next stage, which may differ from a rendering of `messages` today.
 
@@ -94,7 +95,7 @@ class RecordedModel(TextModel):
             return rendered
         return replace(rendered, added=prompt.text[added[0].start : added[-1].end])
 
-    def turn_form(self) -> TurnForm | None:
+    def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> TurnForm | None:
         """The form in the recorded request; None if it has none."""
         return self._form
 

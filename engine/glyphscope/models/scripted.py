@@ -8,7 +8,7 @@ import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from glyphscope.events import Message, ModelInfo, PrefixPart, Thinking, TokenStep
+from glyphscope.events import DEFAULT_CHAT, ChatOptions, Message, ModelInfo, PrefixPart, TokenStep
 from glyphscope.events.encoding import whole_text
 from glyphscope.models.decoding.text import text_decoder
 from glyphscope.models.interface import (
@@ -19,7 +19,7 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
-from glyphscope.models.templates import TemplateSource, reads_thinking, render_template, template_form
+from glyphscope.models.templates import ModelTemplates, reads_switches, render_template, template_form
 from glyphscope.models.turn_forms import template_turn_form
 from glyphscope.turns import TurnForm
 
@@ -88,29 +88,34 @@ class ScriptedModel(TextModel):
         self._turns = [_pieces(turn) for turn in turns or (script,)]
         self._turn = 0
         super().__init__()
-        self._template = None if template is None else TemplateSource(template)
+        self._templates = ModelTemplates({} if template is None else {"": template})
+        own = self._templates.chosen(tools=True)
+        thinking, effort = (False, False) if own is None else reads_switches(own)
         self.info = ModelInfo(
             name=name,
             kind="scripted",
             context=1 << 20,
             has_chat_template=template is not None,
             tool_calls=template_form(template or ""),
-            reads_thinking=self._template is not None and reads_thinking(self._template),
+            reads_thinking=thinking,
+            reads_effort=effort,
         )
 
     def render_chat(
         self,
         messages: Sequence[Message],
         tools: Sequence[dict[str, Any]] = (),
-        thinking: Thinking = "auto",
+        chat: ChatOptions = DEFAULT_CHAT,
     ) -> RenderedPrompt:
         """The messages in its template, or in the plain form without one."""
-        text, note, added = render_template(self._template, messages, tools, thinking)
+        template = self._templates.chosen(chat, tools=bool(tools))
+        text, note, added = render_template(template, messages, tools, chat.thinking)
         return RenderedPrompt(text, self.count_tokens(text), note, added)
 
-    def turn_form(self) -> TurnForm | None:
+    def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> TurnForm | None:
         """The form of its template, with an empty `eos_token` as in its prompts; None without a template."""
-        return None if self._template is None else template_turn_form(self._template)
+        template = self._templates.chosen(chat, tools=True)
+        return None if template is None else template_turn_form(template)
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         """Yield the prefix; then the next turn's tokens and an `end` token, at most `max_tokens` of them."""

@@ -36,7 +36,7 @@ from glyphscope.models.interface import Vocabulary
 from glyphscope.models.llama_engine import LEAST, LlamaEngine
 from glyphscope.models.llama_sequence import LlamaSequence
 from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stored_files
-from glyphscope.models.templates import TemplateSource, template_form
+from glyphscope.models.templates import ModelTemplates, template_form
 from glyphscope.models.tokens import read_special
 
 WORTH = 128
@@ -287,13 +287,14 @@ class Session:
         self.prompts = StoredPrompts(self.engine, load.path, identity) if self.engine.has_cells else None
         self.batch_timer = BatchTimer()
         """Not complete if timing was interrupted, and then continued by the next one."""
+        tool_template = self.templates.chosen(tools=True)
         self.info = msgspec.structs.replace(
             load.info,
             context=self.engine.context,
             vocabulary=self.engine.vocabulary,
             parameters=self.engine.parameters,
-            has_chat_template=self.engine.chat_template is not None,
-            tool_calls=template_form(self.engine.tool_template or ""),
+            has_chat_template="" in self.templates.sources,
+            tool_calls=template_form("" if tool_template is None else tool_template.source),
             load=self.engine.options,
         )
 
@@ -337,19 +338,9 @@ class Session:
         names = {piece.decode("utf-8", errors="replace"): token for token, piece in pieces}
         return Vocabulary(tuple(tokens), names)
 
-    @property
-    def template(self) -> TemplateSource | None:
-        """The chat template for prompts without tools."""
-        return self._source(self.engine.chat_template)
-
-    @property
-    def tool_template(self) -> TemplateSource | None:
-        """The chat template for prompts with tools."""
-        return self._source(self.engine.tool_template)
-
-    def _source(self, source: str | None) -> TemplateSource | None:
-        if source is None:
-            return None
+    @cached_property
+    def templates(self) -> ModelTemplates:
+        """The chat templates of the model."""
         engine = self.engine
         ends = tuple(engine.pieces[token].decode("utf-8", errors="replace") for token in engine.ends)
-        return TemplateSource(source, engine.special("bos"), engine.special("eos"), ends)
+        return ModelTemplates(engine.chat_templates, engine.special("bos"), engine.special("eos"), ends)

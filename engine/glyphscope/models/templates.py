@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
 
 from glyphscope.base.errors import PromptError
-from glyphscope.events import Message, TemplateForm, Thinking
+from glyphscope.base.shorten import listed, shorten
+from glyphscope.events import AUTO, DEFAULT_CHAT, ChatOptions, Message, TemplateForm, Thinking
 from glyphscope.models.chat import HINT, ChatTemplate, render_chat
 from glyphscope.processes.limited import ProcessLimitReached, limited
 
 T = TypeVar("T")
+
+_FOR_TOOLS = "tool_use"
+"""The name of the template that a model uses for prompts with tools, if it has one of that name."""
+_MAX_LISTED, _MAX_NAME = 12, 60
 
 
 class TemplateSource(msgspec.Struct, frozen=True):
     """A chat template that is not compiled yet: `bos` and `eos` are the texts of its special tokens.
 
     `ends` are the texts that end a generation in the template's vocabulary, if known; `where` is its place in errors.
+    `others` are the names of the model's other templates. `given` is a JSON object with the variables that a user sets,
+    `effort` the reasoning effort.
     """
 
     source: str
@@ -28,6 +37,50 @@ class TemplateSource(msgspec.Struct, frozen=True):
     eos: str = ""
     ends: tuple[str, ...] = ()
     where: str = ""
+    others: tuple[str, ...] = ()
+    given: str = "{}"
+    effort: str = AUTO
+
+    def under(self, chat: ChatOptions) -> TemplateSource:
+        """The template with the variables and the effort of these options."""
+        given = json.dumps(chat.template_vars, ensure_ascii=False)
+        return msgspec.structs.replace(self, given=given, effort=chat.reasoning_effort)
+
+
+class ModelTemplates(msgspec.Struct, frozen=True):
+    """The chat templates of a model by name, under "" the one without a name, with the texts of its special tokens as
+    in `TemplateSource`.
+    """
+
+    sources: dict[str, str] = {}
+    bos: str = ""
+    eos: str = ""
+    ends: tuple[str, ...] = ()
+    where: str = ""
+
+    def chosen(self, chat: ChatOptions = DEFAULT_CHAT, *, tools: bool) -> TemplateSource | None:
+        """The template of a request, for prompts with tools or without; None if there is none.
+
+        Raises PromptError for the name of a template that the model does not have.
+        """
+        name = chat.chat_template
+        if "{" in name:
+            source = name
+        elif not name:
+            source = (self.sources.get(_FOR_TOOLS) if tools else "") or self.sources.get("", "")
+        elif name in self.sources:
+            source = self.sources[name]
+        else:
+            known = listed([each for each in self.sources if each], _MAX_LISTED) or "none with a name"
+            raise PromptError(
+                f"The model has no chat template of the name {shorten(name, _MAX_NAME)!r}.",
+                where="chat template",
+                hint=f"It has {known}; or give a template as a file.",
+            )
+        if not source:
+            return None
+        others = tuple(each for each, text in self.sources.items() if each and text != source)
+        return TemplateSource(source, self.bos, self.eos, self.ends, self.where, others).under(chat)
 
 
 def limited_work(
@@ -61,9 +114,35 @@ def render_template(
     return limited_work(_rendered, template, list(messages), list(tools), thinking)
 
 
-def reads_thinking(template: TemplateSource) -> bool:
-    """Whether the template has a switch for thinking. Raises PromptError and Stopped."""
-    return limited_work(_reads_thinking, template)
+def reads_switches(template: TemplateSource) -> tuple[bool, bool]:
+    """Whether the template has a switch for thinking, and a variable for the reasoning effort.
+
+    Raises PromptError and Stopped.
+    """
+    return limited_work(_reads_switches, template)
+
+
+@contextmanager
+def placed(where: str) -> Iterator[None]:
+    """Put the file before the place of an error in its template."""
+    try:
+        yield
+    except PromptError as error:
+        place = ", ".join(filter(None, (where, error.where)))
+        raise PromptError(error.message, where=place) from None
+
+
+def checked_template(source: str, where: str = "") -> str:
+    """The source. Raises PromptError for one that is not Jinja, or that does not read the messages."""
+    with placed(where):
+        reads = limited_work(_reads, TemplateSource(source, where=where))
+    if "messages" not in reads:
+        raise PromptError(
+            "This is not a chat template: it does not read the messages.",
+            where=where,
+            hint="Choose a .jinja file.",
+        )
+    return source
 
 
 def _rendered(
@@ -72,13 +151,29 @@ def _rendered(
     return render_chat(_compiled(template), messages, tools, thinking)
 
 
-def _reads_thinking(template: TemplateSource) -> bool:
-    return _compiled(template).reads_thinking
+def _reads_switches(template: TemplateSource) -> tuple[bool, bool]:
+    chat = _compiled(template)
+    return chat.reads_thinking, chat.reads_effort
+
+
+def _reads(template: TemplateSource) -> list[str]:
+    return sorted(_compiled(template).reads)
 
 
 @lru_cache(maxsize=8)
 def _compiled(template: TemplateSource) -> ChatTemplate:
-    return ChatTemplate(template.source, bos=template.bos, eos=template.eos)
+    return compiled_chat(template)
+
+
+def compiled_chat(template: TemplateSource) -> ChatTemplate:
+    """The compiled template, in a process with limits. Raises PromptError for a template that is not Jinja."""
+    return ChatTemplate(
+        template.source,
+        bos=template.bos,
+        eos=template.eos,
+        given=json.loads(template.given),
+        effort=template.effort,
+    )
 
 
 _TOOLS = re.compile(r"\btools\b")

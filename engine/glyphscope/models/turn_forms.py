@@ -6,8 +6,7 @@ The template belongs to an open model or is read from a file: a GGUF or a templa
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,16 @@ from typing import Any
 from glyphscope.base.errors import ModelError, PromptError
 from glyphscope.base.figures import duration
 from glyphscope.base.inputs import read_file, utf8_text
+from glyphscope.events import ChatOptions
 from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.gguf import read_header, read_special_texts
 from glyphscope.models.template_environment import Noted, copied
-from glyphscope.models.templates import TemplateSource, limited_work
+from glyphscope.models.templates import ModelTemplates, TemplateSource, compiled_chat, limited_work, placed
 from glyphscope.models.tokenizer_config import TOKENIZER_CONFIG, template_of_config
 from glyphscope.processes.limited import SECONDS, ProcessLimitReached
 from glyphscope.turns import TurnForm, form_of
 
-_TEMPLATE_KEYS = ("tokenizer.chat_template.tool_use", "tokenizer.chat_template")
+_TEMPLATE_KEY = "tokenizer.chat_template"
 _MAX_BYTES = 4_000_000
 """Bytes of a template file; the largest known templates have about a hundred thousand."""
 _MAX_RENDERED = 1 << 18
@@ -47,12 +47,13 @@ class TemplateRenderer:
         eos: str = ASSUMED_END,
         ends: Iterable[str] = (),
         seconds: float = SECONDS / 2,
+        chat: ChatTemplate | None = None,
     ) -> None:
-        """Raises PromptError for a template that is not Jinja."""
+        """`chat` is the compiled template, if it was compiled. Raises PromptError for a template that is not Jinja."""
         self.source = source
         self.eos = eos
         self.ends = tuple(ends)
-        self._chat = ChatTemplate(source, bos=bos, eos=eos)
+        self._chat = chat or ChatTemplate(source, bos=bos, eos=eos)
         self._seconds, self._spent = seconds, 0.0
         self._stopped: ProcessLimitReached | None = None
 
@@ -133,39 +134,52 @@ def _derived(template: TemplateSource) -> TurnForm:
 
 def renderer_of(template: TemplateSource, seconds: float = SECONDS / 2) -> TemplateRenderer:
     """The renderer, in a process with limits. Raises PromptError for a template that is not Jinja, with its place."""
-    with _placed(template.where):
+    with placed(template.where):
+        chat = compiled_chat(template)
         return TemplateRenderer(
-            template.source, bos=template.bos, eos=template.eos, ends=template.ends, seconds=seconds
+            template.source, eos=template.eos, ends=template.ends, seconds=seconds, chat=chat
         )
 
 
-def open_template(path: Path) -> TemplateSource:
+def open_template(path: Path, name: str = "") -> TemplateSource:
     """The template of a model's folder, or in a file, read as its extension says: a GGUF, a `tokenizer_config.json` or
-    a text. It is not compiled. Raises ModelError and PromptError.
+    a text. It is not compiled. `name` is that of one of several in a GGUF. Raises ModelError and PromptError.
     """
     if path.is_dir():
         path /= TOKENIZER_CONFIG
     match path.suffix.lower():
         case ".gguf":
-            return template_of_model(path)
+            return template_of_model(path, name)
+        case _ if name:
+            raise PromptError("Only a GGUF has chat templates with names.", where=str(path))
         case ".json":
             return template_of_config(path)
     return template_of_text(_text(path), str(path))
 
 
-def template_of_model(path: Path) -> TemplateSource:
-    """The template of a GGUF, the one for tools if there are two, with the texts of its special tokens.
+def template_of_model(path: Path, name: str = "") -> TemplateSource:
+    """The template of a GGUF of that name, by default the one for tools or the only one.
 
-    Raises ModelError for a file that is not a model or has no template.
+    Raises ModelError for a file that is not a model or has no template, and PromptError for an unknown name.
     """
-    header = read_header(path)
-    source = next((text for key in _TEMPLATE_KEYS if (text := header.text(key))), "")
-    if not source:
+    found = templates_of_model(path).chosen(ChatOptions(chat_template=name), tools=True)
+    if found is None:
         raise ModelError(
             "This model has no chat template.", where=str(path), hint="Give a template as a file."
         )
-    special = read_special_texts(path)
-    return TemplateSource(source, special.bos, special.eos, tuple(special.ends), str(path))
+    return found
+
+
+def templates_of_model(path: Path) -> ModelTemplates:
+    """All chat templates of a GGUF, with the texts of its special tokens. Raises ModelError for another file."""
+    header, special = read_header(path), read_special_texts(path)
+    sources = {
+        key.removeprefix(_TEMPLATE_KEY).removeprefix("."): header.text(key)
+        for key in header.values
+        if key == _TEMPLATE_KEY or key.startswith(f"{_TEMPLATE_KEY}.")
+    }
+    sources = {name: text for name, text in sources.items() if text}
+    return ModelTemplates(sources, special.bos, special.eos, tuple(special.ends), str(path))
 
 
 def template_of_text(source: str, where: str) -> TemplateSource:
@@ -173,16 +187,6 @@ def template_of_text(source: str, where: str) -> TemplateSource:
     if not source.strip():
         raise PromptError("The template is empty.", where=where)
     return TemplateSource(source, eos=ASSUMED_END, where=where)
-
-
-@contextmanager
-def _placed(where: str) -> Iterator[None]:
-    """Put the file before the place of an error in its template."""
-    try:
-        yield
-    except PromptError as error:
-        place = ", ".join(filter(None, (where, error.where)))
-        raise PromptError(error.message, where=place) from None
 
 
 def _text(path: Path) -> str:

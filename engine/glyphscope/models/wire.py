@@ -10,7 +10,7 @@ from glyphscope.events import LoadOptions, ModelInfo, TokenStep
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.interface import GenerateRequest, PromptProgress, PromptReady, Vocabulary
 from glyphscope.models.prompt_cache import PromptCache
-from glyphscope.models.templates import TemplateSource
+from glyphscope.models.templates import ModelTemplates
 from glyphscope.processes.pipe import SentError
 
 
@@ -71,11 +71,8 @@ class Loading(_Frame, frozen=True):
 
 
 class Loaded(_Frame, frozen=True):
-    """The loaded model, and its chat templates, for prompts without tools and with them, if it has any."""
-
     info: ModelInfo
-    template: TemplateSource | None
-    tool_template: TemplateSource | None
+    templates: ModelTemplates
 
 
 class Tokens(_Frame, frozen=True):

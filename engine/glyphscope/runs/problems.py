@@ -10,9 +10,11 @@ from typing import TypeAlias
 
 from glyphscope.base.errors import GlyphscopeError, GrammarError, PromptError, RegistryError, RequestProblem
 from glyphscope.base.shorten import listed, shorten
-from glyphscope.events import TOOL_CHOICES, ModelInfo, RunRequest, wrong_values
+from glyphscope.events import TOOL_CHOICES, ModelInfo, RunRequest, TemplateForm, wrong_values
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.models.chat import NO_PLACE, NO_PLACE_HINT
+from glyphscope.models.template_uses import GIVEN
+from glyphscope.models.templates import template_form
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.runs.relaxation import enforced_answer
@@ -33,6 +35,8 @@ _IN_PARTS = ("two-stage", "route-execute")
 """The strategies that generate a call in parts, under grammars of these parts."""
 _SHOWN = 20
 """The maximum number of tools that an error names."""
+_MAX_NAME = 60
+"""Characters of a variable's name in an error."""
 MAX_ID = 2**31 - 1
 """llama.cpp's ids are 32 bits."""
 
@@ -41,6 +45,7 @@ def request_problems(request: RunRequest, info: ModelInfo | None) -> Problems:
     """The problems of the request without its tools; with the model's `info`, also with this model."""
     yield from setting_problems(request)
     yield from _answer_problems(request)
+    yield from _template_problems(request, info)
     yield from _notation_problems(request, info)
     yield from _prefix_problems(request)
     yield from relaxation_problems(request)
@@ -189,6 +194,33 @@ def _answer_problems(request: RunRequest) -> Problems:
         yield RequestProblem("answer", error)
 
 
+def tool_calls_of(request: RunRequest, info: ModelInfo) -> TemplateForm:
+    """The form of calls in the request's chat template, or else in the model's, by its text."""
+    return template_form(request.chat_template) if request.chat_template else info.tool_calls
+
+
+def _template_problems(request: RunRequest, info: ModelInfo | None) -> Problems:
+    """Variables that a user cannot set, and a chat template for an endpoint."""
+    for name in request.template_vars:
+        if not name.isidentifier() or name in GIVEN:
+            why = "is set by the prompt itself" if name in GIVEN else "is not the name of a variable"
+            yield _wrong(
+                "template_vars",
+                f"{shorten(name, _MAX_NAME)!r} {why}.",
+                "Leave it out: `glyphscope models inspect` lists the variables of a chat template.",
+                PromptError,
+                where="template_vars",
+            )
+    if request.chat_template and info is not None and info.kind == "remote":
+        yield _wrong(
+            "chat_template",
+            "An endpoint applies its own chat template, which a request cannot replace.",
+            "Use the model's own template, or start the server with this one.",
+            PromptError,
+            where="chat template",
+        )
+
+
 def _notation_problems(request: RunRequest, info: ModelInfo | None) -> Problems:
     """A native notation, or a constraint, that the model, the strategy or another setting excludes."""
     local = info is not None and info.kind == "llama.cpp"
@@ -269,9 +301,10 @@ def _no_form(request: RunRequest, info: ModelInfo) -> RequestProblem:
             PromptError,
             where="form",
         )
-    if info.tool_calls and request.strategy not in TEMPLATE_STRATEGIES:
+    tool_calls = tool_calls_of(request, info)
+    if tool_calls and request.strategy not in TEMPLATE_STRATEGIES:
         return _in_parts(request)
-    if not info.tool_calls:
+    if not tool_calls:
         return _wrong("native", NO_PLACE, NO_PLACE_HINT, PromptError, where="chat template")
     return _wrong(
         "native",

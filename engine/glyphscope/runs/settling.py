@@ -11,11 +11,17 @@ from dataclasses import dataclass, replace
 from msgspec.structs import replace as with_fields
 
 from glyphscope.base.errors import GlyphscopeError, RequestError, RequestProblem
-from glyphscope.events import ModelInfo, RunRequest, Shape, under_constraint
+from glyphscope.events import DEFAULT_CHAT, ModelInfo, RunRequest, Shape, under_constraint
 from glyphscope.models.chat import THINKING
 from glyphscope.models.interface import Model
 from glyphscope.runs.prepared import PreparedRequest, in_fitting_shape, prepare, request_of
-from glyphscope.runs.problems import TEMPLATE_STRATEGIES, request_problems, tool_problems, writes_calls
+from glyphscope.runs.problems import (
+    TEMPLATE_STRATEGIES,
+    request_problems,
+    tool_calls_of,
+    tool_problems,
+    writes_calls,
+)
 from glyphscope.turns import TurnForm
 from glyphscope.turns.form import ENDPOINT_FORM, form_data, state_of
 from glyphscope.turns.own import ENDPOINTS_OWN, NAMED, named_call
@@ -91,10 +97,10 @@ def _with_form(request: RunRequest, model: Model) -> RunRequest:
     if request.strategy in TEMPLATE_STRATEGIES:
         if request.form:
             return with_fields(request, native="template")
-        form = _form_of(model)
+        form = _form_of(model, request)
         if form is not None and writes_calls(form) and form.describes_tools:
             return with_fields(request, native="template", form=form_data(form))
-    named = model.info.tool_calls if request.native == "auto" else ""
+    named = tool_calls_of(request, model.info) if request.native == "auto" else ""
     return with_fields(request, native=named) if named in NAMED else request
 
 
@@ -107,7 +113,7 @@ def _with_reasoning(request: RunRequest, model: Model) -> RunRequest:
     custom = request.grammar is not None and request.constraint != "off"
     if request.form or request.strategy != "direct" or custom:
         return request
-    form = _form_of(model)
+    form = _form_of(model, request)
     if form is None or form.reasoning is None or form.reasoning.derived == "table":
         return request
     part = form.reasoning.prompt.get(state_of(THINKING[request.thinking]))
@@ -116,9 +122,10 @@ def _with_reasoning(request: RunRequest, model: Model) -> RunRequest:
     return with_fields(request, form=form_data(alone)) if reasons else request
 
 
-def _form_of(model: Model) -> TurnForm | None:
-    """The model's form; None also if the request for it fails: the run itself reports the error."""
+def _form_of(model: Model, request: RunRequest) -> TurnForm | None:
+    """The model's form under the request's options; None also if that fails: the run itself reports the error."""
+    chat = with_fields(request.chat, thinking="auto")  # the form has all of its states
     try:
-        return model.turn_form()
+        return model.turn_form() if chat == DEFAULT_CHAT else model.turn_form(chat)
     except GlyphscopeError:
         return None

@@ -17,6 +17,7 @@ import msgspec
 
 from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.events import (
+    AUTO,
     ArgumentOrder,
     Choice,
     ConstrainFrom,
@@ -113,6 +114,14 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     thinking: Annotated[Thinking, request_axis(
         "thinking", values="thinking", baseline=("off", "auto", "on"),
     )] = "auto"  # fmt: skip
+    reasoning_effort: Annotated[str, request_axis(
+        "reasoning_effort", part="effort-{value}", baseline=("none", "minimal", "low", "medium", "high", "max", AUTO),
+    )] = AUTO  # fmt: skip
+    template_vars: Annotated[str, Axis(
+        "Template variables", "Variables of the chat template as NAME=VALUE, several with ; between them",
+        key="template_var", choices=(Choice("", "None", "No variable is set", "no variables", "none"),),
+        values="template_vars", part="vars-{value}", words="{value}",
+    )] = ""  # fmt: skip
     constrain_from: Annotated[ConstrainFrom, request_axis(
         "constrain_from", values="constrain_from", part="from-{value}", baseline=("start", "reasoning", "call"),
         subjects={

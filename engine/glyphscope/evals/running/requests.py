@@ -24,6 +24,7 @@ from glyphscope.events import (
     Sampling,
     ToolContent,
     notation_members,
+    read_pairs,
     under_constraint,
 )
 from glyphscope.registry import Tool, ToolRegistry, parse_document
@@ -95,11 +96,21 @@ def changed_request(base: RunRequest, settings: Mapping[str, Any]) -> RunRequest
 def _members_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are members of a request. A model's own notation defines its shape."""
     members = {name: value for name, value in settings.items() if name in _MEMBERS}
+    if isinstance(given := members.get("template_vars"), str):
+        members["template_vars"] = _variables(given)
     if (notation := settings.get("notation")) is not None:
         members |= notation_members(notation)
     if notation == "native":
         members.pop("shape", None)
     return members
+
+
+def _variables(given: str) -> dict[str, Any]:
+    """The variables of an arm's text. Raises GlyphscopeError."""
+    try:
+        return read_pairs(each for each in given.split(";") if each.strip())
+    except ValueError as error:
+        raise GlyphscopeError(f"{error}.", where="template_var", hint="Write NAME=VALUE.") from None
 
 
 def _of_arm(arm: Arm, suite: Suite) -> dict[str, Any]:

@@ -27,7 +27,8 @@ class Dialect(NamedTuple):
     form of an answer with a prefix: a last message, possibly with fields that request its continuation. `counting` are
     fields that make every chunk report the counts so far. `tokenize` is the path of its tokenizer. `figures`: it can
     return log-probabilities and still write the whole text. `template_fields`: it may accept `chat_template_kwargs`;
-    otherwise it is known to reject or ignore them. `names_tool`: a `tool_choice` may name the tool; otherwise only that
+    otherwise it is known to reject or ignore them. `effort` is the place of the reasoning effort: OpenAI's field, or
+    among the variables of the template. `names_tool`: a `tool_choice` may name the tool; otherwise only that
     tool is sent, and a call is required. `few_stops`: it accepts only four stop strings. `keeping_stop` are fields that
     make it send the stop string that it found, so that the end is known.
     """
@@ -44,6 +45,7 @@ class Dialect(NamedTuple):
     off_top_k: int = 0
     figures: bool = True
     template_fields: bool = True
+    effort: Literal["", "field", "template"] = "field"
     names_tool: bool = True
     few_stops: bool = False
     keeping_stop: Mapping[str, Any] = {}
@@ -59,13 +61,13 @@ LLAMA_SERVER = Dialect(
     "llama-server", "llama-server", "grammar", prefill="message", tokenize="/tokenize",
     sampling=_LLAMA | {"repeat_last_n": "repeat_last_n"},
     counting={"stream_options": {"include_usage": True}, "timings_per_token": True},
-    names_tool=False,  # it silently treats the object as "auto": ggml-org/llama.cpp issue 26535
+    effort="template", names_tool=False,  # it silently treats the object as "auto": ggml-org/llama.cpp issue 26535
 )  # fmt: skip
 LLAMA_CPP_PYTHON = Dialect(
     "llama-cpp-python", "llama_cpp.server", "grammar", "json_object", sampling=_LLAMA,
     counting={}, tokenize="/extras/tokenize/count",
     figures=False,  # with them it omits every token that is part of a character (0.3.36: `Llama._create_completion`)
-    template_fields=False,
+    template_fields=False, effort="",
 )  # fmt: skip
 VLLM = Dialect(
     "vllm", "vLLM", "structured_outputs", prefill="continue", sampling=_VLLM, counting=_EVERY_CHUNK,

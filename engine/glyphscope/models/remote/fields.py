@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from glyphscope.base.errors import GrammarError, PromptError
-from glyphscope.events import SAMPLING_OFF, Message, Thinking
+from glyphscope.events import AUTO, SAMPLING_OFF, ChatOptions, Message
 from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
 from glyphscope.models.chat_messages import CallStyle, link_results, template_message, with_calls_as_text
 from glyphscope.models.interface import GenerateRequest
@@ -21,6 +21,7 @@ from glyphscope.models.remote.dialect import TEMPLATE_FIELD, Dialect
 MAX_ALTERNATIVES = 20
 """Alternatives that OpenAI and vLLM report for one token."""
 
+_EFFORT = "reasoning_effort"
 _SWITCH = "enable_thinking"
 """The variable that most templates read; an endpoint passes it to its template, whether or not that reads it."""
 _STYLE = CallStyle("string", None)
@@ -121,9 +122,17 @@ def body_of(
         body["logprobs"] = True
         if request.alternatives:
             body["top_logprobs"] = min(request.alternatives, MAX_ALTERNATIVES)
-    if request.thinking != "auto" and dialect.template_fields:
-        body[TEMPLATE_FIELD] = {_SWITCH: request.thinking == "on"}
-    return body | dict(constraint.fields)
+    return body | _template_fields(request.chat, dialect) | dict(constraint.fields)
+
+
+def _template_fields(chat: ChatOptions, dialect: Dialect) -> dict[str, Any]:
+    """The fields for the options of the chat template, where the endpoint has any."""
+    fields: dict[str, Any] = {}
+    variables: dict[str, Any] = {} if chat.thinking == "auto" else {_SWITCH: chat.thinking == "on"}
+    if chat.reasoning_effort != AUTO and dialect.effort:
+        (variables if dialect.effort == "template" else fields)[_EFFORT] = chat.reasoning_effort
+    variables |= chat.template_vars
+    return fields | ({TEMPLATE_FIELD: variables} if variables and dialect.template_fields else {})
 
 
 def asked_tools(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
@@ -145,13 +154,22 @@ def asked_tools(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
     return fields | {"tools": named, "tool_choice": "required"}
 
 
-def thinking_note(thinking: Thinking, dialect: Dialect) -> str:
-    """A note on the switch for thinking, as the shown prompt is the same in all of its states."""
-    if thinking == "auto":
-        return ""
-    if not dialect.template_fields:
-        return f"{dialect.title} has no field for thinking {thinking}; the endpoint's default applies."
-    return f"Thinking {thinking} was sent in {TEMPLATE_FIELD} ({dialect.title}), which does not report its effect."
+def chat_note(chat: ChatOptions, dialect: Dialect) -> str:
+    """A note on the options of the chat template, as the shown prompt is the same with all of them."""
+    options = []
+    if chat.thinking != "auto":
+        options.append((f"Thinking {chat.thinking}", TEMPLATE_FIELD if dialect.template_fields else ""))
+    if chat.reasoning_effort != AUTO:
+        place = {"": "", "field": _EFFORT, "template": TEMPLATE_FIELD}[dialect.effort]
+        options.append((f"Reasoning effort {chat.reasoning_effort}", place))
+    place = TEMPLATE_FIELD if dialect.template_fields else ""
+    options += [(f"The variable {name}", place) for name in chat.template_vars]
+    return " ".join(
+        f"{what} was sent in {place} ({dialect.title}), which does not report its effect."
+        if place
+        else f"{dialect.title} has no field for {what[0].lower()}{what[1:]}; the endpoint's default applies."
+        for what, place in options
+    )
 
 
 def unsaid(request: GenerateRequest, dialect: Dialect) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from glyphscope.base.errors import ModelError
 from glyphscope.base.json_values import as_object, json_object
 from glyphscope.base.shorten import excerpt
-from glyphscope.events import Message, ModelInfo, Thinking
+from glyphscope.events import DEFAULT_CHAT, ChatOptions, Message, ModelInfo
 from glyphscope.models.interface import (
     Cancelled,
     GenerateRequest,
@@ -46,10 +46,10 @@ from glyphscope.models.remote.dialect import (
 from glyphscope.models.remote.failures import not_understood, refusal
 from glyphscope.models.remote.fields import (
     body_of,
+    chat_note,
     constraint_of,
     outgoing,
     readable,
-    thinking_note,
     unsaid,
     with_written,
 )
@@ -216,6 +216,7 @@ def _info(
         tool_calls="openai",
         server=excerpt(f"{dialect.title} {version}", _MAX_SERVER),
         reads_thinking=None if dialect.template_fields else False,
+        reads_effort=None if dialect.effort else False,
     )
 
 
@@ -262,15 +263,15 @@ class RemoteModel:
         self,
         messages: Sequence[Message],
         tools: Sequence[dict[str, Any]] = (),
-        thinking: Thinking = "auto",
+        chat: ChatOptions = DEFAULT_CHAT,
     ) -> RenderedPrompt:
         """The sent messages, each under its role: the endpoint applies its own template."""
         sent, note = outgoing(messages)
         text, added = readable(sent, tools)
-        note = f"{note} {thinking_note(thinking, self.dialect)}".strip()
+        note = f"{note} {chat_note(chat, self.dialect)}".strip()
         return RenderedPrompt(text, 0, note, added)
 
-    def turn_form(self) -> None:
+    def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> None:
         """None: the endpoint parses the answer with its own template, and sends the parts."""
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:

@@ -65,7 +65,7 @@ def generate(
     context: Context, task: GenerationTask, written: tuple[PrefixPart, ...] = ()
 ) -> Generator[AnyEvent, None, Generated]:
     """One generation in the present stage; `written` is the answer's prefix, which is not generated."""
-    prompt = priced_prompt(task.messages, context.model, thinking=context.request.thinking)
+    prompt = priced_prompt(task.messages, context.model, chat=context.request.chat)
     generation = msgspec.structs.replace(
         with_messages(task.generation(prompt.text), task.messages), written=written
     )

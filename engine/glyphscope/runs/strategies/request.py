@@ -18,7 +18,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from glyphscope.base.errors import PromptError
-from glyphscope.events import BEGUN, ConstraintKind, PromptPart, PromptRendered, RunRequest, Thinking
+from glyphscope.events import (
+    BEGUN,
+    DEFAULT_CHAT,
+    ChatOptions,
+    ConstraintKind,
+    PromptPart,
+    PromptRendered,
+    RunRequest,
+)
 from glyphscope.grammar.tree import Grammar
 from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.prompting.messages import SYSTEM_PROMPT, RenderedMessages, render_messages
@@ -169,7 +177,7 @@ def _whole_tools(spans: Sequence[PromptSpan]) -> Iterator[PromptSpan]:
 
 
 _SAME = (
-    "thinking", "tool_choice", "most_calls", "sampling", "max_tokens", "stop", "alternatives", "evidence",
+    "chat", "tool_choice", "most_calls", "sampling", "max_tokens", "stop", "alternatives", "evidence",
     "reasoning_budget", "repeatable",
 )  # fmt: skip
 """The fields of a run's request that the model's request has under the same names."""
@@ -177,7 +185,7 @@ _SAME = (
 
 def render_prompt(request: RunRequest, registry: ToolRegistry, model: Model) -> PromptRendered:
     """The text sent to the model, and the tokens of each of its parts. Raises PromptError and ModelError."""
-    return priced_prompt(render_messages(request, registry), model, thinking=request.thinking)
+    return priced_prompt(render_messages(request, registry), model, chat=request.chat)
 
 
 def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptRendered:
@@ -196,15 +204,15 @@ def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptR
 
 
 def priced_prompt(
-    messages: RenderedMessages, model: Model, begun: str = "", *, thinking: Thinking
+    messages: RenderedMessages, model: Model, begun: str = "", *, chat: ChatOptions
 ) -> PromptRendered:
-    """The messages in the model's chat template, with the tokens of each part. `thinking` is the request's.
+    """The messages in the model's chat template, with the tokens of each part. `chat` is the request's.
 
     `begun` is the beginning of the assistant's answer; the default is the messages'. Raises PromptError and ModelError.
     """
     given = (messages.messages, messages.tools) if messages.tools else (messages.messages,)
-    # other implementations of Model need to accept tools and thinking only if they are used
-    switched: dict[str, Any] = {} if thinking == "auto" else {"thinking": thinking}
+    # other implementations of Model need to accept tools and options only if they are used
+    switched: dict[str, Any] = {} if chat == DEFAULT_CHAT else {"chat": chat}
     prompt = model.render_chat(*given, **switched)
     text, tokens = prompt.text, prompt.tokens
     tools = [tool["function"] for tool in messages.tools]

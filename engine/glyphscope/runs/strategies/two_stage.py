@@ -90,7 +90,7 @@ def _part(
     named = named_call(request.native)
     begun = before if named is None else named.section_open + before
     messages = render_messages(request, registry)
-    prompt = priced_prompt(messages, context.model, begun, thinking=request.thinking)
+    prompt = priced_prompt(messages, context.model, begun, chat=request.chat)
     generation = generate_request(request, registry, prompt.text, expected, after=after)
     return with_messages(generation, messages, begun), prompt
 

@@ -26,7 +26,7 @@ from glyphscope.base.figures import duration_ms, pluralize
 from glyphscope.base.model_names import ModelName, opened_name
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import one_line, visible
-from glyphscope.events import AnyEvent, BranchPoint, ModelInfo, Status
+from glyphscope.events import AUTO, AnyEvent, BranchPoint, ModelInfo, Status, written_pairs
 from glyphscope.explain.masked import masked_reasons
 from glyphscope.explain.relaxing import WholeVerdict, verdict_words
 from glyphscope.notation.shapes import shape_keys
@@ -252,6 +252,16 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
         )
     if request.thinking != "auto":
         yield "Thinking", request.thinking
+    if request.reasoning_effort != AUTO:
+        yield "Reasoning effort", request.reasoning_effort
+    if request.template_vars:
+        yield "Template variables", shorten(", ".join(written_pairs(request.template_vars)), _MAX_NAME)
+    if request.chat_template:
+        own = "{" in request.chat_template
+        yield (
+            "Chat template",
+            "another than the model’s" if own else shorten(request.chat_template, _MAX_NAME),
+        )
     if request.reasoning_budget is not None:
         yield "Reasoning budget", pluralize(request.reasoning_budget, "token")
     yield "Sampling", sampling_words(request.sampling)

@@ -259,7 +259,7 @@ def take_turn(
     messages, acted = conversation.messages(plan.registry)
     for event in acted:
         yield emitter.stamp(event)
-    prompt = priced_prompt(messages, context.model, thinking=request.thinking)
+    prompt = priced_prompt(messages, context.model, chat=request.chat)
     expected, names = plan_expects(request, plan), special_tokens(request, context.model)
     generation = with_messages(
         generate_request(request, plan.registry, prompt.text, expected, names=names), messages

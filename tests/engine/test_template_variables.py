@@ -1,0 +1,253 @@
+"""The variables of chat templates: which there are, what each value changes, and how a request sets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli_command import command
+from glyphscope.base.errors import PromptError
+from glyphscope.events import (
+    ChatOptions,
+    Message,
+    PromptRendered,
+    RunFailed,
+    RunRequest,
+    encode_event,
+    read_pairs,
+    written_pairs,
+)
+from glyphscope.models import (
+    CONVERSATIONS,
+    ChatTemplate,
+    ScriptedModel,
+    TemplateSource,
+    TemplateVariable,
+    find_variables,
+    variables_of,
+)
+from glyphscope.models.remote import DIALECTS
+from glyphscope.registry import default_registry
+from glyphscope.runs.strategies import run
+from scripted_endpoint import endpoint, remote, said
+
+EFFORT = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    "{% set effort = reasoning_effort | default('medium') %}effort {{ effort }}"
+)
+REGISTRY = default_registry().to_document()
+CALL = '{action="search" query="AI"}'
+USER = Message("user", "Hi")
+
+
+MESSAGES = "{% for m in messages %}{{ m.content }}{% endfor %}"
+
+
+def found(body: str) -> dict[str, TemplateVariable]:
+    return {each.name: each for each in variables_of(TemplateSource(MESSAGES + body))}
+
+
+def prompt_of(template: str, **options) -> PromptRendered:
+    request = RunRequest(prompt="Hi", registry=REGISTRY, constraint="off", **options)
+    events = list(run(request, ScriptedModel(CALL, template=template)))
+    return next(event for event in events if isinstance(event, PromptRendered))
+
+
+# -- which there are -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "values", "default"),
+    [
+        ("{% if flag %}x{% endif %}", "switch", [True, False], ()),
+        ("{% if not flag is defined %}{% set flag = 1 > 0 %}{% endif %}{{ flag }}", "text", ["any text"], ()),
+        ("{% set flag = flag | default(false) %}{% if flag %}x{% endif %}", "switch", [True, False], (False,)),
+        ("{% if flag == 'a' %}x{% elif flag in ['b', 'c'] %}y{% endif %}", "choice", ["a", "b", "c"], ()),
+        ("{% set f = flag if flag is defined else 'b' %}{{ 'x' if f == 'a' else f }}", "choice", ["a", "b"], ("b",)),
+        ("{% if flag is defined and flag <= 3 %}x{% endif %}", "number", [3, 512], ()),
+        ("{% if flag == -1 %}x{% endif %}", "number", [-1, 512], ()),
+        ("{{ flag | default('text') }}", "text", ["text", "any text"], ("text",)),
+        ("{% for each in flag %}{{ each.title }}{% endfor %}", "list", [[{"title": "any text"}]], ()),
+        ("{% if 'a' in (flag or []) %}x{% endif %}", "list", [["a"]], ()),
+        ("{% if flag %}{{ flag.key }}{% endif %}", "object", [{"key": "any text"}], ()),
+    ],
+)  # fmt: skip
+def test_the_values_of_a_variable_are_those_that_the_template_uses(body, kind, values, default):
+    (variable,) = found(body).values()
+    assert (variable.name, variable.kind, variable.default) == ("flag", kind, default)
+    assert [each.value for each in variable.values] == values
+    assert variable.changes
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{% set x = 1 %}{{ x }}",
+        "{% if tools %}{% set x = 1 %}{% endif %}{% for m in messages %}{% set x = 2 %}{{ x }}{% endfor %}",
+        "{% macro f(x) %}{{ x }}{% endmacro %}{{ f(1) }}",
+        "{% for x in messages %}{{ x.role }}{% endfor %}",
+        "{% set ns = namespace(x=1) %}{% set ns.x = 2 %}{{ ns.x }}",
+        "{{ bos_token }}{{ tools }}{% if add_generation_prompt %}x{% endif %}{{ strftime_now('%Y') }}",
+    ],
+)
+def test_names_that_the_template_or_every_prompt_sets_are_no_variables(body):
+    assert found(body) == {}
+
+
+def test_a_value_that_changes_nothing_and_one_that_is_rejected_say_so():
+    body = "{% if flag == 'a' %}{% elif flag == 'b' %}{{ raise_exception('not b') }}{% endif %}"
+    (variable,) = found(body).values()
+    nothing, rejected = variable.values
+    assert not variable.changes and not nothing.error and "not b" in rejected.error
+
+
+@pytest.mark.slow
+def test_the_variables_of_every_template_change_its_prompts_as_they_say(llama_data: Path):
+    """Each value is rendered again, in the conversation that it names."""
+    reads_effort, changing, counted = [], 0, 0
+    talks = {talk.title: talk for talk in CONVERSATIONS}
+    for path in sorted((llama_data / "templates").glob("*.jinja")):
+        template = TemplateSource(path.read_text(encoding="utf-8"), eos="</s>")
+        variables = find_variables(template)
+        if "reasoning_effort" in {each.name for each in variables}:
+            reads_effort.append(path.stem)
+        for variable in variables:
+            counted += 1
+            changing += variable.changes
+            for tried in variable.values:
+                if not tried.changes:
+                    continue
+                title, _, state = tried.conversation.partition(", thinking ")
+                thinking = {"on": True, "off": False}.get(state)
+                before, after = (
+                    ChatTemplate(template.source, eos="</s>", given=given_vars).render(
+                        talks[title].messages, talks[title].tools, thinking=thinking
+                    )[0]
+                    for given_vars in ({}, {variable.name: tried.value})
+                )
+                assert before != after, (path.stem, variable.name, tried)
+                assert tried.before.rstrip("…") in before and tried.after.rstrip("…") in after
+    assert reads_effort == [
+        "Cohere2MoE", "deepseek-ai-DeepSeek-V4-Flash-0731", "deepseek-ai-DeepSeek-V4", "openai-gpt-oss-120b",
+        "tencent-Hy3", "upstage-Solar-Open-100B",
+    ]  # fmt: skip
+    assert counted > 90 and changing > 75
+
+
+# -- how a request sets them -----------------------------------------------------------------------------------------
+
+
+def test_a_variable_and_the_effort_of_a_request_are_in_its_prompt():
+    assert prompt_of(EFFORT).text.endswith("effort medium")
+    assert prompt_of(EFFORT, reasoning_effort="high").text.endswith("effort high")
+    given_both = prompt_of(EFFORT, reasoning_effort="high", template_vars={"reasoning_effort": "low"})
+    assert given_both.text.endswith("effort low") and given_both.note == ""
+
+
+@pytest.mark.parametrize("name", ["reasoning_effort", "thinking_effort", "reasoning_strength"])
+def test_the_effort_is_set_under_the_name_that_the_template_reads(name):
+    model = ScriptedModel(template=EFFORT.replace("reasoning_effort", name))
+    assert model.info.reads_effort is True
+    assert model.render_chat([USER], (), ChatOptions(reasoning_effort="low")).text.endswith("effort low")
+    assert ScriptedModel(template="{{ messages }}").info.reads_effort is False
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "words"),
+    [
+        ("", {"template_vars": {"other": 1}}, "does not read the variable other"),
+        ("", {"reasoning_effort": "low"}, "has no variable for it"),
+        ("{% if x %}{% endif %}", {"template_vars": {"x": "no"}}, 'x is "no", but it is a switch'),
+        ("{% if x == 'a' %}{% endif %}", {"template_vars": {"x": "b"}}, "compared with a only"),
+        ("{% if x in ['a', 'b'] %}{% endif %}", {"template_vars": {"x": 1}}, "x is 1, but it is a text"),
+        ("{% if (x or 0) < 3 %}{% endif %}", {"template_vars": {"x": True}}, "but it is a number"),
+        ("{{ thinking_effort in ['a', 'b'] }}", {"reasoning_effort": "low"}, "but it is one of a, b"),
+    ],
+)  # fmt: skip
+def test_a_value_without_an_effect_is_a_note(body, options, words):
+    prompt = prompt_of(MESSAGES + body, **options)
+    assert words in prompt.note
+
+
+def test_a_value_that_the_template_rejects_is_an_error_with_its_name():
+    model = ScriptedModel(template="{{ messages }}{{ 'effort ' + reasoning_effort }}")
+    with pytest.raises(PromptError, match="with reasoning_effort = 5"):
+        model.render_chat([USER], (), ChatOptions(template_vars={"reasoning_effort": 5}))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("messages", "set by the prompt"), ("a b", "not the name"), ("", "not the")]
+)
+def test_a_name_that_cannot_be_set_is_a_problem_before_the_run(name, why):
+    request = RunRequest(prompt="Hi", registry=REGISTRY, constraint="off", template_vars={name: 1})
+    (failed,) = (event for event in run(request, ScriptedModel(CALL)) if isinstance(event, RunFailed))
+    assert why in failed.message and failed.code == "PROMPT_FAILED"
+
+
+def test_the_form_of_a_run_follows_the_variables():
+    """A switch that is given as a variable closes the reasoning, as the setting for thinking does."""
+    body = (
+        "{% for m in messages %}<{{ m.role }}>"
+        "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}</s>{% endfor %}"
+        "{% if add_generation_prompt %}<assistant><think>"
+        "{% if enable_thinking is defined and not enable_thinking %}</think>{% endif %}{% endif %}"
+    )
+    model = ScriptedModel("x", template=body)
+    usual = model.turn_form().reasoning.prompt
+    closed = model.turn_form(ChatOptions(template_vars={"enable_thinking": False})).reasoning.prompt
+    assert (usual["undefined"], closed["undefined"]) == ("opens", "closes")
+
+
+def test_a_request_without_them_is_recorded_as_before():
+    started = next(iter(run(RunRequest(prompt="Hi", registry=REGISTRY), ScriptedModel(CALL))))
+    members = json.loads(encode_event(started))["request"].keys()
+    assert not {"reasoning_effort", "template_vars", "chat_template"} & members
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]+", fullmatch=True), st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(), lambda inner: st.lists(inner, max_size=2)
+), max_size=3))  # fmt: skip
+def test_values_by_name_are_read_as_they_were_written(values):
+    assert read_pairs(written_pairs(values)) == values
+
+
+# -- surfaces --------------------------------------------------------------------------------------------------------
+
+
+def test_commands_set_and_list_variables(tmp_path):
+    path = tmp_path / "effort.jinja"
+    path.write_text(EFFORT)
+    asked = ["prompt", "--json", "-m", "scripted:", "--chat-template", str(path), "Hi"]
+    for options, end in (
+        ((), "medium"),
+        (("--reasoning-effort", "high"), "high"),
+        (("--template-var", "reasoning_effort=low"), "low"),
+    ):
+        assert json.loads(command(*asked, *options).stdout)["text"].endswith(f"effort {end}")
+    lines = command(
+        "run", "--json", *asked[2:], "--constraint", "off", "--template-var", "reasoning_effort=1e3"
+    ).stdout
+    assert json.loads(lines.splitlines()[0])["request"]["template_vars"] == {"reasoning_effort": 1000.0}
+    listed = json.loads(command("models", "inspect", "--json", "--turns", "1", str(path)).stdout)["variables"]
+    assert [(each["name"], each["default"]) for each in listed] == [("reasoning_effort", ["medium"])]
+    assert command("run", "--template-var", "x", "Hi").exit_code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DIALECTS)
+def test_an_endpoint_is_sent_the_variables_where_it_has_a_field_for_them(name):
+    variables = name not in ("openai", "llama-cpp-python")
+    with endpoint(said(CALL)) as server, remote(server, f"?dialect={name}") as model:
+        options = {"reasoning_effort": "high", "template_vars": {"x": 1}}
+        events = list(run(RunRequest(prompt="Hi", registry=REGISTRY, constraint="off", **options), model))
+        body = server.asked[-1].body
+        effort = {"llama-cpp-python": None, "llama-server": None}.get(name, "high")
+        assert body.get("reasoning_effort") == effort
+        sent = {"x": 1} | ({"reasoning_effort": "high"} if name == "llama-server" else {})
+        assert body.get("chat_template_kwargs") == (sent if variables else None)
+        (note,) = (event.note for event in events if isinstance(event, PromptRendered))
+        assert ("no field for the variable x" in note) == (not variables)
