@@ -14,6 +14,7 @@ from glyphscope.events import LoadOptions
 from glyphscope.models.interface import Model
 from glyphscope.models.opening import EMBEDDED
 from glyphscope_benchmarks import (
+    ablation,
     decoding,
     evaluating,
     grammars,
@@ -31,7 +32,7 @@ from glyphscope_benchmarks.figures import Figure, measured_or_missing
 from glyphscope_benchmarks.report import Report, footnotes, report, table, this_machine
 from glyphscope_benchmarks.timing import FULL, QUICK, Plan
 
-MODEL_ROWS = (*reuse.ROWS, *evaluating.ROWS, *grammars.ROWS, *decoding.ROWS, *reading.ROWS)
+MODEL_ROWS = (*reuse.ROWS, *ablation.ROWS, *evaluating.ROWS, *grammars.ROWS, *decoding.ROWS, *reading.ROWS)
 
 
 def bench(
@@ -103,6 +104,7 @@ def measure(
         )
     else:
         yield from measured_or_missing(reuse.ROWS, lambda: reuse.figures(model, plan))
+        yield from measured_or_missing(ablation.ROWS, lambda: ablation.figures(model, plan))
         yield from measured_or_missing(evaluating.ROWS, lambda: evaluating.figures(model, plan))
         yield from measured_or_missing(
             (*grammars.ROWS, *decoding.ROWS, *reading.ROWS), lambda: _beside_baseline(model, plan)

@@ -35,7 +35,7 @@ def figures(model: Model, plan: Plan) -> list[Figure]:
     first_token(orders[0], model)  # makes the grammar and the mask's tokenizer, once
     cold, rerun = [], []
     for number in range(plan.call_rounds):
-        _forget(model)
+        forget(model)
         cold.append(first_token(orders[number % len(orders)], model))
         rerun.append(first_token(orders[(number + 1) % len(orders)], model))
     samples = {"cold_ms": statistics.median(cold) * 1000, "rerun_ms": statistics.median(rerun) * 1000}
@@ -57,6 +57,7 @@ def first_token(request: RunRequest, model: Model) -> float:
     return spent
 
 
-def _forget(model: Model) -> None:
+def forget(model: Model) -> None:
+    """Empty the model's cache."""
     for _ in model.generate(GenerateRequest(prompt=_OTHER, max_tokens=1)):
         pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import html
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -41,6 +41,9 @@ from glyphscope.events import (
     Violation,
     default_order,
 )
+from glyphscope.explain.ablation.choice import written_choice
+from glyphscope.explain.ablation.scoring import ablate_prompt
+from glyphscope.explain.ablation.types import OMISSION_KINDS, ChoiceKind, OmissionKind, PromptAblation
 from glyphscope.models.interface import Model as OpenModel
 from glyphscope.notation.read import parse_value
 from glyphscope.runs import CallState, NonInteractive, RunState, StageState, reduce_event
@@ -337,6 +340,39 @@ class Model:
 
         events = run_request(request, self._model, interaction)
         return Run(cancellable(events, self._model, interaction), cancel)
+
+    def explain_prompt(
+        self,
+        run: Run,
+        *,
+        field: str | None = None,
+        token: int | None = None,
+        answer: bool = False,
+        call: int = 0,
+        parts: Collection[OmissionKind] = OMISSION_KINDS,
+        budget: float | None = None,
+        progress: bool | None = None,
+    ) -> PromptAblation:
+        """The effect of each part of the prompt of a run by this model, when it is left out, on what was written: the
+        value of `field`, the `token` of that index, the whole `answer`, or by default the tool of the `call`.
+
+        `parts` are the kinds of parts, `budget` the most tokens to evaluate, in prompts. Raises GlyphscopeError for a
+        model that cannot score a text, one that did not write the run, and a choice that the run does not have.
+        """
+        kind: ChoiceKind | None = "field" if field is not None else "token" if token is not None else None
+        state = run.wait(progress=progress).state
+        choice = written_choice(
+            state, "answer" if answer else kind, token=token or 0, path=field or "", call=call
+        )
+        with progress_bar(progress, "tokens") as show:
+            return ablate_prompt(
+                state,
+                self._model,
+                choice,
+                kinds=parts,
+                budget=budget,
+                report=lambda now: show(now.done, now.total, "scoring"),
+            )
 
     def close(self) -> None:
         """End its process. May be called again."""

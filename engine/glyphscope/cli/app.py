@@ -30,7 +30,7 @@ COMMANDS = {
     "run": "run.run",
     "replay": "bundle.replay",
     "branch": "branch.branch",
-    "explain": "branch.explain",
+    "explain": "explain.app",
     "prompt": "prompt.prompt",
     "ab": "ab.ab",
     "bundle": "bundle.bundle",

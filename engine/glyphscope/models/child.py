@@ -22,6 +22,7 @@ from typing import Any
 import llama_cpp as llama
 
 from glyphscope.base.errors import ContextOverflow, GlyphscopeError, GrammarError, ModelError
+from glyphscope.base.lines import common_length
 from glyphscope.events import EvidenceKind, TokenStep
 from glyphscope.models import wire
 from glyphscope.models.batch_sizes import TOKENS, BatchTimer, BatchTimes, OtherPrograms
@@ -32,7 +33,7 @@ from glyphscope.models.decoding.response_prefix import PrefixToken, commit_prefi
 from glyphscope.models.gbnf import GbnfConstraint, LazyGbnfConstraint
 from glyphscope.models.interface import ConstraintMade, GenerateRequest, PromptProgress, PromptReady
 from glyphscope.models.llama_engine import Interrupted, LlamaEngine
-from glyphscope.models.llama_sequence import PromptPiece
+from glyphscope.models.llama_sequence import LlamaSequence, PromptPiece
 from glyphscope.models.response_prefix import place_prefix
 from glyphscope.models.session import Session
 from glyphscope.processes.pipe import Pipe, SentError, parent_pipe
@@ -67,6 +68,10 @@ class Generation:
             room = min(request.max_tokens, engine.context - len(prompt) - len(ids) + 1)
             self._note = f"{self._note} {_too_few(budget.least(ids, room), room)}".strip()
         self._before = [*prompt, *(one.id for one in written[:figures_from])]
+        self._hidden, self._beside = request.hidden, self.sequence
+        self._shared = _shared(self.sequence, engine, request, self._before, len(written))
+        if self._shared is not None and engine.spare is not None:
+            self.sequence = engine.spare
         self.decoder = Decoder(
             self.sequence,
             prompt,
@@ -99,7 +104,12 @@ class Generation:
         start = time.perf_counter()
         total = len(self._before)
         sequence = self.sequence
-        sequence.keep(self._before, repeatable=self._repeatable, alone=alone)
+        if self._shared is not None:
+            sequence.share(self._beside, self._shared, self._hidden)
+        else:
+            if self.engine.spare is not None:
+                self.engine.spare.cut(0)
+            sequence.keep(self._before, repeatable=self._repeatable, alone=alone)
         restored = 0
         if (
             self._prompts is not None and alone
@@ -148,6 +158,24 @@ def _check_room(engine: LlamaEngine, tokens: int) -> None:
     """Raise ContextOverflow unless the tokens and one more fit the context."""
     if tokens + 1 > engine.context:
         raise ContextOverflow(tokens, engine.context)
+
+
+def _shared(
+    sequence: LlamaSequence, engine: LlamaEngine, request: GenerateRequest, prompt: list[int], written: int
+) -> int | None:
+    """The number of first tokens that a prompt beside the sequence's shares with it; None for one in its place.
+
+    Raises ModelError for hidden tokens without room, or of another prompt.
+    """
+    if not request.beside:
+        return None
+    known = common_length(prompt[:-1], sequence.tokens)
+    shared = request.seen_from if request.hidden else known
+    needed = len(sequence.tokens) + len(prompt) - shared + written
+    fits = engine.spare is not None and needed <= engine.context * len(engine.sequences)
+    if request.hidden and (shared > known or not fits):
+        raise ModelError("The prompt is not in the model's memory, or there is no room beside it.")
+    return shared if fits else None
 
 
 def _figures_from(written: list[PrefixToken], evidence: EvidenceKind) -> int:

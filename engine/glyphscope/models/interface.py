@@ -36,6 +36,9 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     With `triggers`, a GBNF grammar applies from the first of these texts in the answer on, which begins with it.
     `stop` are strings that end the answer: endpoints receive them, otherwise the reader of the tokens looks for them.
     `tool_choice` and `most_calls` are the request's; endpoints that receive `tools` receive them too.
+    A prompt that is evaluated `beside` the one before it leaves that one in the model's memory, as far as there is
+    room, and is not stored on disk. With `hidden`, it is the same prompt, of which the tokens from `seen_from` on are
+    evaluated again without seeing these ranges of tokens; ModelError if that is not possible.
     """
 
     prompt: str
@@ -60,6 +63,9 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     rules: bytes = b""
     near: int | None = None
     reasoning_budget: int | None = None
+    beside: bool = False
+    hidden: tuple[tuple[int, int], ...] = ()
+    seen_from: int = 0
 
 
 class RenderedPrompt(msgspec.Struct, frozen=True):

@@ -161,7 +161,8 @@ class LlamaModel:
                     member.close()
 
     def _frame(self, request: GenerateRequest, sequence: int) -> wire.Generate:
-        return wire.Generate(request, self._prompts(), self._hash.value(), sequence)
+        prompts = None if request.beside else self._prompts()
+        return wire.Generate(request, prompts, self._hash.value(), sequence)
 
     def measure_batches(self, progress: Callable[[], object] = lambda: None) -> BatchTimes | None:
         """Time batches of prompts, which takes 10 s and more, and store the result for the next time that this model is

@@ -77,7 +77,10 @@ class LlamaEngine:
         self.pieces = read_pieces(self.vocab, self.vocabulary)
         self.ends = read_ends(self.vocab, self.vocabulary)
         self._is_end = frozenset(self.ends)
-        self.sequences = [LlamaSequence(self, number) for number in range(options.sequence_count)]
+        count = options.sequence_count
+        self.sequences = [LlamaSequence(self, number) for number in range(count)]
+        self.spare = LlamaSequence(self, count) if self.has_cells else None
+        """The sequence of a prompt that is evaluated beside another one."""
 
     def _open_context(self, path: str, options: LoadOptions, log: Iterable[str]) -> LoadOptions:
         trained = llama.llama_model_n_ctx_train(self._model)

@@ -85,16 +85,22 @@ class LlamaSequence:
             if (shared := reusable(other)) > same:
                 same, found = shared, other
         if found is not self:
-            self._share(found, same)
+            self.share(found, same)
         self.cut(same)
         for other in others if alone else ():
             other.cut(0)
         return len(self.tokens)
 
-    def _share(self, other: LlamaSequence, length: int) -> None:
-        """Begin with the first tokens of another sequence, in the same cells."""
+    def share(self, other: LlamaSequence, length: int, hidden: Sequence[tuple[int, int]] = ()) -> None:
+        """Begin with the first tokens of another sequence, in the same cells. The tokens that follow do not see those
+        in the `hidden` ranges, in order and before the last one; the others have seen them.
+        """
         self.cut(0)
-        llama.llama_memory_seq_cp(self._context.memory, other.number, self.number, 0, length)
+        start = 0
+        for end, after in (*hidden, (length, length)):
+            if end > start:
+                llama.llama_memory_seq_cp(self._context.memory, other.number, self.number, start, end)
+            start = after
         self.tokens[:] = other.tokens[:length]
         self._ends = [end for end in other._ends if end <= length]
         self._placed = min(other._placed, length)

@@ -1,5 +1,5 @@
 """The playground's right side: the shown branch, a token with its alternatives, the costs of the turn, the size of the
-call, charts of the steps and of savings, and the mask impact.
+call, charts of the steps and of savings, the mask impact, and the influence of the prompt.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from glyphscope.runs.stage_words import narrowed_words
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
 from glyphscope_gui.playground.evidence_words import SAVED, STYLES, size_words, token_words
+from glyphscope_gui.playground.influence import InfluenceView
 from glyphscope_gui.playground.mask_impact_view import MaskImpactView
 from glyphscope_gui.runs.alternatives_table import AlternativesModel, AlternativesTable
 from glyphscope_gui.runs.run_controller import Saving
@@ -92,6 +93,7 @@ class EvidenceDock(ScrollArea):
         self.expected_note.hide()
         self.all_button = push_button("", self, role="link", clicked=self._show_all)
         self.mask_impact = MaskImpactView(self)
+        self.influence = InfluenceView(self)
         self.turn = TurnCosts(self)
         self.size_note = words_label("")
         self.measure = Segmented(_MEASURES, small=True, parent=self)
@@ -279,6 +281,7 @@ class EvidenceDock(ScrollArea):
             self.size_section,
             steps,
             self.mask_impact_section,
+            _section(CardHeading(tr("Influence of the prompt")), self.influence),
             self.savings_section,
             STRETCH,
             parent=body,

@@ -19,6 +19,7 @@ from glyphscope.runs.strategies.reading_ahead import ReadAhead
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
 from glyphscope_gui.playground.evidence_dock import EvidenceDock, load_charts
+from glyphscope_gui.playground.influence import InfluencePresenter
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.stage_presenter import RulesPresenter, StagePresenter
 from glyphscope_gui.runs.model_queries import FIRST_PROMPT_KNOWN
@@ -148,6 +149,7 @@ class PlaygroundPresenter(Page):
         self.stages = StagePresenter(context, self.view, self.evidence)
         self.rules = RulesPresenter(context, self.view, self.evidence)
         self.branches = BranchPresenter(context, self.view, self.evidence)
+        self.influence = InfluencePresenter(context, self.evidence.influence)
         self.conversation = ConversationPresenter(context, self.view)
         self.examples = ExamplesMenu(self.view)
         self.examples.chosen.connect(self.show_bundled)
@@ -343,6 +345,7 @@ class PlaygroundPresenter(Page):
         self.evidence.show_token(self.view.stage, index)
         self.rules.show_token(index)
         self.branches.show_token(index)
+        self.influence.show_token(index)
 
     # -- notices, with a button if there is a fix --------------------------------------------------------------
 

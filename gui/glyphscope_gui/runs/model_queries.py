@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from PySide6.QtCore import QObject, Signal
@@ -30,6 +30,8 @@ FIRST_PROMPT_KNOWN = ("direct", "two-stage")
 """The strategies whose first prompt is independent of the model's output."""
 _IDLE = "idle"
 """The key of the work that ends when the model is needed."""
+_SCORING = "scoring"
+"""The key of the work that ends when a run needs the model; other queries wait for it."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,28 @@ class ModelQueries(QObject):
 
         `done` and `failed` are called in the window's thread. Only the newest query of a key is answered.
         """
-        self.interrupt()
+        self._interrupt(_IDLE)
         stopped_to = self._worker.stopped_to
         work_with_model = partial(self._worker.answer, work, stopped_to=stopped_to, generates=key == _IDLE)
         self._background.start(key, work_with_model, done, failed or self.crashed.emit, line=self._line)
+
+    def score(
+        self,
+        work: Callable[[Model | None], T],
+        done: Callable[[T], None],
+        failed: Callable[[BaseException], None],
+        progress: Callable[[list[Any]], None],
+    ) -> None:
+        """Call `work`, which evaluates prompts for seconds and more, as `ask` does. `this_task().stopped` is set by a
+        run that needs the model, and by `stop_scoring`; `progress` is called with what it reports.
+        """
+        self.interrupt()
+        scoring = partial(self._worker.answer, work, stopped_to=self._worker.stopped_to, generates=True)
+        self._background.start(_SCORING, scoring, done, failed, progress=progress, line=self._line)
+
+    def stop_scoring(self) -> None:
+        """End `score`, which may still have a result."""
+        self._interrupt(_SCORING)
 
     def price(self, request: PreparedRequest, done: Callable[[PricedPrompt | None], None]) -> None:
         """Count the prompt of the request; `done` gets None without a model that can. `promptPriced` is emitted for a
@@ -116,8 +136,12 @@ class ModelQueries(QObject):
         self.ask(_IDLE, batches_measured, done, failed)
 
     def interrupt(self) -> None:
-        """Stop reading ahead and measuring, as something else needs the model."""
-        self._background.stop(_IDLE)
+        """Stop reading ahead, measuring and scoring, as a run needs the model."""
+        self._interrupt(_IDLE, _SCORING)
+
+    def _interrupt(self, *keys: str) -> None:
+        for key in keys:
+            self._background.stop(key)
         self._worker.interrupt()
 
 

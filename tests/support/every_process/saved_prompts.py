@@ -155,7 +155,7 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
                 self.sequences = [Sequence(self, 0)]
 
         def decode(self, parts: Any) -> Any:
-            if len(self.sequences) > 1:  # which share cells
+            if len(self.sequences) > 1 or parts[0].sequence is self.spare:  # which share cells
                 return super().decode(parts)
             ((sequence, tokens, outputs),) = parts
             if outputs:

@@ -1,0 +1,85 @@
+"""The part of an answer whose probability is explained: all of it, the name of a tool, a field, or a token."""
+
+from __future__ import annotations
+
+from glyphscope.base.errors import PromptError
+from glyphscope.base.figures import pluralize
+from glyphscope.base.pointer import readable
+from glyphscope.explain.ablation.types import ChoiceKind, WrittenChoice
+from glyphscope.runs.state import RunState, StageState
+
+_SHOWN = 12
+"""Fields that an error lists."""
+
+
+def written_choice(
+    state: RunState, kind: ChoiceKind | None = None, *, token: int = 0, path: str = "", call: int = 0
+) -> WrittenChoice:
+    """The choice in the answer of a run of the strategy direct: its `token` of that index, or the field at `path` (a
+    JSON Pointer, or its last name) or the tool of its `call`. By default the tool if the answer names one, else all.
+
+    Tokens are whole: a choice that begins or ends within one has all of it. The end token of an answer belongs to none.
+    Raises PromptError if there is no such choice.
+    """
+    stage = state.stages[0]
+    count = sum(1 for one in stage.tokens if not one.step.end)
+    where = f"run {state.started.run}" if state.started is not None else ""
+    if not count:
+        raise PromptError("The run has no tokens, so nothing was chosen.", where=where, hint="Run it again.")
+    if any(one.step.id < 0 for one in stage.tokens[:count]):
+        raise PromptError(
+            "The tokens of this answer have no ids, so they cannot be scored.",
+            where=where,
+            hint="Run the prompt with a model in a GGUF file.",
+        )
+    known = stage.written.get(call)
+    tool = known.tool if known is not None else None
+    match kind or ("tool" if tool is not None else "answer"):
+        case "token":
+            if not 0 <= token < count:
+                raise PromptError(
+                    f"There is no token {token}: the answer has {pluralize(count, 'token')}.",
+                    where=where,
+                    hint=f"Give a number from 0 to {count - 1}.",
+                )
+            return WrittenChoice("token", token, token + 1, stage.tokens[token].step.text)
+        case "tool":
+            if tool is None:
+                raise PromptError(
+                    "The answer names no tool."
+                    if not call
+                    else f"The answer has no call {call} with a tool.",
+                    where=where,
+                    hint="Explain the whole answer, a field or a token.",
+                )
+            start = stage.text.rfind(tool.name, 0, tool.char + 1)
+            found = max(start, 0), min(start + len(tool.name) + 1, len(stage.text))
+            return _between(stage, "tool", *found, text=tool.name, name=tool.name)
+        case "field":
+            return _field(stage, path, call, where)
+        case _:
+            return WrittenChoice("answer", 0, count, stage.text)
+
+
+def _field(stage: StageState, path: str, call: int, where: str) -> WrittenChoice:
+    known = stage.written.get(call)
+    fields = {} if known is None else known.fields
+    named = [each for each in fields if path in (each, readable(each), each.rpartition("/")[2])]
+    found = fields.get(path) or (fields[named[0]] if len(named) == 1 else None)
+    if found is None or found.start is None or found.end <= found.start:
+        listed = ", ".join(list(fields)[:_SHOWN])
+        raise PromptError(
+            f"The answer has no field {path}." if len(named) < 2 else f"Several fields are named {path}.",
+            where=where,
+            hint=f"It has {listed}." if listed else "Explain the whole answer, or a token.",
+        )
+    return _between(stage, "field", found.start, found.end, stage.text[found.start : found.end], found.path)
+
+
+def _between(
+    stage: StageState, kind: ChoiceKind, start: int, end: int, text: str, path: str = "", name: str = ""
+) -> WrittenChoice:
+    """The tokens that wrote these characters, without the end token."""
+    tokens = stage.tokens_between(start, end)
+    last = tokens.stop - (bool(tokens) and stage.tokens[tokens.stop - 1].step.end)
+    return WrittenChoice(kind, tokens.start, last, text, path, name)

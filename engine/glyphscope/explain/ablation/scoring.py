@@ -1,0 +1,376 @@
+"""Scores of what was written, with the whole prompt and without each of its parts, by teacher forcing.
+
+The tokens of the answer are given to the model as they were written, so one evaluation has the figures of all of them.
+The whole prompt stays in the model's memory, and another one costs only its tokens behind the part that is left out.
+Parts with much text behind them are estimated before: of the whole prompt, the last message and the answer are
+evaluated again without seeing the part. The text between has read it: an estimate has only the direct effect of a part.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Any
+
+import msgspec
+
+from glyphscope.base.errors import ModelDied, ModelError, PromptError
+from glyphscope.base.lines import common_length
+from glyphscope.events import DEFAULT_CHAT, PrefixPart, PromptRendered, Token, TokenStep, under_constraint
+from glyphscope.explain.ablation.parts import Variant, variants
+from glyphscope.explain.ablation.types import (
+    OMISSION_KINDS,
+    ChoiceScore,
+    Omission,
+    OmissionEffect,
+    OmissionKind,
+    OtherToken,
+    PromptAblation,
+    TokenScore,
+    WrittenChoice,
+)
+from glyphscope.models.interface import Cancelled, GenerateRequest, Model, PromptProgress, same_model
+from glyphscope.prompting.history import HISTORY
+from glyphscope.prompting.messages import RenderedMessages, render_messages
+from glyphscope.runs.prepared import PreparedRequest, prepare
+from glyphscope.runs.settling import settle
+from glyphscope.runs.state import RunState, StageState
+from glyphscope.runs.strategies.request import TEMPLATE, generate_request, priced_prompt, special_tokens
+
+_ALTERNATIVES = 40
+"""The most probable tokens among which the best other one is searched for."""
+_WORTH = 2
+"""A part is estimated first if leaving it out costs this many times as much."""
+_DIFFERS = (
+    "The prompt is not that of the record: this version or the model's template renders it differently."
+)
+
+
+@dataclass(frozen=True)
+class AblationProgress:
+    """So many of the `total` tokens are evaluated; `effect` is the one that was computed last."""
+
+    done: int
+    total: int
+    effect: OmissionEffect | None = None
+
+
+Report = Callable[[AblationProgress], object]
+
+
+@dataclass
+class _Prompt:
+    """A prompt to score, for one part or several without which it is the same; `cost` tokens are to be evaluated."""
+
+    text: str
+    cost: int
+    effects: list[int] = field(default_factory=list)
+
+
+def ablate_prompt(
+    state: RunState,
+    model: Model,
+    choice: WrittenChoice,
+    *,
+    kinds: Collection[OmissionKind] = OMISSION_KINDS,
+    tools: Collection[str] | None = None,
+    budget: float | None = None,
+    report: Report = lambda _: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> PromptAblation:
+    """The effect of each part of the run's prompt on the choice. With `tools`, only these are offered, under a mask.
+
+    Ends after `budget` times the prompt's tokens were evaluated, and when `stopped` returns True, with the effects so
+    far. Raises ModelError for a model that cannot score or is not the run's, PromptError, and ContextOverflow if the
+    prompt does not fit.
+    """
+    prepared, stage = _scorable(state, model, tools)
+    request = prepared.request
+    messages = render_messages(request, prepared.offered)
+    whole = priced_prompt(messages, model, chat=request.chat)
+    limit = None if budget is None else int(budget * whole.tokens)
+    scorer = _Scorer(prepared, stage, model, choice, report, stopped, limit=limit)
+    base = scorer.whole_score(whole)
+    parts = [one for one in variants(prepared, messages, whole) if one.omission.kind in kinds]
+    parts.sort(key=lambda one: _place(one.omission))
+    effects = scorer.effects_of(parts, messages)
+    recorded = stage.prompt.text if stage.prompt is not None else whole.text
+    return PromptAblation(
+        run=state.started.run if state.started is not None else "",
+        model=model.info,
+        constraint=request.constraint,
+        choice=choice,
+        prompt=whole.text,
+        tokens=whole.tokens,
+        base=base,
+        effects=tuple(effects),
+        evaluated=scorer.evaluated,
+        ms=scorer.ms,
+        note=whole.note
+        if tools is not None or recorded == whole.text
+        else f"{whole.note} {_DIFFERS}".strip(),
+    )
+
+
+def _scorable(
+    state: RunState, model: Model, tools: Collection[str] | None
+) -> tuple[PreparedRequest, StageState]:
+    """The run's request, settled for the model, and the stage of its answer. Raises PromptError and ModelError."""
+    started, stage = state.started, state.stages[0]
+    if started is None:
+        raise PromptError("The record lacks the beginning of a run.", hint="Give the whole record.")
+    if started.request.strategy != "direct":
+        raise PromptError(
+            f"The parts of a prompt can be left out for the strategy direct, not {started.request.strategy}.",
+            where=f"run {started.run}",
+            hint="Run it again with the strategy direct.",
+        )
+    if model.info.kind != "llama.cpp":
+        raise ModelError(
+            "This model cannot score a given text: only a model in a file returns the probabilities of all tokens.",
+            where=model.info.name,
+            hint="Run the prompt with a model in a GGUF file.",
+        )
+    if not same_model(model.info, started.model):
+        raise ModelError(
+            f"The run was written by {started.model.name}, and {model.info.name} is another model.",
+            where=model.info.path,
+            hint="Open the model of the run, or run the prompt with this one.",
+        )
+    request = started.request
+    if tools is not None:
+        whole = prepare(request).registry
+        offered = replace(whole, tools=tuple(tool for tool in whole if tool.name in tools))
+        request = msgspec.structs.replace(
+            under_constraint(request, "mask"), registry=offered.to_document(), grammar=None, relaxed=()
+        )
+    return settle(request, model).accepted, stage
+
+
+def _place(omission: Omission) -> tuple[float, int]:
+    """The order of the prompt: by the first character, and a part before those inside it."""
+    if not omission.spans:
+        return math.inf, 0
+    return omission.spans[0][0], -omission.spans[-1][1]
+
+
+class _Scorer:
+    """Scores prompts with one answer, and counts the evaluated tokens."""
+
+    def __init__(
+        self,
+        prepared: PreparedRequest,
+        stage: StageState,
+        model: Model,
+        choice: WrittenChoice,
+        report: Report,
+        stopped: Callable[[], bool],
+        *,
+        limit: int | None,
+    ) -> None:
+        self._model, self._choice, self._limit = model, choice, limit
+        self._report, self._stopped = report, stopped
+        self._chat = prepared.request.chat
+        self._tokens = stage.tokens[: choice.last]
+        self._masked = prepared.request.constraint != "off"
+        self._names = [tool.name for tool in prepared.enforced.allowed]
+        self._before = _text_before(stage, choice)
+        names = special_tokens(prepared.request, model)
+        self._request = msgspec.structs.replace(
+            generate_request(prepared.request, prepared.enforced, "", names=names),
+            written=tuple(PrefixPart(one.step.data, one.step.id, kept=True) for one in self._tokens),
+            max_tokens=0,
+            alternatives=_ALTERNATIVES,
+            evidence="all",
+            rules=b"",
+            near=None,
+        )
+        self._whole = PromptRendered(text="", tokens=0, cached=0)
+        self._ids: list[int] = []
+        self._seen_from = 0
+        self._base: ChoiceScore | None = None
+        self._total = 0
+        self.evaluated = 0
+        self.ms = 0.0
+
+    def whole_score(self, prompt: PromptRendered) -> ChoiceScore:
+        """The score with the whole prompt, which is read from the disk or stored there as a run's is."""
+        self._whole, self._ids = prompt, self._model.tokenize(prompt.text)
+        self._seen_from = _last_message(prompt)
+        self._total = prompt.tokens + len(self._tokens)
+        self._base = self._scored(msgspec.structs.replace(self._request, prompt=prompt.text))
+        if self._base is None:
+            raise ModelError("Scoring the prompt was stopped.", hint="Start it again.")
+        return self._base
+
+    def effects_of(self, parts: Sequence[Variant], messages: RenderedMessages) -> list[OmissionEffect]:
+        """The effects of the parts, as far as the budget reaches: first estimates of those with much text behind them,
+        then the scores, those of the largest estimates first. Prompts are scored beside the whole one, which stays in
+        the model's memory.
+        """
+        effects = [OmissionEffect(one.omission) for one in parts]
+        prompts = self._rendered(parts, effects, messages)
+        self._total += sum(one.cost for one in prompts)
+        self._estimate(prompts, effects)
+        for one in sorted(prompts, key=lambda one: self._priority(one, effects)):
+            if not self._affords(one.cost):
+                continue
+            request = msgspec.structs.replace(self._request, prompt=one.text, beside=True)
+            try:
+                score = self._scored(request)
+            except PromptError as error:  # too long: a template may replace a message by another text
+                self._set(effects, one, problem=error.message)
+                continue
+            if score is None:
+                break
+            self._set(effects, one, score=score)
+        return effects
+
+    def _rendered(
+        self, parts: Sequence[Variant], effects: list[OmissionEffect], messages: RenderedMessages
+    ) -> list[_Prompt]:
+        """The prompts without the parts. Sets the problems of those that cannot be left out."""
+        prompts: dict[str, _Prompt] = {}
+        for index, (_, render) in enumerate(parts):
+            if self._stopped():
+                break
+            try:
+                found = render()
+                given = (found.messages, found.tools) if found.tools else (found.messages,)
+                switched: dict[str, Any] = {} if self._chat == DEFAULT_CHAT else {"chat": self._chat}
+                text = self._model.render_chat(*given, **switched).text + messages.begun
+            except PromptError as error:
+                effects[index] = replace(effects[index], problem=error.message)
+                continue
+            ids = self._model.tokenize(text)
+            effects[index] = replace(effects[index], tokens=len(ids))
+            if ids == self._ids:
+                effects[index] = replace(effects[index], problem="the prompt is the same without it")
+                continue
+            cost = len(ids) - common_length(ids[:-1], self._ids) + len(self._tokens)
+            prompts.setdefault(text, _Prompt(text, cost)).effects.append(index)
+        return list(prompts.values())
+
+    def _estimate(self, prompts: Sequence[_Prompt], effects: list[OmissionEffect]) -> None:
+        """Estimate the effects of parts that cost several times as much to leave out."""
+        cost = self._whole.tokens - self._seen_from + len(self._tokens)
+        for one in prompts:
+            hidden = _hidden(effects[one.effects[0]].omission, self._whole)
+            if not hidden or hidden[-1][1] >= self._seen_from or one.cost < _WORTH * cost:
+                continue
+            if not self._affords(cost):
+                return
+            self._total += cost
+            request = msgspec.structs.replace(
+                self._request, prompt=self._whole.text, beside=True, hidden=hidden, seen_from=self._seen_from
+            )
+            try:
+                estimate = self._scored(request)
+            except ModelDied:
+                raise
+            except ModelError:  # a recurrent model, or no room in its context
+                self._total -= cost
+                return
+            if estimate is None:
+                return
+            self._set(effects, one, estimate=estimate)
+
+    def _priority(self, one: _Prompt, effects: Sequence[OmissionEffect]) -> tuple[float, int]:
+        """The cheap ones without an estimate first, then the largest estimates."""
+        estimates = [each.estimate for index in one.effects if (each := effects[index]).estimate is not None]
+        base = self._base.logprob if self._base is not None else 0.0
+        return max(
+            (-abs(each.logprob - base) for each in estimates if each is not None), default=-math.inf
+        ), one.cost
+
+    def _affords(self, cost: int) -> bool:
+        return self._limit is None or self.evaluated + cost <= self._limit
+
+    def _set(self, effects: list[OmissionEffect], one: _Prompt, **found: Any) -> None:
+        for index in one.effects:
+            effects[index] = replace(effects[index], **found)
+            self._report(AblationProgress(self.evaluated, self._total, effects[index]))
+
+    def _scored(self, request: GenerateRequest) -> ChoiceScore | None:
+        """The score with the request's prompt; None if it was stopped."""
+        start, before = time.perf_counter(), self.evaluated
+        cached: int | None = None
+        steps: tuple[TokenStep, ...] = ()
+        with closing(self._model.generate(request)) as outputs:
+            for output in outputs:
+                if isinstance(output, Cancelled) or self._stopped():
+                    return None
+                if isinstance(output, PromptProgress):
+                    cached = output.done if cached is None else cached
+                    self.evaluated = before + output.done - cached
+                    self._report(AblationProgress(self.evaluated, self._total))
+                elif isinstance(output, tuple):
+                    steps = output
+                    break
+        self.evaluated += len(steps)
+        self.ms += (time.perf_counter() - start) * 1000
+        chosen = [one for one in steps if self._choice.first <= one.index < self._choice.last]
+        return ChoiceScore(tuple(map(self._token_score, chosen)))
+
+    def _token_score(self, step: TokenStep) -> TokenScore:
+        raw = step.logprob if step.logprob is not None else -math.inf
+        masked = share = None
+        if self._masked:
+            share = 1.0 if step.feasible is None else max(step.feasible, 1e-300)
+            masked = 0.0 if step.forced else min(raw - math.log(share), 0.0)
+        others = [one for one in step.alternatives if one.id != step.id and one.allowed is not False]
+        best = max(others, key=lambda one: one.raw, default=None)
+        if best is None or step.forced:
+            return TokenScore(step.index, raw, masked, None)
+        under = None if share is None else min(best.raw / share, 1.0)
+        return TokenScore(
+            step.index, raw, masked, OtherToken(best.text, best.raw, under, self._tools(step, best.text))
+        )
+
+    def _tools(self, step: TokenStep, text: str) -> tuple[str, ...]:
+        """The tools whose names can begin with what is written before that token, and with the text."""
+        if self._choice.kind != "tool":
+            return ()
+        begun = f"{self._before[step.index - self._choice.first]}{text}".lstrip("\"' =:({")
+        return tuple(
+            name for name in self._names if begun.strip() and name.startswith(begun.rstrip("\"' ({,:"))
+        )
+
+
+def _last_message(prompt: PromptRendered) -> int:
+    """The token in the header of the last message from which on it is evaluated again for an estimate; 0 if the place
+    of tokens is not known.
+    """
+    last = next(
+        (n for n in reversed(range(len(prompt.parts))) if prompt.parts[n].name in ("user", HISTORY)), 0
+    )
+    if not last or not prompt.lengths:
+        return 0
+    ends = list(accumulate(prompt.lengths))
+    header = prompt.parts[last - 1]
+    # one token of the header stays, as the memory of a sequence has no gap before the tokens that are evaluated
+    first = bisect_right(ends, header.start) + 1 if header.name == TEMPLATE else len(ends)
+    return min(first, bisect_right(ends, prompt.parts[last].start))
+
+
+def _hidden(omission: Omission, prompt: PromptRendered) -> tuple[tuple[int, int], ...]:
+    """The ranges of the prompt's tokens that complete characters of a part; empty if they are not known."""
+    if not prompt.lengths:
+        return ()
+    ends = list(accumulate(prompt.lengths))
+    ranges = ((bisect_right(ends, start), bisect_right(ends, end)) for start, end in sorted(omission.spans))
+    return tuple((first, last) for first, last in ranges if last > first)
+
+
+def _text_before(stage: StageState, choice: WrittenChoice) -> list[str]:
+    """For each token of a choice of a tool, the beginning of the name that is written before it."""
+    if choice.kind != "tool":
+        return []
+    tokens: list[Token] = stage.tokens[choice.first : choice.last]
+    name = stage.text.find(choice.name, max(0, tokens[0].start))
+    return [stage.text[name : token.start] if token.start > name >= 0 else "" for token in tokens]
