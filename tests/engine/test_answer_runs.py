@@ -14,9 +14,12 @@ import msgspec
 import pytest
 
 from examples import rounds
+from glyphscope import read_run
+from glyphscope.api.runs import recorded
 from glyphscope.events import Answer, FinalAnswer, LoadOptions, RunFinished, RunRequest, Sampling
 from glyphscope.models import Model, open_model
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs import branch_request, run_state
 from glyphscope.runs.strategies import answer_validator, run
 from untrained_models import PAIRS, model_file
 
@@ -87,3 +90,27 @@ def test_every_masked_run_of_an_untrained_model_ends_in_a_matching_answer(
         if not validator.valid:
             wrong.append((seed, said))
     assert not wrong, f"{len(wrong)} of {RUNS}: {wrong[:3]}"
+
+
+@pytest.mark.parametrize("kind", ["schema", "choice", "gbnf"])
+def test_a_run_with_an_answer_is_exported_repeated_and_continued_like_one_with_a_call(
+    model: Model, kind: str, tmp_path: Path
+) -> None:
+    asked = msgspec.structs.replace(
+        REQUEST, answer=ANSWERS[kind], notation="json", evidence="all", alternatives=5
+    )
+    made = recorded(run(asked, model))
+    assert made.valid and made.answer is not None
+    made.save(tmp_path / "run.jsonl")
+    again = read_run(tmp_path / "run.jsonl")
+    assert again.answer == made.answer
+    assert again.export("gbnf") and again.export("lark")
+    namespace: dict[str, Any] = {}
+    exec(again.export("pytest"), namespace)  # a file that the program wrote
+    namespace["test_call"]()
+    if kind == "schema":
+        assert json.loads(again.export("json-schema")) == PERSON
+    state = run_state(again.events)
+    branch = branch_request(state, len(state.tokens) // 2)
+    continued = recorded(run(branch, model))
+    assert continued.valid and continued.text.startswith(made.text[: len(made.text) // 4])

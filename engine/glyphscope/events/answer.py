@@ -35,6 +35,11 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.kind == "call"
 
     @property
+    def has_schema(self) -> bool:
+        """Whether a schema constrains it: its own, or those of the tools."""
+        return self.kind in ("call", "schema")
+
+    @property
     def choices(self) -> tuple[str, ...]:
         """The listed texts."""
         return tuple(self.text.split("\n")) if self.kind == "choice" else ()

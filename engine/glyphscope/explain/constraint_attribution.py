@@ -21,8 +21,9 @@ import msgspec
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import duration
 from glyphscope.base.pointer import follow, to_pointer
-from glyphscope.events import ArgumentOrder, RunRequest, violations_of
+from glyphscope.events import ArgumentOrder, Relaxed, RunRequest, violations_of
 from glyphscope.grammar import Limits, MatchCancelled, MatchLimit, State, compile_grammar
+from glyphscope.grammar.builder.tools import SCHEMA
 from glyphscope.grammar.match.report import Compiled
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.facts import Whole, implicit, in_place
@@ -175,9 +176,13 @@ class Attributor:
     # computed once each: `_tool`, `_state` and `_grammar` are the caches of these
 
     def _find_tool(self, before: str) -> str | None:
-        """The tool that `before` calls; None while it is unknown or not enabled, and under a custom grammar."""
-        if self._request.grammar is not None:
+        """The tool that `before` calls, or the answer's schema; None while it is unknown or not enabled, and under a
+        grammar without a schema.
+        """
+        if self._request.grammar is not None or not self._request.answer.has_schema:
             return None
+        if not self._request.answer.is_call:
+            return SCHEMA
         validator = answer_validator(self._request, self._registry)
         validator.feed(before)
         tool = self._registry.get(validator.tool or "")
@@ -192,8 +197,11 @@ class Attributor:
         request = msgspec.structs.replace(self._request, order=order)
         try:
             registry = self._only(tool)
-            if pointer:
+            if pointer and request.answer.is_call:
                 registry = relaxed(registry, tool, pointer)
+            elif pointer:
+                more = (*request.relaxed, Relaxed(tool, pointer))
+                request = msgspec.structs.replace(request, relaxed=more)
             return compile_grammar(expected_answer(request).grammar(registry))
         except GlyphscopeError:
             return None

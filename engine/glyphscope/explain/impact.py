@@ -27,7 +27,9 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs.relaxation import parts_of
 from glyphscope.runs.state import RunState, StageState
 
-Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "order", "duplicate", "limit", "none"]
+Unexplained: TypeAlias = Literal[
+    "", "strategy", "grammar", "answer", "early", "order", "duplicate", "limit", "none"
+]
 """Why no keyword is named. strategy: keywords are searched only under the strategy direct; grammar: the run has a
 custom one; early: no tool was known, so no schema masked anything; order: the schema's order of keys did; duplicate:
 the key is already present; limit: the search took too long; none: no single keyword is the reason. Empty if one is
@@ -121,7 +123,8 @@ def mask_impact(
         return MaskImpact((), None)
     request = state.started.request
     attributor = None
-    if state.registry is not None and request.strategy == "direct" and request.grammar is None:
+    by_schema = request.grammar is None and request.answer.has_schema
+    if state.registry is not None and request.strategy == "direct" and by_schema:
         attributor = Attributor(request, state.registry)
     fields = []
     for steps in _steps_by_field(stage):
@@ -130,7 +133,7 @@ def mask_impact(
         if worst is not None and attributor is not None:
             worst = _explained(worst, stage, attributor, cancel)
         elif worst is not None:
-            worst = replace(worst, unexplained="strategy" if request.grammar is None else "grammar")
+            worst = replace(worst, unexplained=_unexplained(request))
         if worst is not None and state.registry is not None:
             worst = replace(worst, reason=_reason(worst, stage, request, state.registry))
         if state.registry is not None and state.whole_registry is not None:
@@ -139,6 +142,12 @@ def mask_impact(
             places = prompt_places(impact.path, tool, request, state.whole_registry, stage.prompt, why)
         fields.append(replace(impact, worst=worst, places=places))
     return MaskImpact(tuple(fields), _is_constrained(request, stage))
+
+
+def _unexplained(request: RunRequest) -> Unexplained:
+    if request.grammar is not None:
+        return "grammar"
+    return "strategy" if request.answer.has_schema else "answer"
 
 
 def _is_constrained(request: RunRequest, stage: StageState) -> bool | None:
@@ -303,6 +312,7 @@ _UNEXPLAINED: dict[Unexplained, str] = {
     "": "the keyword that blocks it is unknown",
     "strategy": "the keyword that blocks it can be found only for the strategy direct",
     "grammar": "the custom grammar blocks it: the run is not constrained by a schema",
+    "answer": "the answer's grammar blocks it: no schema constrains the run",
     "early": "no tool is known yet, so no schema blocks it: the notation does, or the list of tools",
     "order": (
         "no keyword blocks it: the run enforces the schema's order of keys; the order any "

@@ -97,7 +97,8 @@ class AlternativeReasons:
         self._registry = registry
         self._constraint = stage_constraint(request, registry, place, names or {})
         self._most = _MAX_NATIVE if request.native else MAX_VALIDATED
-        whole = request.strategy == "direct" and request.grammar is None and request.order != "any"
+        self._own = request.grammar is not None or request.answer.kind in ("gbnf", "lark")  # which has names
+        whole = request.strategy == "direct" and not self._own and request.order != "any"
         self._attributor = Attributor(request, registry) if whole else None
 
     def start(self) -> State | None:
@@ -194,11 +195,11 @@ class AlternativeReasons:
             return ""
         first = possible[0]  # the innermost incomplete rule: a complete one expects nothing
         rule, origin = first.rule, first.origin
-        if origin is None and self._request.grammar is None:
+        if origin is None and not self._own:
             rule, origin = innermost(state.active_rules())
         words = listed_expectations(possible)
         if origin is None:
-            return f"{(self._request.grammar is not None and rule) or 'the grammar'} expects {words}"
+            return f"{(self._own and rule) or 'the grammar'} expects {words}"
         place = rule_origin(self._registry, origin)
         constraint = f": {place.constraint}" if place.constraint else ""
         return f"{place.argument or place.tool} expects {words}{constraint}"

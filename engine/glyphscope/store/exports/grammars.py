@@ -16,10 +16,12 @@ from glyphscope.base.visible import escaped
 from glyphscope.events import ConstraintKind
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.registry import to_openai
+from glyphscope.runs.relaxation import enforced_answer
 from glyphscope.runs.strategies.constraints import call_constraint
 from glyphscope.runs.strategies.loop.guards import calls_per_turn
 from glyphscope.runs.strategies.loop.tool_loop import TurnPlan, plan_expects, plan_request
 from glyphscope.store.exports.recorded_run import RecordedRun
+from glyphscope.turns.answers import schema_of
 from glyphscope.turns.own import ENDPOINTS_OWN
 
 
@@ -34,7 +36,16 @@ def lark(run: RecordedRun) -> str:
 
 
 def json_schema(run: RecordedRun) -> str:
-    """The run's calls as one JSON Schema, regardless of their notation. Raises GrammarError."""
+    """The run's calls as one JSON Schema, regardless of their notation, or that of its answer. Raises GrammarError."""
+    answer = run.request.answer
+    if answer.kind == "schema":
+        return indented(schema_of(enforced_answer(run.request)))
+    if not answer.is_call:
+        raise GrammarError(
+            f"The answer of this run is a {answer.kind}, and has no schema.",
+            where="json-schema",
+            hint="Export it as gbnf or lark.",
+        )
     return indented(call_schema(run.enforced, run.request.shape))
 
 

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.visible import one_line
 from glyphscope.events import (
@@ -27,6 +29,7 @@ from glyphscope.events import (
     Violation,
 )
 from glyphscope.runs import RunState, StageState, reduce_event
+from glyphscope.runs.relaxation import enforced_answer
 from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope.store.exports.recorded_run import RecordedRun
 
@@ -34,7 +37,7 @@ Judge: TypeAlias = Literal["run", "call", "name", "arguments"]
 """The validator: the run's validator of calls, or the validator of a bare call or of one part of a call."""
 _OF_ANSWER = (
     "notation", "shape", "native", "form", "thinking", "tool_choice", "most_calls", "constrain_from", "constraint",
-    "free_text", "grammar",
+    "free_text", "grammar", "answer",
 )  # fmt: skip
 
 _HEAD = '''\
@@ -76,9 +79,10 @@ def pytest_file(run: RecordedRun) -> str:
         "def test_the_registry_is_the_runs():\n"
         f'    assert REGISTRY.digest == "{digest}", "the registry was changed"\n'
     )
-    tests = [_test(text, name, run.request) for text, name in zip(found.texts, _names(found.texts))]
+    request = replace(run.request, answer=enforced_answer(run.request))
+    tests = [_test(text, name, request) for text, name in zip(found.texts, _names(found.texts))]
     head = _HEAD + "\n" + "".join(f"# {line}\n" for line in _about(run, found.omitted))
-    parts = [head + "\n" + _imports(found.texts) + "\n" + registry, _JUDGE, unchanged, *tests]
+    parts = [head + "\n" + _imports(found.texts, request) + "\n" + registry, _JUDGE, unchanged, *tests]
     return "\n\n".join(parts)
 
 
@@ -103,16 +107,17 @@ _IMPORTS: dict[Judge, str] = {
 }
 
 
-def _imports(texts: tuple[JudgedText, ...]) -> str:
+def _imports(texts: tuple[JudgedText, ...], request: RunRequest) -> str:
     judges = {text.judge for text in texts}
     asked = "" if judges == {"call"} else "RunRequest, "
+    own = "" if request.answer.is_call else "Answer, "
     lines = ["import json"]
     if any(text.only for text in texts):
         lines.append("from dataclasses import replace")
     lines += [
         "from hashlib import sha256",
         "",
-        f"from glyphscope.events import CallReady, {asked}decode_event, encode_event, violations_of",
+        f"from glyphscope.events import {own}CallReady, {asked}decode_event, encode_event, violations_of",
         "from glyphscope.registry import load_registry",
         *sorted({_IMPORTS[judge] for judge in judges}),
     ]
