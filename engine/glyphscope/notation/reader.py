@@ -170,7 +170,8 @@ class Reader(TextAhead):
         if plain is None or len(plain[0]) > MAX_NUMBER_LENGTH:
             return False
         self._at = plain.end()
-        self._emit(s.SCALAR_END, 1, plain[0])
+        place = self._base + self._at
+        self._out.append((s.SCALAR_END, place, place + 1, plain[0]))
         return True
 
     # quoted strings and keys
@@ -203,7 +204,8 @@ class Reader(TextAhead):
                 break
             else:
                 self._reject(f"a control character (U+{ord(char):04X}) must be written \\u{ord(char):04x}")
-        self._emit(ended)
+        place = self._base + self._at
+        self._out.append((ended, place, place + 1, ""))
         self._at += 1
 
     def _escape(self, kind: int) -> Iterator[None]:
