@@ -97,6 +97,17 @@ def test_inner_identifiers_become_pointers_from_the_root():
     assert "$id" not in result["$defs"]["i"]
 
 
+def test_an_identifier_that_a_draft_does_not_know_has_no_effect():
+    name = {"$id": "/properties/name", "$ref": "#/definitions/name"}
+    schema = {
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "definitions": {"name": {"$id": "/definitions/name", "enum": ["a"]}},
+        "properties": {"name": name},
+    }
+    verdict = SafeValidator(normalise(schema))
+    assert verdict.is_valid({"name": "a"}) and not verdict.is_valid({"name": "b"})
+
+
 def test_keywords_beside_a_reference_of_an_old_draft_are_ignored():
     schema = {
         "$schema": "http://json-schema.org/draft-07/schema#",

@@ -200,8 +200,8 @@ KEYWORDS: dict[str, Keyword] = {
         Keyword("type", both=_both_types, rejects=_always, code="TYPE_MISMATCH", said=True),
         _definitions("$defs"),
         _definitions("definitions"),
-        *(Keyword(name, decides=False, relaxable=False)
-          for name in ("$schema", "$id", "$anchor", "$dynamicAnchor", "$vocabulary")),
+        *(Keyword(name, decides=False, relaxable=False, since=since)
+          for name, since in (("$schema", 0), ("$id", 6), ("$anchor", 8), ("$dynamicAnchor", 8), ("$vocabulary", 8))),
         *(_note(name, str) for name in ("$comment", "contentEncoding", "contentMediaType", "description", "title")),
         *(_note(name, bool) for name in ("deprecated", "readOnly", "writeOnly")),
         _note("default", object),
